@@ -1,0 +1,89 @@
+//! A refusal is a value: a stable code, what happened, what to do next, and every finding at once.
+
+use crate::code::Code;
+use serde::{Deserialize, Serialize};
+
+/// One reason among several; a gate reports all of them together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    pub code: Code,
+    pub detail: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl Finding {
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        Finding { code, detail: detail.into(), hint: None }
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// The answer "no", with its reasons.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    pub code: Code,
+    pub detail: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+}
+
+impl Refusal {
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        Refusal { code, detail: detail.into(), hint: None, task: None, findings: Vec::new(), request_id: None }
+    }
+
+    pub fn invalid(detail: impl Into<String>) -> Self {
+        Refusal::new(Code::InvalidInput, detail)
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub fn task(mut self, task: impl ToString) -> Self {
+        self.task = Some(task.to_string());
+        self
+    }
+
+    #[must_use]
+    pub fn findings(mut self, findings: Vec<Finding>) -> Self {
+        self.findings = findings;
+        self
+    }
+
+    /// The first finding names the refusal; the others travel with it. `None` when there is nothing to refuse.
+    pub fn from_findings(findings: Vec<Finding>) -> Option<Self> {
+        let first = findings.first()?;
+        let detail = match findings.len() {
+            1 => first.detail.clone(),
+            n => format!("{} (and {} more)", first.detail, n - 1),
+        };
+        let mut refusal = Refusal::new(first.code, detail);
+        refusal.hint = first.hint.clone();
+        refusal.findings = findings;
+        Some(refusal)
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.code, self.detail)
+    }
+}
+
+impl std::error::Error for Refusal {}

@@ -1,0 +1,92 @@
+//! What a team may set in `onus.yaml`. Every field has a safe default; unknown keys are refused by the reader.
+
+use crate::id::ProjectKey;
+use crate::time::Millis;
+use crate::worker::Kind;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The settings of one repository, from `onus.yaml` at its root.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// The project that new tasks go to when `--project` is not given, e.g. `API`.
+    pub project: Option<ProjectKey>,
+    pub lease: LeaseSettings,
+    pub queue: QueueSettings,
+}
+
+/// How long a lease lasts and when it may be taken over (mission B1, B3).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LeaseSettings {
+    /// An agent's lease.
+    pub agent_ttl: Millis,
+    /// A person's lease.
+    pub human_ttl: Millis,
+    /// A blocked task's lease when the holder keeps it.
+    pub blocked_ttl: Millis,
+    /// How long after expiry a takeover is still refused.
+    pub grace: Millis,
+    /// Other lengths for some task types.
+    pub types: BTreeMap<String, LeaseOverride>,
+}
+
+/// What a task type may set differently.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LeaseOverride {
+    pub agent_ttl: Option<Millis>,
+    pub human_ttl: Option<Millis>,
+    pub blocked_ttl: Option<Millis>,
+    pub grace: Option<Millis>,
+}
+
+impl Default for LeaseSettings {
+    fn default() -> Self {
+        LeaseSettings {
+            agent_ttl: Millis::minutes(15),
+            human_ttl: Millis::hours(24),
+            blocked_ttl: Millis::hours(24),
+            grace: Millis::secs(60),
+            types: BTreeMap::new(),
+        }
+    }
+}
+
+impl LeaseSettings {
+    fn overridden(&self, task_type: Option<&str>) -> Option<&LeaseOverride> {
+        self.types.get(task_type?)
+    }
+
+    pub fn ttl(&self, kind: Kind, task_type: Option<&str>) -> Millis {
+        let special = self.overridden(task_type);
+        match kind {
+            Kind::Human => special.and_then(|o| o.human_ttl).unwrap_or(self.human_ttl),
+            Kind::Agent => special.and_then(|o| o.agent_ttl).unwrap_or(self.agent_ttl),
+        }
+    }
+
+    pub fn blocked_ttl(&self, task_type: Option<&str>) -> Millis {
+        self.overridden(task_type).and_then(|o| o.blocked_ttl).unwrap_or(self.blocked_ttl)
+    }
+
+    pub fn grace(&self, task_type: Option<&str>) -> Millis {
+        self.overridden(task_type).and_then(|o| o.grace).unwrap_or(self.grace)
+    }
+}
+
+/// How much of the queue is shown at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct QueueSettings {
+    /// How many tasks `ready` and `list` print by default.
+    pub limit: u32,
+}
+
+impl Default for QueueSettings {
+    fn default() -> Self {
+        QueueSettings { limit: 20 }
+    }
+}

@@ -1,0 +1,116 @@
+//! Text from people and agents: bounded, free of control characters, and kept once.
+
+use crate::hash::Digest;
+use crate::id::shown;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Limits on everything: a caller can neither fill the store nor an agent's context with one call.
+pub const TITLE_MAX: usize = 500;
+pub const REASON_MAX: usize = 4_000;
+pub const BODY_MAX: usize = 65_536;
+pub const LABEL_MAX: usize = 64;
+pub const GLOB_MAX: usize = 512;
+pub const CHECK_MAX: usize = 4_096;
+pub const LIST_MAX: usize = 256;
+
+/// One line: not empty, no control characters, at most `max` bytes.
+pub fn line(what: &str, text: &str, max: usize) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(format!("{what} is empty"));
+    }
+    if text.len() > max {
+        return Err(format!("{what} has {} bytes; the limit is {max}", text.len()));
+    }
+    if text.chars().any(is_unprintable) {
+        return Err(format!("{what} {} has control characters", shown(text)));
+    }
+    Ok(text.to_owned())
+}
+
+/// Several lines: tabs and line ends are allowed, other control characters are not.
+pub fn lines(what: &str, text: &str, max: usize) -> Result<String, String> {
+    let text = text.trim_end();
+    if text.trim().is_empty() {
+        return Err(format!("{what} is empty"));
+    }
+    if text.len() > max {
+        return Err(format!("{what} has {} bytes; the limit is {max}", text.len()));
+    }
+    if text.chars().any(|c| is_unprintable(c) && !matches!(c, '\n' | '\t' | '\r')) {
+        return Err(format!("{what} has control characters"));
+    }
+    Ok(text.to_owned())
+}
+
+/// Control characters, and the bidirectional overrides that make a text look like another one.
+fn is_unprintable(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// A text that the ledger names by its digest and the store keeps once, beside the row it belongs to.
+///
+/// So the record stays small, nothing is entered twice, and an edit of the text still shows.
+#[derive(Debug, Clone, Eq)]
+pub struct Text {
+    digest: Digest,
+    content: Option<String>,
+}
+
+impl Text {
+    pub fn new(content: String) -> Text {
+        Text { digest: Digest::of(content.as_bytes()), content: Some(content) }
+    }
+
+    pub fn digest(&self) -> &Digest {
+        &self.digest
+    }
+
+    /// Present where the text came from a caller or a row; absent where it was read from the ledger.
+    pub fn content(&self) -> Option<&str> {
+        self.content.as_deref()
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Text) -> bool {
+        self.digest == other.digest
+    }
+}
+
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.digest.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Text { digest: Digest::deserialize(deserializer)?, content: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_bounded_and_printable() {
+        assert_eq!(line("title", "  hi ", 10).unwrap(), "hi");
+        for bad in ["", "   ", "a\nb", "a\u{1b}[0m", "a\u{202e}b", "12345678901"] {
+            assert!(line("title", bad, 10).is_err(), "{bad:?}");
+        }
+        assert!(lines("body", "a\n\tb\n", 10).is_ok());
+        assert!(lines("body", "a\u{0}", 10).is_err());
+    }
+
+    #[test]
+    fn the_ledger_sees_only_the_digest() {
+        let text = Text::new("secret".into());
+        let json = serde_json::to_string(&text).unwrap();
+        assert!(!json.contains("secret"));
+        let back: Text = serde_json::from_str(&json).unwrap();
+        assert_eq!(back, text);
+        assert_eq!(back.content(), None);
+    }
+}
