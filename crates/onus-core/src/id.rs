@@ -37,7 +37,7 @@ macro_rules! checked_name {
                 if check(text) {
                     Ok($name(text.into()))
                 } else {
-                    Err(format!(concat!("{} is not ", $what, " (", $pattern, ")"), shown(text)))
+                    Err(format!("{} is not {} ({})", shown(text), $what, $pattern))
                 }
             }
         }

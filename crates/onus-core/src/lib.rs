@@ -1,1 +1,43 @@
 //! The rules of Onus. Pure: no I/O, no clock, no randomness; time and ids are arguments.
+//!
+//! Start at [`decide::decide`]: it is the only place where a rule exists. [`task::evolve`] says what an event does to
+//! a task, [`effect::effects`] what it does to the rows beside it, [`ledger`] how it is written down.
+
+pub mod code;
+pub mod command;
+pub mod decide;
+pub mod effect;
+pub mod event;
+pub mod facts;
+pub mod gate;
+pub mod hash;
+pub mod id;
+pub mod lease;
+pub mod ledger;
+pub mod queue;
+pub mod refusal;
+pub mod settings;
+pub mod task;
+pub mod text;
+pub mod time;
+pub mod worker;
+pub mod workstation;
+
+/// Serde through `Display` and `FromStr`, for values that are one word in a document.
+#[macro_export]
+macro_rules! serde_by_display {
+    ($type:ty) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'_, str>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}

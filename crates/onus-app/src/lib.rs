@@ -1,0 +1,1 @@
+//! Submits commands: reads the clock, loads facts, decides, applies, commits.

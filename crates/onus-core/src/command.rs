@@ -1,0 +1,89 @@
+//! What a caller asks for. CLI, HTTP and MCP only build these.
+
+use crate::id::{Handle, RequestId, TaskId, WorkstationName};
+use crate::lease::Token;
+use crate::task::{Blocker, Spec, StateName};
+use crate::text::Text;
+use crate::time::Millis;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// A person's word that overrides the rules, for ever on record (mission B4).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub enum Warrant {
+    /// The ordinary rules apply.
+    Ordinary,
+    Forced {
+        reason: Option<String>,
+    },
+}
+
+/// Whether a blocked task stays with its holder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum WhileBlocked {
+    KeepLease,
+    ReleaseLease,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub enum Command {
+    Add { spec: Box<Spec>, depends_on: BTreeSet<TaskId>, archived: Option<Archive> },
+    Claim { workstation: Option<WorkstationName>, ttl: Option<Millis>, warrant: Warrant },
+    Takeover { workstation: Option<WorkstationName>, ttl: Option<Millis>, reason: Option<String>, warrant: Warrant },
+    Renew { ttl: Option<Millis> },
+    Release { note: Option<Text>, warrant: Warrant },
+    Block { on: Blocker, lease: WhileBlocked },
+    Unblock,
+    Note { text: Text },
+    Complete { resolution: Option<Text>, warrant: Warrant },
+    Reopen { reason: Option<String> },
+    Drop { reason: Option<String> },
+    AddDependency { on: TaskId },
+    RemoveDependency { on: TaskId },
+}
+
+/// History from elsewhere: it arrives finished.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Archive {
+    pub state: StateName,
+    pub resolution: Option<Text>,
+}
+
+impl Command {
+    /// The word people type.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Command::Add { .. } => "add",
+            Command::Claim { .. } => "claim",
+            Command::Takeover { .. } => "takeover",
+            Command::Renew { .. } => "renew",
+            Command::Release { .. } => "release",
+            Command::Block { .. } => "block",
+            Command::Unblock => "unblock",
+            Command::Note { .. } => "note",
+            Command::Complete { .. } => "complete",
+            Command::Reopen { .. } => "reopen",
+            Command::Drop { .. } => "drop",
+            Command::AddDependency { .. } => "dep add",
+            Command::RemoveDependency { .. } => "dep remove",
+        }
+    }
+
+    /// The workstation that a grant would go to, where the caller named one.
+    pub fn workstation(&self) -> Option<&WorkstationName> {
+        match self {
+            Command::Claim { workstation, .. } | Command::Takeover { workstation, .. } => workstation.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+/// A command with who asks, about what, and under which name it may be repeated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Envelope {
+    pub request: RequestId,
+    pub actor: Option<Handle>,
+    pub token: Option<Token>,
+    pub task: Option<TaskId>,
+    pub command: Command,
+}

@@ -1,0 +1,179 @@
+//! `decide(facts, command, now) -> events | refusal`: the only place where a rule exists.
+//!
+//! Implements the transition table of rules.md: who may do what to a task in which state.
+
+mod add;
+mod block;
+mod claim;
+mod complete;
+mod dep;
+mod note;
+mod release;
+mod renew;
+mod reopen;
+mod takeover;
+
+use crate::code::Code;
+use crate::command::{Command, Warrant};
+use crate::event::{Event, Renewal};
+use crate::facts::{Caller, Facts, Fresh};
+use crate::id::{TaskId, WorkstationName};
+use crate::refusal::Refusal;
+use crate::task::{Assignment, Task};
+use crate::text::{line, REASON_MAX};
+use crate::time::{Millis, Now};
+use crate::worker::Worker;
+
+/// What will be true if the transaction commits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// These events, in this order, done in this workstation.
+    Change { events: Vec<Event>, workstation: Option<WorkstationName> },
+    /// The ask is already a task: nothing changes.
+    Existing(TaskId),
+}
+
+impl Decision {
+    fn one(event: impl Into<Event>, workstation: Option<WorkstationName>) -> Decision {
+        Decision::Change { events: vec![event.into()], workstation }
+    }
+}
+
+pub fn decide(facts: &Facts<'_>, command: &Command, now: &Now, fresh: &Fresh) -> Result<Decision, Refusal> {
+    let caller = identified(facts)?;
+    if let Command::Add { spec, depends_on, archived } = command {
+        return add::decide(facts, caller, spec, depends_on, archived.as_ref(), fresh);
+    }
+    let task = facts
+        .task
+        .as_ref()
+        .ok_or_else(|| Refusal::new(Code::UnknownTask, "there is no such task").hint("onus list --state all"))?;
+    let context = Context { facts, caller, task, now };
+    let decided = match command {
+        Command::Add { .. } => unreachable_add(),
+        Command::Claim { ttl, warrant, .. } => claim::decide(&context, *ttl, warrant, fresh),
+        Command::Takeover { ttl, reason, warrant, .. } => {
+            takeover::decide(&context, *ttl, reason.as_deref(), warrant, fresh)
+        }
+        Command::Renew { ttl } => renew::decide(&context, *ttl),
+        Command::Release { note, warrant } => release::decide(&context, note.as_ref(), warrant),
+        Command::Block { on, lease } => block::block(&context, on, *lease),
+        Command::Unblock => block::unblock(&context),
+        Command::Note { text } => note::decide(&context, text),
+        Command::Complete { resolution, warrant } => complete::decide(&context, resolution.as_ref(), warrant),
+        Command::Reopen { reason } => reopen::reopen(&context, reason.as_deref()),
+        Command::Drop { reason } => reopen::drop(&context, reason.as_deref()),
+        Command::AddDependency { on } => dep::add(&context, on),
+        Command::RemoveDependency { on } => dep::remove(&context, on),
+    };
+    decided.map_err(|refusal| refusal.task(&task.id))
+}
+
+fn unreachable_add() -> Result<Decision, Refusal> {
+    Err(Refusal::new(Code::Internal, "an ask was decided as a change"))
+}
+
+fn identified<'a>(facts: &'a Facts<'_>) -> Result<&'a Worker, Refusal> {
+    match &facts.caller {
+        Caller::Registered(worker) => Ok(worker),
+        Caller::Anonymous => Err(Refusal::new(Code::IdentityRequired, "who are you? no write without an identity")
+            .hint("pass --as @handle or set ONUS_AS")),
+        Caller::Unregistered(handle) => Err(Refusal::new(Code::UnknownWorker, format!("{handle} is not registered"))
+            .hint(format!("onus worker add {handle} --kind agent"))),
+    }
+}
+
+/// One call about one task: what the rules below share.
+struct Context<'a> {
+    facts: &'a Facts<'a>,
+    caller: &'a Worker,
+    task: &'a Task,
+    now: &'a Now,
+}
+
+impl Context<'_> {
+    /// The assignment, if the caller proves to be its holder. Every mutation by a holder goes through here.
+    fn holder(&self) -> Result<&Assignment, Refusal> {
+        let Some(token) = &self.facts.token else {
+            return Err(Refusal::new(Code::LeaseRequired, format!("only the holder of {} may do this", self.task.id))
+                .hint(self.way_in()));
+        };
+        let held = self.task.assignment().filter(|held| {
+            token.generation == self.facts.generation
+                && token.epoch == held.epoch
+                && held.lease.is_opened_by(token)
+                && held.assignee == self.caller.handle
+        });
+        held.ok_or_else(|| self.fenced())
+    }
+
+    fn fenced(&self) -> Refusal {
+        let id = &self.task.id;
+        let now_held = match self.task.assignment() {
+            Some(held) => format!("{id} is held by {} since {}", held.assignee, held.assigned_at),
+            None => format!("{id} is {} since {}", self.task.state.name(), self.task.updated_at),
+        };
+        Refusal::new(Code::Fenced, now_held).hint(format!("stop writing; onus show {id} tells what became of it"))
+    }
+
+    fn way_in(&self) -> String {
+        let id = &self.task.id;
+        match self.task.assignment() {
+            None => format!("onus claim {id}"),
+            Some(held) => {
+                format!("{} holds it; pass its --lease, or run from its workstation {}", held.assignee, held.workstation)
+            }
+        }
+    }
+
+    fn renewal(&self, held: &Assignment, ttl: Option<Millis>) -> Renewal {
+        Renewal {
+            tick: self.now.tick.clone(),
+            ttl_ms: ttl.filter(|ttl| *ttl != held.lease.ttl).map(|ttl| ttl.0),
+            late_by_ms: self.late_by_ms(held),
+        }
+    }
+
+    fn late_by_ms(&self, held: &Assignment) -> Option<i64> {
+        held.lease.late_by(self.now).map(|late| late.0)
+    }
+
+    fn task_type(&self) -> Option<&str> {
+        self.task.spec.task_type.as_ref().map(|t| t.as_str())
+    }
+
+    fn human_required(&self, what: &str) -> Refusal {
+        Refusal::new(Code::HumanRequired, format!("{} is an agent; only a person may {what}", self.caller.handle))
+            .hint("ask a person, or take other work: onus ready")
+    }
+
+    fn wrong_state(&self, verb: &str) -> Refusal {
+        let (id, state) = (&self.task.id, self.task.state.name());
+        Refusal::new(Code::WrongState, format!("{id} is {state}: it cannot be {verb}"))
+            .hint(format!("onus show {id}"))
+    }
+
+    /// The reason of a forced act, or `None` for an ordinary one. Agents can never carry it.
+    fn force(&self, warrant: &Warrant, what: &str) -> Result<Option<String>, Refusal> {
+        match warrant {
+            Warrant::Ordinary => Ok(None),
+            Warrant::Forced { .. } if !self.caller.is_human() => Err(self.human_required(&format!("force {what}"))),
+            Warrant::Forced { reason } => required_reason(reason.as_deref()).map(Some),
+        }
+    }
+
+    fn lease_length(&self, asked: Option<Millis>) -> Result<Millis, Refusal> {
+        match asked {
+            Some(ttl) if ttl.0 <= 0 => Err(Refusal::invalid("a lease must last longer than nothing")),
+            Some(ttl) => Ok(ttl),
+            None => Ok(self.facts.settings.lease.ttl(self.caller.kind, self.task_type())),
+        }
+    }
+}
+
+fn required_reason(reason: Option<&str>) -> Result<String, Refusal> {
+    match reason {
+        Some(text) if !text.trim().is_empty() => line("the reason", text, REASON_MAX).map_err(Refusal::invalid),
+        _ => Err(Refusal::new(Code::ReasonRequired, "say why; the reason goes into the ledger").hint("--reason TEXT")),
+    }
+}

@@ -1,0 +1,93 @@
+//! `add`: one ask, one task (mission A2).
+
+use super::Decision;
+use crate::code::Code;
+use crate::command::Archive;
+use crate::event::{Added, Archived};
+use crate::facts::{Facts, Fresh};
+use crate::id::TaskId;
+use crate::refusal::{Finding, Refusal};
+use crate::task::{Check, CheckState, Spec};
+use crate::text;
+use crate::worker::Worker;
+use std::collections::BTreeSet;
+
+pub(super) fn decide(
+    facts: &Facts<'_>,
+    caller: &Worker,
+    spec: &Spec,
+    depends_on: &BTreeSet<TaskId>,
+    archived: Option<&Archive>,
+    fresh: &Fresh,
+) -> Result<Decision, Refusal> {
+    // The same ask, even with edited words, is the existing task: its words live in their own system.
+    if let Some(existing) = &facts.existing {
+        return Ok(Decision::Existing(existing.clone()));
+    }
+    let mut findings = findings(spec, depends_on);
+    for dependency in facts.dependencies.iter().filter(|d| d.state.is_none()) {
+        findings.push(Finding::new(Code::UnknownTask, format!("there is no task {}", dependency.id)));
+    }
+    if let Some(refusal) = Refusal::from_findings(findings) {
+        return Err(refusal);
+    }
+    let added = Added {
+        uid: fresh.uid,
+        spec: Spec { checks: checks(caller, &spec.checks), ..spec.clone() },
+        depends_on: depends_on.clone(),
+        archived: archived.map(|a| Archived { state: a.state, resolution: a.resolution.clone() }),
+    };
+    Ok(Decision::one(added, None))
+}
+
+/// A check runs as a command: only a person's word lets it.
+fn checks(caller: &Worker, asked: &[Check]) -> Vec<Check> {
+    let state = if caller.is_human() { None } else { Some(CheckState::Proposed) };
+    asked.iter().map(|check| Check { state: state.unwrap_or(check.state), ..check.clone() }).collect()
+}
+
+fn findings(spec: &Spec, depends_on: &BTreeSet<TaskId>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut check = |result: Result<String, String>| {
+        if let Err(detail) = result {
+            found.push(Finding::new(Code::InvalidInput, detail));
+        }
+    };
+    check(text::line("the title", &spec.title, text::TITLE_MAX));
+    check(text::line("the kind", &spec.kind, text::LABEL_MAX));
+    if let Some(body) = spec.body.as_ref().and_then(|body| body.content()) {
+        check(text::lines("the body", body, text::BODY_MAX));
+    }
+    if let Some(sprint) = &spec.sprint {
+        check(text::line("the sprint", sprint, text::LABEL_MAX));
+    }
+    for tag in &spec.tags {
+        check(text::line("the tag", tag, text::LABEL_MAX));
+    }
+    for glob in &spec.scope {
+        check(text::line("the scope", glob, text::GLOB_MAX).and_then(|glob| scope(&glob)));
+    }
+    for one in &spec.checks {
+        check(text::line("the check", &one.command, text::CHECK_MAX));
+    }
+    if spec.lane.is_some_and(|lane| !(1..=1_000).contains(&lane)) {
+        check(Err("a lane is a number from 1 to 1000".into()));
+    }
+    for (what, count) in [
+        ("tags", spec.tags.len()),
+        ("scope globs", spec.scope.len()),
+        ("checks", spec.checks.len()),
+        ("dependencies", depends_on.len()),
+    ] {
+        if count > text::LIST_MAX {
+            check(Err(format!("{count} {what}; the limit is {}", text::LIST_MAX)));
+        }
+    }
+    found
+}
+
+/// A scope names paths inside the repository, never outside it.
+fn scope(glob: &str) -> Result<String, String> {
+    let outside = glob.starts_with('/') || glob.contains('\\') || glob.split('/').any(|part| part == "..");
+    if outside { Err(format!("the scope `{glob}` must be a path inside the repository")) } else { Ok(glob.to_owned()) }
+}

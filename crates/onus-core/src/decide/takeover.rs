@@ -1,0 +1,62 @@
+//! `takeover`: expiry permits it and never forces it (mission B3, B6).
+
+use super::{claim, required_reason, Context, Decision};
+use crate::code::Code;
+use crate::command::Warrant;
+use crate::event::TakenOver;
+use crate::facts::Fresh;
+use crate::lease::Standing;
+use crate::refusal::Refusal;
+use crate::task::{Assignment, State};
+use crate::time::Millis;
+
+pub(super) fn decide(
+    context: &Context<'_>,
+    ttl: Option<Millis>,
+    reason: Option<&str>,
+    warrant: &Warrant,
+    fresh: &Fresh,
+) -> Result<Decision, Refusal> {
+    let forced = context.force(warrant, "a takeover")?;
+    let reason = required_reason(forced.as_deref().or(reason))?;
+    let id = &context.task.id;
+    let held = match &context.task.state {
+        State::InProgress(held) => Some(held),
+        State::Blocked { held, .. } => held.as_ref(),
+        State::Open => {
+            return Err(Refusal::new(Code::NotClaimable, format!("{id} is open: nobody holds it"))
+                .hint(format!("onus claim {id}")));
+        }
+        State::Complete(_) | State::Dropped(_) => {
+            return Err(Refusal::new(Code::NotClaimable, format!("{id} is {}", context.task.state.name()))
+                .hint("take other work: onus ready"));
+        }
+    };
+    if let Some(held) = held
+        && forced.is_none()
+    {
+        permitted(context, held)?;
+    }
+    let (grant, workstation) = claim::grant(context, ttl, Vec::new(), held, forced.is_some(), fresh)?;
+    let from = held.map(|held| held.assignee.clone());
+    Ok(Decision::one(TakenOver { grant, reason, from }, Some(workstation)))
+}
+
+fn permitted(context: &Context<'_>, held: &Assignment) -> Result<(), Refusal> {
+    let id = &context.task.id;
+    let grace = context.facts.settings.lease.grace(context.task_type());
+    if !held.lease.may_be_taken_over(context.now, grace) {
+        let wait = match held.lease.standing(context.now) {
+            Standing::Live { left } => Millis(left.0.saturating_add(grace.0)),
+            Standing::Expired { by } => Millis(grace.0.saturating_sub(by.0)),
+            Standing::HolderRebooted => Millis(0),
+        };
+        let detail = format!("{} holds {id}; it may be taken over in {wait}", held.assignee);
+        return Err(Refusal::new(Code::NotExpired, detail).hint("take other work: onus ready"));
+    }
+    let from_a_person = context.facts.holder.as_ref().is_none_or(|holder| holder.is_human());
+    if from_a_person && !context.caller.is_human() {
+        return Err(context.human_required("take over from a person"));
+    }
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! What else becomes true with an event: the rows that refer to the task (mission A3: they refer, they never copy).
+
+use crate::event::{Event, Stamped};
+use crate::id::Epoch;
+use crate::task::{Assignment, State, Task};
+use crate::text::Text;
+use crate::time::Timestamp;
+
+/// A change to a row beside the task's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    AssignmentStarted(Assignment),
+    AssignmentRenewed(Assignment),
+    AssignmentEnded { epoch: Epoch, at: Timestamp, reason: EndReason },
+    SessionStarted { assignment: Assignment, at: Timestamp },
+    SessionStopped { epoch: Epoch, at: Timestamp, reason: EndReason },
+    NoteWritten { kind: NoteKind, text: Text },
+}
+
+/// Why an assignment or a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndReason {
+    Completed,
+    Released,
+    Blocked,
+    TakenOver,
+    Forced,
+    Dropped,
+}
+
+impl EndReason {
+    pub const fn name(self) -> &'static str {
+        match self {
+            EndReason::Completed => "completed",
+            EndReason::Released => "released",
+            EndReason::Blocked => "blocked",
+            EndReason::TakenOver => "taken_over",
+            EndReason::Forced => "forced",
+            EndReason::Dropped => "dropped",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoteKind {
+    Progress,
+    Comment,
+    Handoff,
+    Resolution,
+}
+
+impl NoteKind {
+    pub const fn name(self) -> &'static str {
+        match self {
+            NoteKind::Progress => "progress",
+            NoteKind::Comment => "comment",
+            NoteKind::Handoff => "handoff",
+            NoteKind::Resolution => "resolution",
+        }
+    }
+}
+
+/// The effects of one entry, given the task before and after it.
+pub fn effects(before: Option<&Task>, entry: &Stamped, after: &Task) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    let was = before.and_then(Task::assignment);
+    let is = after.assignment();
+    if let Some(old) = was
+        && is.is_none_or(|new| new.epoch != old.epoch)
+    {
+        let (at, reason) = end(entry, old);
+        effects.push(Effect::AssignmentEnded { epoch: old.epoch, at, reason });
+    }
+    match (was, is) {
+        (Some(old), Some(new)) if old.epoch == new.epoch => {
+            if old.lease != new.lease {
+                effects.push(Effect::AssignmentRenewed(new.clone()));
+            }
+        }
+        (_, Some(new)) => effects.push(Effect::AssignmentStarted(new.clone())),
+        _ => {}
+    }
+    let working = |task: Option<&Task>| match task.map(|task| &task.state) {
+        Some(State::InProgress(held)) => Some(held.clone()),
+        _ => None,
+    };
+    let (worked, works) = (working(before), working(Some(after)));
+    if worked.as_ref().map(|held| held.epoch) != works.as_ref().map(|held| held.epoch) {
+        if let Some(old) = worked {
+            let (at, reason) = end(entry, &old);
+            effects.push(Effect::SessionStopped { epoch: old.epoch, at, reason });
+        }
+        if let Some(assignment) = works {
+            effects.push(Effect::SessionStarted { assignment, at: entry.at });
+        }
+    }
+    effects.extend(note(&entry.event).map(|(kind, text)| Effect::NoteWritten { kind, text: text.clone() }));
+    effects
+}
+
+/// When the work under `old` ended. Only the holder's own act counts as work up to that moment; when somebody else
+/// ends it, the holder was last seen at its last renewal, and nobody is paid for hours that nobody worked.
+fn end(entry: &Stamped, old: &Assignment) -> (Timestamp, EndReason) {
+    let seen = old.lease.renewed_at;
+    match &entry.event {
+        Event::Completed(completed) if completed.forced => (seen, EndReason::Forced),
+        Event::Released(released) if released.forced => (seen, EndReason::Forced),
+        Event::Claimed(_) => (seen, EndReason::Forced),
+        Event::TakenOver(taken) if taken.grant.forced => (seen, EndReason::Forced),
+        Event::TakenOver(_) => (seen, EndReason::TakenOver),
+        Event::Dropped(_) => (seen, EndReason::Dropped),
+        Event::Completed(_) => (entry.at, EndReason::Completed),
+        Event::Blocked(_) => (entry.at, EndReason::Blocked),
+        _ => (entry.at, EndReason::Released),
+    }
+}
+
+fn note(event: &Event) -> Option<(NoteKind, &Text)> {
+    match event {
+        Event::Noted(noted) if noted.renewal.is_some() => Some((NoteKind::Progress, &noted.text)),
+        Event::Noted(noted) => Some((NoteKind::Comment, &noted.text)),
+        Event::Released(released) => released.note.as_ref().map(|text| (NoteKind::Handoff, text)),
+        Event::Completed(completed) => Some((NoteKind::Resolution, &completed.resolution)),
+        Event::Added(added) => {
+            added.archived.as_ref()?.resolution.as_ref().map(|text| (NoteKind::Resolution, text))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,241 @@
+//! What happened: the ledger's vocabulary. An event is a fact; it is never refused and never changes (mission A7).
+
+use crate::code::Code;
+use crate::id::{Epoch, Handle, ProjectKey, Role, Seq, TaskId, WorkstationName};
+use crate::lease::LeaseId;
+use crate::refusal::Finding;
+use crate::task::{Blocker, Route, Spec, StateName};
+use crate::text::Text;
+use crate::time::{Millis, Tick, Timestamp};
+use crate::worker::Kind;
+use crate::workstation::{Lifecycle, WorkstationKind};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use uuid::Uuid;
+
+/// An event with who, where and when: what one ledger entry says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stamped {
+    pub seq: Seq,
+    /// `None` for what concerns the workspace and no single task.
+    pub task: Option<TaskId>,
+    pub at: Timestamp,
+    pub actor: Handle,
+    pub workstation: Option<WorkstationName>,
+    pub epoch: Epoch,
+    pub event: Event,
+}
+
+macro_rules! events {
+    ($($(#[$doc:meta])* $variant:ident = $verb:literal),+ $(,)?) => {
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum Event { $($(#[$doc])* $variant($variant)),+ }
+
+        impl Event {
+            pub const VERBS: &[&str] = &[$($verb),+];
+
+            pub const fn verb(&self) -> &'static str { match self { $(Event::$variant(_) => $verb),+ } }
+
+            /// The entry's data as the exact text that is stored and hashed.
+            pub fn data(&self) -> Result<String, serde_json::Error> {
+                match self { $(Event::$variant(data) => serde_json::to_string(data)),+ }
+            }
+
+            /// Reads an entry back. An unknown verb or unknown field is an error, not a default.
+            pub fn parse(verb: &str, data: &str) -> Result<Event, String> {
+                match verb {
+                    $($verb => serde_json::from_str(data).map(Event::$variant).map_err(|e| format!("{verb}: {e}")),)+
+                    _ => Err(format!("unknown verb {}", crate::id::shown(verb))),
+                }
+            }
+        }
+
+        $(impl From<$variant> for Event { fn from(data: $variant) -> Event { Event::$variant(data) } })+
+    };
+}
+
+events! {
+    /// A task was asked for.
+    Added = "added",
+    Claimed = "claimed",
+    TakenOver = "taken_over",
+    Renewed = "renewed",
+    Noted = "noted",
+    Blocked = "blocked",
+    Unblocked = "unblocked",
+    Released = "released",
+    Completed = "completed",
+    Reopened = "reopened",
+    Dropped = "dropped",
+    DependencyAdded = "dependency_added",
+    DependencyRemoved = "dependency_removed",
+    /// Policy or gate said no. The row does not change; the attempt is on record.
+    Refused = "refused",
+    WorkspaceCreated = "workspace_created",
+    ProjectAdded = "project_added",
+    WorkerAdded = "worker_added",
+    WorkstationAdded = "workstation_added",
+    GenerationRaised = "generation_raised",
+    Imported = "imported",
+}
+
+fn is_false(b: &bool) -> bool {
+    !b
+}
+
+/// Declares the data of the events. Field order is part of the stored text; new fields are optional and come last.
+macro_rules! data {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$fdoc:meta])* $field:ident : $type:ty),* $(,)? })+) => {
+        $($(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name { $($(#[$fdoc])* pub $field: $type),* })+
+    };
+}
+
+data! {
+    Added {
+        uid: Uuid,
+        spec: Spec,
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        depends_on: BTreeSet<TaskId>,
+        /// History from elsewhere arrives finished.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        archived: Option<Archived>,
+    }
+
+    /// The end of a task that happened in another system.
+    Archived {
+        state: StateName,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resolution: Option<Text>,
+    }
+
+    /// What every grant says; the assignee and the workstation are the entry's own.
+    Grant {
+        lease: LeaseId,
+        ttl_ms: i64,
+        tick: Tick,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tier: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        route: Option<Route>,
+        #[serde(default, skip_serializing_if = "is_false")]
+        forced: bool,
+    }
+
+    Claimed {
+        grant: Grant,
+        /// Why a person forced it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    }
+
+    TakenOver {
+        grant: Grant,
+        reason: String,
+        /// Who held it; nobody where a blocked task had no holder.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<Handle>,
+    }
+
+    /// The holder showed itself: its lease runs anew from the entry's time.
+    Renewed { renewal: Renewal }
+
+    Noted {
+        text: Text,
+        /// Present on the holder's own notes: activity renews.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        renewal: Option<Renewal>,
+    }
+
+    Blocked {
+        on: Blocker,
+        /// The lease that the holder keeps; without it the task is blocked and free.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept: Option<Renewal>,
+    }
+
+    Unblocked {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        renewal: Option<Renewal>,
+    }
+
+    Released {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<Text>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        #[serde(default, skip_serializing_if = "is_false")]
+        forced: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        late_by_ms: Option<i64>,
+    }
+
+    Completed {
+        resolution: Text,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        #[serde(default, skip_serializing_if = "is_false")]
+        forced: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        late_by_ms: Option<i64>,
+    }
+
+    Reopened { reason: String }
+    Dropped { reason: String }
+    DependencyAdded { on: TaskId }
+    DependencyRemoved { on: TaskId }
+
+    Refused {
+        command: String,
+        code: Code,
+        detail: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        findings: Vec<Finding>,
+    }
+
+    WorkspaceCreated { uid: Uuid, public_key: String }
+    ProjectAdded { key: ProjectKey }
+
+    WorkerAdded {
+        handle: Handle,
+        kind: Kind,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tier: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        role: Option<Role>,
+        tz: String,
+    }
+
+    WorkstationAdded {
+        name: WorkstationName,
+        kind: WorkstationKind,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
+        lifecycle: Lifecycle,
+    }
+
+    /// A person declared every earlier token dead, after a restore or a lossy failover.
+    GenerationRaised { generation: i64, reason: String }
+
+    Imported { created: i64, existing: i64, digest: Text }
+}
+
+/// A sign of life.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Renewal {
+    pub tick: Tick,
+    /// Absent where the length stays as it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<i64>,
+    /// How long the lease had been expired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_by_ms: Option<i64>,
+}
+
+impl Renewal {
+    pub fn ttl(&self) -> Option<Millis> {
+        self.ttl_ms.map(Millis)
+    }
+}

@@ -1,0 +1,186 @@
+//! The ledger: append-only, attributable, tamper-evident (mission A7; rules.md "Ledger").
+//!
+//! Every entry hashes all of its fields and the hash before it in its task's chain. A checkpoint hashes the heads of
+//! all chains into one Merkle root, which is signed and anchored outside the database. The formats are documented in
+//! `docs/reference/ledger.md`, so that anybody can verify an export without this program.
+
+use crate::event::{Event, Stamped};
+use crate::hash::{Digest, Fields};
+use crate::id::{Epoch, Generation, Seq};
+use crate::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// One stored line of the record: plain values, exactly as hashed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub seq: Seq,
+    /// The task's readable id; `None` in the workspace's own chain.
+    pub task: Option<String>,
+    pub at: Timestamp,
+    pub actor: String,
+    pub workstation: Option<String>,
+    pub epoch: Epoch,
+    pub verb: String,
+    pub data: String,
+    pub prev: Digest,
+    pub hash: Digest,
+}
+
+impl Entry {
+    /// Writes an event down behind `prev`, the head of its chain.
+    pub fn seal(workspace: &str, stamped: &Stamped, prev: Digest) -> Result<Entry, serde_json::Error> {
+        let mut entry = Entry {
+            seq: stamped.seq,
+            task: stamped.task.as_ref().map(ToString::to_string),
+            at: stamped.at,
+            actor: stamped.actor.to_string(),
+            workstation: stamped.workstation.as_ref().map(ToString::to_string),
+            epoch: stamped.epoch,
+            verb: stamped.event.verb().to_owned(),
+            data: stamped.event.data()?,
+            prev,
+            hash: Digest::ZERO,
+        };
+        entry.hash = entry.expected_hash(workspace);
+        Ok(entry)
+    }
+
+    /// The hash that the entry's fields give. `workspace` is its uid: an entry cannot move to another store.
+    pub fn expected_hash(&self, workspace: &str) -> Digest {
+        let mut fields = Fields::new("onus-ledger-1");
+        fields
+            .text(workspace)
+            .int(self.seq)
+            .text(self.task.as_deref().unwrap_or(""))
+            .int(self.at.0)
+            .text(&self.actor)
+            .text(self.workstation.as_deref().unwrap_or(""))
+            .int(self.epoch)
+            .text(&self.verb)
+            .text(&self.data)
+            .bytes(&self.prev.0);
+        fields.digest()
+    }
+
+    /// Reads the entry back as an event; what writing cannot produce is an error.
+    pub fn open(&self) -> Result<Stamped, String> {
+        Ok(Stamped {
+            seq: self.seq,
+            task: self.task.as_deref().map(str::parse).transpose()?,
+            at: self.at,
+            actor: self.actor.parse()?,
+            workstation: self.workstation.as_deref().map(str::parse).transpose()?,
+            epoch: self.epoch,
+            event: Event::parse(&self.verb, &self.data)?,
+        })
+    }
+}
+
+/// The last entry of one chain at some moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// The task's id; empty for the workspace's own chain.
+    pub chain: String,
+    pub seq: Seq,
+    pub hash: Digest,
+}
+
+/// The Merkle root over the heads, sorted by chain name. As in RFC 6962, leaves and nodes are hashed differently,
+/// so that no node can pass for a leaf.
+pub fn merkle_root(heads: &[Head]) -> Digest {
+    let leaves: Vec<Digest> = heads
+        .iter()
+        .map(|head| {
+            let mut fields = Fields::new("onus-head-1");
+            fields.text(&head.chain).int(head.seq).bytes(&head.hash.0);
+            fields.digest()
+        })
+        .collect();
+    fold_level(leaves)
+}
+
+fn fold_level(mut level: Vec<Digest>) -> Digest {
+    if level.is_empty() {
+        return Digest::of(b"");
+    }
+    while level.len() > 1 {
+        level = level
+            .chunks(2)
+            .map(|pair| match pair {
+                [left, right] => {
+                    let mut hash = Sha256::new();
+                    hash.update([1]);
+                    hash.update(left.0);
+                    hash.update(right.0);
+                    Digest(hash.finalize().into())
+                }
+                // An odd one moves up unchanged: duplicating it would let two trees share a root.
+                odd => odd[0],
+            })
+            .collect();
+    }
+    level[0]
+}
+
+/// A statement about the whole ledger at one moment: signed, and anchored outside the database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Checkpoint {
+    pub workspace: String,
+    pub generation: Generation,
+    /// The last entry that it covers.
+    pub seq: Seq,
+    pub entries: i64,
+    pub chains: i64,
+    pub root: Digest,
+    /// The checkpoint before it; zero for the first.
+    pub prev: Digest,
+    pub at: Timestamp,
+    /// The Ed25519 key that signs, in hexadecimal.
+    pub public_key: String,
+}
+
+impl Checkpoint {
+    /// What is signed, and what the next checkpoint names as its predecessor.
+    pub fn digest(&self) -> Digest {
+        let mut fields = Fields::new("onus-checkpoint-1");
+        fields
+            .text(&self.workspace)
+            .int(self.generation)
+            .int(self.seq)
+            .int(self.entries)
+            .int(self.chains)
+            .bytes(&self.root.0)
+            .bytes(&self.prev.0)
+            .int(self.at.0)
+            .text(&self.public_key);
+        fields.digest()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(chain: &str, n: u8) -> Head {
+        Head { chain: chain.into(), seq: i64::from(n), hash: Digest([n; 32]) }
+    }
+
+    #[test]
+    fn the_root_depends_on_every_head_and_their_number() {
+        let all: Vec<Head> = (1..=7).map(|n| head(&format!("T-{n}"), n)).collect();
+        let root = merkle_root(&all);
+        for i in 0..all.len() {
+            let mut fewer = all.clone();
+            fewer.remove(i);
+            assert_ne!(merkle_root(&fewer), root);
+            let mut edited = all.clone();
+            edited[i].hash = Digest([99; 32]);
+            assert_ne!(merkle_root(&edited), root);
+        }
+        let mut doubled = all.clone();
+        doubled.push(all[6].clone());
+        assert_ne!(merkle_root(&doubled), root);
+    }
+}

@@ -1,0 +1,98 @@
+//! Dependencies: what must be complete before a task may start (mission D1).
+
+use crate::code::Code;
+use crate::facts::Dependency;
+use crate::id::TaskId;
+use crate::refusal::Finding;
+use crate::task::StateName;
+use petgraph::graphmap::DiGraphMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// One finding per dependency that is not complete.
+pub fn findings(dependencies: &[Dependency]) -> Vec<Finding> {
+    dependencies
+        .iter()
+        .filter(|dependency| dependency.state != Some(StateName::Complete))
+        .map(|Dependency { id, state }| {
+            let state = state.map_or("missing", StateName::name);
+            Finding::new(Code::DependencyIncomplete, format!("it depends on {id}, which is {state}"))
+                .hint(format!("onus show {id}"))
+        })
+        .collect()
+}
+
+/// The shortest way from `from` to `to` along `depends_on`, both ends included.
+pub fn path(edges: &BTreeMap<TaskId, Vec<TaskId>>, from: &TaskId, to: &TaskId) -> Option<Vec<TaskId>> {
+    let mut came_from: HashMap<&TaskId, &TaskId> = HashMap::new();
+    let mut queue = VecDeque::from([from]);
+    while let Some(here) = queue.pop_front() {
+        if here == to {
+            let mut way = vec![here.clone()];
+            let mut step = here;
+            while step != from {
+                step = came_from.get(step)?;
+                way.push(step.clone());
+            }
+            way.reverse();
+            return Some(way);
+        }
+        for next in edges.get(here).into_iter().flatten() {
+            if next != from && !came_from.contains_key(next) {
+                came_from.insert(next, here);
+                queue.push_back(next);
+            }
+        }
+    }
+    None
+}
+
+/// Every group of tasks that wait for each other, found in one pass over all edges `(task, depends_on)`.
+pub fn cycles(edges: impl Iterator<Item = (u32, u32)>) -> Vec<Vec<u32>> {
+    let graph: DiGraphMap<u32, ()> = edges.map(|(task, on)| (task, on, ())).collect();
+    let mut found: Vec<Vec<u32>> = petgraph::algo::tarjan_scc(&graph)
+        .into_iter()
+        .filter(|group| group.len() > 1 || graph.contains_edge(group[0], group[0]))
+        .collect();
+    for group in &mut found {
+        group.sort_unstable();
+    }
+    found.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edges(text: &str) -> BTreeMap<TaskId, Vec<TaskId>> {
+        let mut map: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
+        for pair in text.split_whitespace() {
+            let (from, to) = pair.split_once('>').unwrap();
+            let id = |n: &str| format!("T-{n}").parse::<TaskId>().unwrap();
+            map.entry(id(from)).or_default().push(id(to));
+        }
+        map
+    }
+
+    #[test]
+    fn the_way_round_is_named() {
+        let check = |graph: &str, from: &str, to: &str, way: &str| {
+            let found = path(&edges(graph), &from.parse().unwrap(), &to.parse().unwrap());
+            let text = found.map_or("none".into(), |ids| {
+                ids.iter().map(|id| id.number.to_string()).collect::<Vec<_>>().join(" ")
+            });
+            assert_eq!(text, way, "{graph}");
+        };
+        check("1>2 2>3", "T-1", "T-3", "1 2 3");
+        check("1>2 2>3 1>3", "T-1", "T-3", "1 3");
+        check("1>2 3>1", "T-1", "T-3", "none");
+        check("", "T-1", "T-1", "1");
+        check("1>2 2>1 2>4", "T-1", "T-4", "1 2 4");
+    }
+
+    #[test]
+    fn cycles_are_found_wherever_they_are() {
+        assert!(cycles([(1, 2), (2, 3), (1, 3)].into_iter()).is_empty());
+        assert_eq!(cycles([(1, 2), (2, 1), (3, 3), (4, 5)].into_iter()), vec![vec![1, 2], vec![3]]);
+    }
+}

@@ -1,0 +1,318 @@
+//! The Task: the one mutable row that owns a unit of work (mission A1, A3).
+
+mod evolve;
+
+pub use evolve::{evolve, Inconsistent};
+
+use crate::id::{Epoch, Handle, OriginRef, ProjectKey, Role, Seq, TaskId, TaskType, WorkstationName};
+use crate::lease::Lease;
+use crate::text::Text;
+use crate::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+use uuid::Uuid;
+
+/// What was asked for. It does not change while the work goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    pub title: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Text>,
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub task_type: Option<TaskType>,
+    pub kind: String,
+    pub priority: Priority,
+    #[serde(default, skip_serializing_if = "Risk::is_normal")]
+    pub risk: Risk,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lane: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sprint: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scope: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<TaskId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merge_order: Option<i64>,
+    #[serde(rename = "origin_ask_ref", default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<OriginRef>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Check>,
+}
+
+/// A command that proves a part of the work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Check {
+    pub command: String,
+    pub state: CheckState,
+}
+
+/// Only a person's word lets a command run: others' checks wait as proposed (threat 2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckState {
+    Approved,
+    Proposed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, Default)]
+pub enum Priority {
+    P0,
+    P1,
+    #[default]
+    P2,
+    P3,
+    P4,
+}
+
+impl Priority {
+    pub const ALL: [Priority; 5] = [Priority::P0, Priority::P1, Priority::P2, Priority::P3, Priority::P4];
+
+    /// How the store sorts: 0 comes first.
+    pub fn rank(self) -> i64 {
+        self as i64
+    }
+
+    pub fn from_rank(rank: i64) -> Option<Priority> {
+        usize::try_from(rank).ok().and_then(|i| Priority::ALL.get(i).copied())
+    }
+}
+
+impl fmt::Display for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "P{}", self.rank())
+    }
+}
+
+impl FromStr for Priority {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digit = text.strip_prefix(['P', 'p']).unwrap_or(text);
+        digit
+            .parse()
+            .ok()
+            .filter(|_| digit.len() == 1)
+            .and_then(Priority::from_rank)
+            .ok_or_else(|| format!("{} is not a priority (P0 to P4)", crate::id::shown(text)))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Risk {
+    Low,
+    #[default]
+    Normal,
+    High,
+}
+
+impl Risk {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Risk::Low => "low",
+            Risk::Normal => "normal",
+            Risk::High => "high",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Risk> {
+        match text {
+            "low" => Some(Risk::Low),
+            "normal" | "medium" => Some(Risk::Normal),
+            "high" => Some(Risk::High),
+            _ => None,
+        }
+    }
+
+    fn is_normal(&self) -> bool {
+        *self == Risk::Normal
+    }
+}
+
+/// What keeps a task from going on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Blocker {
+    Task(TaskId),
+    Person(Handle),
+    External(String),
+    Exception(String),
+}
+
+impl fmt::Display for Blocker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Blocker::Task(id) => write!(f, "task:{id}"),
+            Blocker::Person(handle) => write!(f, "person:{handle}"),
+            Blocker::External(text) => write!(f, "external:{text}"),
+            Blocker::Exception(id) => write!(f, "exception:{id}"),
+        }
+    }
+}
+
+impl FromStr for Blocker {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad = || {
+            format!(
+                "{} is not a blocker (task:ID, person:@x, external:TEXT or exception:ID)",
+                crate::id::shown(text)
+            )
+        };
+        let (kind, value) = text.split_once(':').ok_or_else(bad)?;
+        let line = |what| crate::text::line(what, value, crate::text::REASON_MAX);
+        match kind {
+            "task" => Ok(Blocker::Task(value.parse()?)),
+            "person" => Ok(Blocker::Person(value.parse()?)),
+            "external" => Ok(Blocker::External(line("the blocker")?)),
+            "exception" => Ok(Blocker::Exception(line("the exception's id")?)),
+            _ => Err(bad()),
+        }
+    }
+}
+
+crate::serde_by_display!(Blocker);
+
+/// Which rule of which version of the identity map sent the work here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Route {
+    pub rule: String,
+    pub map_commit: Option<String>,
+    pub map_hash: String,
+}
+
+/// Who works on a task, where, and until when (mission B1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment {
+    pub assignee: Handle,
+    pub tier: Option<String>,
+    pub workstation: WorkstationName,
+    pub epoch: Epoch,
+    pub assigned_at: Timestamp,
+    pub lease: Lease,
+    pub handoff_reason: Option<String>,
+    pub forced: bool,
+    pub route: Option<Route>,
+}
+
+/// Who ended a task, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Closing {
+    pub by: Handle,
+    pub at: Timestamp,
+    pub forced: bool,
+}
+
+/// The lifecycle. The variant carries the data, so that "in progress without a holder" cannot be written down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    Open,
+    InProgress(Assignment),
+    Blocked { on: Blocker, held: Option<Assignment> },
+    Complete(Closing),
+    Dropped(Closing),
+}
+
+/// The name of a state, without its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StateName {
+    Open,
+    InProgress,
+    Blocked,
+    Complete,
+    Dropped,
+}
+
+impl StateName {
+    pub const ALL: [StateName; 5] =
+        [StateName::Open, StateName::InProgress, StateName::Blocked, StateName::Complete, StateName::Dropped];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            StateName::Open => "open",
+            StateName::InProgress => "in_progress",
+            StateName::Blocked => "blocked",
+            StateName::Complete => "complete",
+            StateName::Dropped => "dropped",
+        }
+    }
+
+    /// Also takes the words people bring from other tools.
+    pub fn parse(text: &str) -> Option<StateName> {
+        match text {
+            "open" | "todo" => Some(StateName::Open),
+            "in_progress" | "in-progress" | "doing" => Some(StateName::InProgress),
+            "blocked" => Some(StateName::Blocked),
+            "complete" | "done" | "closed" => Some(StateName::Complete),
+            "dropped" | "cancelled" => Some(StateName::Dropped),
+            _ => None,
+        }
+    }
+
+    /// Nobody works on it and nobody will, unless it is reopened.
+    pub const fn is_terminal(self) -> bool {
+        matches!(self, StateName::Complete | StateName::Dropped)
+    }
+}
+
+impl fmt::Display for StateName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    pub id: TaskId,
+    pub uid: Uuid,
+    pub spec: Spec,
+    pub depends_on: BTreeSet<TaskId>,
+    pub state: State,
+    /// Rises with every grant, reopening and drop, and never falls.
+    pub epoch: Epoch,
+    /// The number of its ledger entries: it rises with every one of them.
+    pub version: i64,
+    /// Completed history from elsewhere: it can never be claimed or reopened.
+    pub archived: bool,
+    /// Where its story begins in the ledger; the order in which tasks were asked for.
+    pub born: Seq,
+    pub created_by: Handle,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+impl Task {
+    pub fn project(&self) -> &ProjectKey {
+        &self.id.project
+    }
+
+    /// The assignment in force, if somebody holds the task.
+    pub fn assignment(&self) -> Option<&Assignment> {
+        match &self.state {
+            State::InProgress(held) | State::Blocked { held: Some(held), .. } => Some(held),
+            _ => None,
+        }
+    }
+}
+
+impl State {
+    pub const fn name(&self) -> StateName {
+        match self {
+            State::Open => StateName::Open,
+            State::InProgress(_) => StateName::InProgress,
+            State::Blocked { .. } => StateName::Blocked,
+            State::Complete(_) => StateName::Complete,
+            State::Dropped(_) => StateName::Dropped,
+        }
+    }
+}

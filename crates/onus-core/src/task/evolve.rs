@@ -1,0 +1,153 @@
+//! `evolve(row, entry) -> row`: what an event does to its task. Folding a task's ledger with it gives the task's row.
+
+use super::{Assignment, Closing, State, StateName, Task};
+use crate::event::{Added, Event, Grant, Renewal, Stamped};
+use crate::lease::Lease;
+use crate::time::Millis;
+use std::fmt;
+
+/// An entry that cannot follow what came before it: the record was tampered with or written by a defect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inconsistent(pub String);
+
+impl fmt::Display for Inconsistent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Inconsistent {}
+
+/// Applies one entry of the task's own chain. `before` is `None` for the first.
+pub fn evolve(before: Option<Task>, entry: &Stamped) -> Result<Task, Inconsistent> {
+    let task = match (before, &entry.event) {
+        (None, Event::Added(added)) => return born(entry, added),
+        (Some(task), event) if !matches!(event, Event::Added(_)) => task,
+        (None, event) => return Err(Inconsistent(format!("`{}` before the task was added", event.verb()))),
+        (Some(task), _) => return Err(Inconsistent(format!("{} was added twice", task.id))),
+    };
+    let epoch = task.epoch + i64::from(raises_epoch(&entry.event));
+    if entry.epoch != epoch {
+        return Err(Inconsistent(format!("entry {} has epoch {}, not {epoch}", entry.seq, entry.epoch)));
+    }
+    let mut task = Task { epoch, version: task.version + 1, ..task };
+    if !matches!(entry.event, Event::Refused(_)) {
+        task.updated_at = entry.at;
+    }
+    step(&mut task, entry).map(|()| task)
+}
+
+/// Every grant, and every end that must outdate the tokens given before it.
+fn raises_epoch(event: &Event) -> bool {
+    matches!(event, Event::Claimed(_) | Event::TakenOver(_) | Event::Reopened(_) | Event::Dropped(_))
+}
+
+fn born(entry: &Stamped, added: &Added) -> Result<Task, Inconsistent> {
+    let id = entry.task.clone().ok_or_else(|| Inconsistent("a task was added without an id".into()))?;
+    let closing = || Closing { by: entry.actor.clone(), at: entry.at, forced: false };
+    let state = match added.archived.as_ref().map(|archived| archived.state) {
+        None => State::Open,
+        Some(StateName::Complete) => State::Complete(closing()),
+        Some(StateName::Dropped) => State::Dropped(closing()),
+        Some(other) => return Err(Inconsistent(format!("{id} was archived as {other}"))),
+    };
+    Ok(Task {
+        id,
+        uid: added.uid,
+        spec: added.spec.clone(),
+        depends_on: added.depends_on.clone(),
+        state,
+        epoch: 0,
+        version: 1,
+        archived: added.archived.is_some(),
+        born: entry.seq,
+        created_by: entry.actor.clone(),
+        created_at: entry.at,
+        updated_at: entry.at,
+    })
+}
+
+fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
+    let state = std::mem::replace(&mut task.state, State::Open);
+    let was = state.name();
+    let wrong = || Inconsistent(format!("entry {}: `{}` of a task that is {was}", entry.seq, entry.event.verb()));
+    let closing = |forced| Closing { by: entry.actor.clone(), at: entry.at, forced };
+    task.state = match (&entry.event, state) {
+        (Event::Claimed(claimed), State::Open | State::InProgress(_) | State::Blocked { .. }) => {
+            State::InProgress(granted(entry, &claimed.grant, None)?)
+        }
+        (Event::TakenOver(taken), State::InProgress(_)) => {
+            State::InProgress(granted(entry, &taken.grant, Some(&taken.reason))?)
+        }
+        (Event::TakenOver(taken), State::Blocked { on, .. }) => {
+            State::Blocked { on, held: Some(granted(entry, &taken.grant, Some(&taken.reason))?) }
+        }
+        (Event::Renewed(renewed), State::InProgress(held)) => State::InProgress(renew(held, entry, &renewed.renewal)),
+        (Event::Renewed(renewed), State::Blocked { on, held: Some(held) }) => {
+            State::Blocked { on, held: Some(renew(held, entry, &renewed.renewal)) }
+        }
+        (Event::Noted(noted), state) => match (&noted.renewal, state) {
+            (None, state) => state,
+            (Some(renewal), State::InProgress(held)) => State::InProgress(renew(held, entry, renewal)),
+            (Some(renewal), State::Blocked { on, held: Some(held) }) => {
+                State::Blocked { on, held: Some(renew(held, entry, renewal)) }
+            }
+            _ => return Err(wrong()),
+        },
+        (Event::Blocked(blocked), State::InProgress(held)) => State::Blocked {
+            on: blocked.on.clone(),
+            held: blocked.kept.as_ref().map(|renewal| renew(held, entry, renewal)),
+        },
+        (Event::Unblocked(unblocked), State::Blocked { held, .. }) => match (&unblocked.renewal, held) {
+            (Some(renewal), Some(held)) => State::InProgress(renew(held, entry, renewal)),
+            (None, None) => State::Open,
+            _ => return Err(wrong()),
+        },
+        (Event::Released(_), State::InProgress(_) | State::Blocked { .. }) => State::Open,
+        (Event::Completed(completed), State::Open | State::InProgress(_) | State::Blocked { .. }) => {
+            State::Complete(closing(completed.forced))
+        }
+        (Event::Reopened(_), State::Complete(_)) => State::Open,
+        (Event::Dropped(_), state) if state.name() != StateName::Dropped => State::Dropped(closing(false)),
+        (Event::DependencyAdded(dependency), state) => {
+            task.depends_on.insert(dependency.on.clone());
+            state
+        }
+        (Event::DependencyRemoved(dependency), state) => {
+            task.depends_on.remove(&dependency.on);
+            state
+        }
+        (Event::Refused(_), state) => state,
+        _ => return Err(wrong()),
+    };
+    Ok(())
+}
+
+fn granted(entry: &Stamped, grant: &Grant, reason: Option<&str>) -> Result<Assignment, Inconsistent> {
+    let workstation = entry
+        .workstation
+        .clone()
+        .ok_or_else(|| Inconsistent(format!("entry {}: a grant without a workstation", entry.seq)))?;
+    Ok(Assignment {
+        assignee: entry.actor.clone(),
+        tier: grant.tier.clone(),
+        workstation,
+        epoch: entry.epoch,
+        assigned_at: entry.at,
+        lease: Lease {
+            id: grant.lease.clone(),
+            ttl: Millis(grant.ttl_ms),
+            renewed_at: entry.at,
+            tick: grant.tick.clone(),
+            renewals: 0,
+        },
+        handoff_reason: reason.map(str::to_owned),
+        forced: grant.forced,
+        route: grant.route.clone(),
+    })
+}
+
+fn renew(held: Assignment, entry: &Stamped, renewal: &Renewal) -> Assignment {
+    let lease = held.lease.renewed(entry.at, renewal.tick.clone(), renewal.ttl());
+    Assignment { lease, ..held }
+}

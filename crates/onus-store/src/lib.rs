@@ -1,0 +1,1 @@
+//! The store of Onus: one SQL text, thin drivers.
