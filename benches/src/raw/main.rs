@@ -1,0 +1,2 @@
+//! The physical limit.
+fn main() {}
