@@ -1,0 +1,20 @@
+//! The outside world: where we are, what time it is, and what lies beside the store.
+//!
+//! Nothing here decides anything about a task. What a process reads from its surroundings is an argument of the
+//! function that needs it ([`env::Env`]), so that no test changes the surroundings of another.
+
+#![allow(clippy::result_large_err, reason = "a refusal carries its findings and its hint, and is the rare way out")]
+
+pub mod anchor;
+pub mod clock;
+mod directory_anchor;
+pub mod env;
+mod file;
+pub mod filesystem;
+pub mod git;
+mod git_anchor;
+mod git_config;
+pub mod key;
+pub mod lease_file;
+pub mod place;
+pub mod settings;
