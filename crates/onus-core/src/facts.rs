@@ -4,7 +4,7 @@ use crate::id::{Generation, Handle, TaskId, WorkstationName};
 use crate::lease::Token;
 use crate::settings::Settings;
 use crate::task::{StateName, Task};
-use crate::worker::Worker;
+use crate::worker::{Kind, Worker};
 use crate::workstation::Workstation;
 use std::collections::BTreeMap;
 use uuid::Uuid;
@@ -46,8 +46,8 @@ pub struct Facts<'a> {
     pub caller: Caller,
     pub token: Option<Token>,
     pub task: Option<Task>,
-    /// The worker who holds the task now.
-    pub holder: Option<Worker>,
+    /// What kind of worker holds the task now.
+    pub holder: Option<Kind>,
     pub place: Place,
     pub dependencies: Vec<Dependency>,
     /// For a new dependency: what each task reachable from it depends on.

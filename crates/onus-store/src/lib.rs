@@ -1,1 +1,12 @@
-//! The store of Onus: one SQL text, thin drivers.
+//! The store: one shared SQL text, thin drivers, no rules.
+//!
+//! [`load`] reads the facts of a decision under lock, [`apply`] writes what was decided, [`read`] answers questions.
+
+pub mod apply;
+mod codec;
+pub mod error;
+pub mod load;
+pub mod port;
+pub mod read;
+pub mod registry;
+pub mod sqlite;

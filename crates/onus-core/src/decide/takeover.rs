@@ -9,6 +9,7 @@ use crate::lease::Standing;
 use crate::refusal::Refusal;
 use crate::task::{Assignment, State};
 use crate::time::Millis;
+use crate::worker::Kind;
 
 pub(super) fn decide(
     context: &Context<'_>,
@@ -54,7 +55,7 @@ fn permitted(context: &Context<'_>, held: &Assignment) -> Result<(), Refusal> {
         let detail = format!("{} holds {id}; it may be taken over in {wait}", held.assignee);
         return Err(Refusal::new(Code::NotExpired, detail).hint("take other work: onus ready"));
     }
-    let from_a_person = context.facts.holder.as_ref().is_none_or(|holder| holder.is_human());
+    let from_a_person = context.facts.holder != Some(Kind::Agent);
     if from_a_person && !context.caller.is_human() {
         return Err(context.human_required("take over from a person"));
     }

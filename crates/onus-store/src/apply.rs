@@ -1,0 +1,303 @@
+//! Writes what was decided: row, assignment, session, note, ledger and request together, each guarded.
+
+use crate::codec::{json_text, list_text};
+use crate::error::{Result, StoreError};
+use crate::load::request_key;
+use crate::port::Tx;
+use crate::{args, sql};
+use onus_core::effect::Effect;
+use onus_core::hash::Digest;
+use onus_core::id::{ProjectKey, RequestId, Seq, TaskId, WorkspaceId};
+use onus_core::ledger::Entry;
+use onus_core::task::{Assignment, State, Task};
+
+sql! {
+    NEXT_NUMBER = "UPDATE project SET last_number = last_number + 1 WHERE workspace = ?1 AND key = ?2";
+    NUMBER = "SELECT last_number FROM project WHERE workspace = ?1 AND key = ?2";
+    RAISE_NUMBER = "UPDATE project SET last_number = ?3 WHERE workspace = ?1 AND key = ?2 AND last_number < ?3";
+    INSERT_TASK = "INSERT INTO task (workspace, id, uid, title, body, type, kind, priority, risk, role, lane, sprint, \
+        tags, scope, parent, merge_order, origin_ask_ref, checks, born, created_by, created_at, state, blocker, \
+        archived, epoch, lease_id, version, head, updated_at, closed_by, closed_at, forced) VALUES \
+        (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, \
+        ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32)";
+    /// The fence: the row must still be the one the decision was made on.
+    UPDATE_TASK = "UPDATE task SET state = ?6, blocker = ?7, epoch = ?8, lease_id = ?9, version = ?10, head = ?11, \
+        updated_at = ?12, closed_by = ?13, closed_at = ?14, forced = ?15 \
+        WHERE workspace = ?1 AND id = ?2 AND version = ?3 AND epoch = ?4 AND lease_id IS NOT DISTINCT FROM ?5";
+    INSERT_DEPENDENCY = "INSERT INTO dependency (workspace, task, depends_on) VALUES (?1, ?2, ?3)";
+    DELETE_DEPENDENCY = "DELETE FROM dependency WHERE workspace = ?1 AND task = ?2 AND depends_on = ?3";
+    INSERT_ASSIGNMENT = "INSERT INTO assignment (workspace, task, epoch, assignee, tier, workstation, lease_id, ttl_ms, \
+        assigned_at, renewed_at, tick, renewals, handoff_reason, forced, route) VALUES \
+        (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+    RENEW_ASSIGNMENT = "UPDATE assignment SET ttl_ms = ?4, renewed_at = ?5, tick = ?6, renewals = ?7 \
+        WHERE workspace = ?1 AND task = ?2 AND epoch = ?3 AND ended_at IS NULL";
+    END_ASSIGNMENT = "UPDATE assignment SET ended_at = ?4, end_reason = ?5 \
+        WHERE workspace = ?1 AND task = ?2 AND epoch = ?3 AND ended_at IS NULL";
+    START_SESSION = "INSERT INTO session (workspace, id, task, epoch, worker, workstation, started_at) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    STOP_SESSION = "UPDATE session SET ended_at = ?4, end_reason = ?5 \
+        WHERE workspace = ?1 AND task = ?2 AND epoch = ?3 AND ended_at IS NULL";
+    INSERT_NOTE = "INSERT INTO note (workspace, seq, task, kind, text) VALUES (?1, ?2, ?3, ?4, ?5)";
+    INSERT_ENTRY = "INSERT INTO ledger (workspace, seq, task, at, actor, workstation, epoch, verb, data, prev, hash) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+    INSERT_REQUEST = "INSERT INTO request (workspace, id, fingerprint, seq) VALUES (?1, ?2, ?3, ?4)";
+    MOVE_HEAD = "UPDATE workspace SET head = ?3 WHERE id = ?1 AND head = ?2";
+}
+
+/// The next id of a project. Numbers are used once; a gap is no error.
+pub fn allocate(tx: &mut dyn Tx, workspace: WorkspaceId, project: &ProjectKey) -> Result<Option<TaskId>> {
+    if tx.run(&NEXT_NUMBER, &args![workspace.0, project.as_str()])? == 0 {
+        return Ok(None);
+    }
+    let mut row = tx
+        .row(&NUMBER, &args![workspace.0, project.as_str()])?
+        .ok_or_else(|| StoreError::Corrupt(format!("the project {project} vanished")))?;
+    Ok(Some(TaskId { project: project.clone(), number: row.int()? }))
+}
+
+/// Takes an id that came from elsewhere out of circulation.
+pub fn reserve(tx: &mut dyn Tx, workspace: WorkspaceId, id: &TaskId) -> Result<()> {
+    tx.run(&RAISE_NUMBER, &args![workspace.0, id.project.as_str(), id.number]).map(drop)
+}
+
+/// One entry of a task's chain with what it changes.
+#[derive(Debug)]
+pub struct Change<'a> {
+    pub before: Option<&'a Task>,
+    pub after: &'a Task,
+    pub entry: &'a Entry,
+    pub effects: &'a [Effect],
+}
+
+pub fn change(tx: &mut dyn Tx, workspace: WorkspaceId, change: &Change<'_>) -> Result<()> {
+    let id = change.after.id.to_string();
+    match change.before {
+        None => insert_task(tx, workspace, &id, change)?,
+        Some(before) => {
+            update_task(tx, workspace, &id, before, change)?;
+            move_dependencies(tx, workspace, &id, before, change.after)?;
+        }
+    }
+    entry(tx, workspace, change.entry)?;
+    for effect in change.effects {
+        apply_effect(tx, workspace, &id, change.entry.seq, effect)?;
+    }
+    Ok(())
+}
+
+fn insert_task(tx: &mut dyn Tx, workspace: WorkspaceId, id: &str, change: &Change<'_>) -> Result<()> {
+    let task = change.after;
+    let spec = &task.spec;
+    let moving = Moving::of(task);
+    tx.run_one(
+        &INSERT_TASK,
+        &args![
+            workspace.0,
+            id,
+            task.uid.to_string(),
+            spec.title.as_str(),
+            spec.body.as_ref().and_then(|body| body.content()),
+            spec.task_type.as_ref().map(|t| t.as_str()),
+            spec.kind.as_str(),
+            spec.priority.rank(),
+            spec.risk.name(),
+            spec.role.as_ref().map(|r| r.as_str()),
+            spec.lane,
+            spec.sprint.as_deref(),
+            list_text(&spec.tags)?,
+            list_text(&spec.scope)?,
+            spec.parent.as_ref().map(ToString::to_string),
+            spec.merge_order,
+            spec.origin.as_ref().map(|o| o.as_str()),
+            list_text(&spec.checks)?,
+            task.born,
+            task.created_by.as_str(),
+            task.created_at.0,
+            moving.state,
+            moving.blocker,
+            task.archived,
+            task.epoch,
+            moving.lease_id.as_deref(),
+            task.version,
+            &change.entry.hash,
+            task.updated_at.0,
+            moving.closed_by,
+            moving.closed_at,
+            moving.forced,
+        ],
+    )?;
+    for on in &task.depends_on {
+        tx.run_one(&INSERT_DEPENDENCY, &args![workspace.0, id, on.to_string()])?;
+    }
+    Ok(())
+}
+
+fn update_task(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    id: &str,
+    before: &Task,
+    change: &Change<'_>,
+) -> Result<()> {
+    let task = change.after;
+    let (was, is) = (Moving::of(before), Moving::of(task));
+    tx.run_one(
+        &UPDATE_TASK,
+        &args![
+            workspace.0,
+            id,
+            before.version,
+            before.epoch,
+            was.lease_id.as_deref(),
+            is.state,
+            is.blocker,
+            task.epoch,
+            is.lease_id.as_deref(),
+            task.version,
+            &change.entry.hash,
+            task.updated_at.0,
+            is.closed_by,
+            is.closed_at,
+            is.forced,
+        ],
+    )
+}
+
+/// The columns that a lifecycle moves.
+struct Moving<'a> {
+    state: &'static str,
+    blocker: Option<String>,
+    lease_id: Option<Vec<u8>>,
+    closed_by: Option<&'a str>,
+    closed_at: Option<i64>,
+    forced: bool,
+}
+
+impl Moving<'_> {
+    fn of(task: &Task) -> Moving<'_> {
+        let closing = match &task.state {
+            State::Complete(closing) | State::Dropped(closing) => Some(closing),
+            _ => None,
+        };
+        Moving {
+            state: task.state.name().name(),
+            blocker: match &task.state {
+                State::Blocked { on, .. } => Some(on.to_string()),
+                _ => None,
+            },
+            lease_id: task.assignment().and_then(|held| held.lease.id.secret()).map(|secret| secret.to_vec()),
+            closed_by: closing.map(|closing| closing.by.as_str()),
+            closed_at: closing.map(|closing| closing.at.0),
+            forced: closing.is_some_and(|closing| closing.forced),
+        }
+    }
+}
+
+fn move_dependencies(tx: &mut dyn Tx, workspace: WorkspaceId, id: &str, before: &Task, after: &Task) -> Result<()> {
+    for on in after.depends_on.difference(&before.depends_on) {
+        tx.run_one(&INSERT_DEPENDENCY, &args![workspace.0, id, on.to_string()])?;
+    }
+    for on in before.depends_on.difference(&after.depends_on) {
+        tx.run_one(&DELETE_DEPENDENCY, &args![workspace.0, id, on.to_string()])?;
+    }
+    Ok(())
+}
+
+/// Appends to the record. The unique index on (task, prev) refuses a fork.
+pub fn entry(tx: &mut dyn Tx, workspace: WorkspaceId, entry: &Entry) -> Result<()> {
+    tx.run_one(
+        &INSERT_ENTRY,
+        &args![
+            workspace.0,
+            entry.seq,
+            entry.task.as_deref(),
+            entry.at.0,
+            entry.actor.as_str(),
+            entry.workstation.as_deref(),
+            entry.epoch,
+            entry.verb.as_str(),
+            entry.data.as_str(),
+            &entry.prev,
+            &entry.hash,
+        ],
+    )
+}
+
+/// Appends to the workspace's own chain.
+pub fn workspace_entry(tx: &mut dyn Tx, workspace: WorkspaceId, appended: &Entry) -> Result<()> {
+    tx.run_one(&MOVE_HEAD, &args![workspace.0, &appended.prev, &appended.hash])?;
+    entry(tx, workspace, appended)
+}
+
+pub fn request(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    request: &RequestId,
+    fingerprint: &Digest,
+    seq: Seq,
+) -> Result<()> {
+    let key = request_key(request);
+    tx.run_one(&INSERT_REQUEST, &args![workspace.0, key.as_slice(), fingerprint_key(fingerprint), seq])
+}
+
+/// Eight bytes tell two commands apart; the id already makes the row unique.
+pub fn fingerprint_key(fingerprint: &Digest) -> &[u8] {
+    &fingerprint.0[..8]
+}
+
+fn apply_effect(tx: &mut dyn Tx, workspace: WorkspaceId, task: &str, seq: Seq, effect: &Effect) -> Result<()> {
+    match effect {
+        Effect::AssignmentStarted(assignment) => start_assignment(tx, workspace, task, assignment),
+        Effect::AssignmentRenewed(Assignment { epoch, lease, .. }) => tx.run_one(
+            &RENEW_ASSIGNMENT,
+            &args![workspace.0, task, *epoch, lease.ttl.0, lease.renewed_at.0, lease.tick.to_string(), lease.renewals],
+        ),
+        Effect::AssignmentEnded { epoch, at, reason } => {
+            tx.run_one(&END_ASSIGNMENT, &args![workspace.0, task, *epoch, at.0, reason.name()])
+        }
+        Effect::SessionStarted { assignment, at } => tx.run_one(
+            &START_SESSION,
+            &args![
+                workspace.0,
+                seq,
+                task,
+                assignment.epoch,
+                assignment.assignee.as_str(),
+                assignment.workstation.as_str(),
+                at.0
+            ],
+        ),
+        Effect::SessionStopped { epoch, at, reason } => {
+            tx.run_one(&STOP_SESSION, &args![workspace.0, task, *epoch, at.0, reason.name()])
+        }
+        Effect::NoteWritten { kind, text } => {
+            let content = text.content().ok_or_else(|| StoreError::Guard("a note without its text".into()))?;
+            tx.run_one(&INSERT_NOTE, &args![workspace.0, seq, task, kind.name(), content])
+        }
+    }
+}
+
+fn start_assignment(tx: &mut dyn Tx, workspace: WorkspaceId, task: &str, assignment: &Assignment) -> Result<()> {
+    let lease = &assignment.lease;
+    let secret = lease.id.secret().ok_or_else(|| StoreError::Guard("a grant without its lease id".into()))?;
+    tx.run_one(
+        &INSERT_ASSIGNMENT,
+        &args![
+            workspace.0,
+            task,
+            assignment.epoch,
+            assignment.assignee.as_str(),
+            assignment.tier.as_deref(),
+            assignment.workstation.as_str(),
+            secret.as_slice(),
+            lease.ttl.0,
+            assignment.assigned_at.0,
+            lease.renewed_at.0,
+            lease.tick.to_string(),
+            lease.renewals,
+            assignment.handoff_reason.as_deref(),
+            assignment.forced,
+            assignment.route.as_ref().map(json_text).transpose()?,
+        ],
+    )
+}

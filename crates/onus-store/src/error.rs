@@ -1,0 +1,67 @@
+//! How a store fails, and what a caller is told.
+
+use onus_core::code::Code;
+use onus_core::refusal::Refusal;
+use std::fmt;
+
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreError {
+    /// Nothing was written; try again.
+    Busy(String),
+    /// Nothing was written; somebody must act first.
+    Unavailable { detail: String, hint: Option<String> },
+    /// The commit failed halfway: it may or may not have happened. The request id tells.
+    Unknown(String),
+    /// A row, a page or a file makes no sense.
+    Corrupt(String),
+    /// A guarded change touched another number of rows than one: nothing was written.
+    Guard(String),
+    /// There is no store here yet.
+    Missing(String),
+}
+
+impl StoreError {
+    pub fn unavailable(detail: impl Into<String>) -> StoreError {
+        StoreError::Unavailable { detail: detail.into(), hint: None }
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreError::Busy(text)
+            | StoreError::Unavailable { detail: text, .. }
+            | StoreError::Unknown(text)
+            | StoreError::Corrupt(text)
+            | StoreError::Guard(text)
+            | StoreError::Missing(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Refusal {
+        match error {
+            StoreError::Busy(detail) => Refusal::new(Code::StoreBusy, detail).hint("try again"),
+            StoreError::Unavailable { detail, hint } => {
+                let mut refusal = Refusal::new(Code::StoreUnavailable, detail);
+                refusal.hint = hint;
+                refusal
+            }
+            StoreError::Unknown(detail) => {
+                Refusal::new(Code::StoreUnavailable, format!("the outcome is unknown: {detail}"))
+                    .hint("repeat the call with --request-id and the request id given here: it answers what happened")
+            }
+            StoreError::Corrupt(detail) => {
+                Refusal::new(Code::StoreUnavailable, format!("the store is damaged: {detail}"))
+                    .hint("onus doctor tells more; restore a backup, then: onus ledger raise-generation --reason TEXT")
+            }
+            StoreError::Guard(detail) => Refusal::new(Code::StoreBusy, detail).hint("try again"),
+            StoreError::Missing(detail) => Refusal::new(Code::StoreUnavailable, detail).hint("onus init"),
+        }
+    }
+}

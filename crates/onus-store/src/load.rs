@@ -1,0 +1,216 @@
+//! Loads everything a decision needs, under lock.
+
+use crate::codec::{self, task_columns, task_from, StoredTask};
+use crate::error::{Result, StoreError};
+use crate::port::Tx;
+use crate::{args, sql};
+use onus_core::command::{Command, Envelope};
+use onus_core::facts::{Caller, Dependency, Place};
+use onus_core::hash::Digest;
+use onus_core::id::{Generation, Handle, OriginRef, RequestId, Seq, TaskId, WorkspaceId, WorkstationName};
+use onus_core::task::StateName;
+use onus_core::time::Timestamp;
+use onus_core::worker::{Kind, Worker};
+use std::collections::BTreeMap;
+
+sql! {
+    WORKSPACE = "SELECT uid, generation, head, public_key, anchor, created_at, \
+        (SELECT max(seq) FROM ledger WHERE workspace = ?1) FROM workspace WHERE id = ?1";
+    REQUEST = "SELECT fingerprint, seq FROM request WHERE workspace = ?1 AND id = ?2";
+    WORKER = "SELECT handle, kind, tier, role, state, tz FROM worker WHERE workspace = ?1 AND handle = ?2";
+    pub(crate) TASK = "SELECT ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 AND t.id = ?2 /*lock*/";
+    DEPENDENCIES = "SELECT d.depends_on, t.state FROM dependency d \
+        LEFT JOIN task t ON t.workspace = d.workspace AND t.id = d.depends_on \
+        WHERE d.workspace = ?1 AND d.task = ?2 ORDER BY t.born";
+    STATE = "SELECT state FROM task WHERE workspace = ?1 AND id = ?2";
+    /// Everything that can be reached from one task along `depends_on`, as edges.
+    REACHABLE = "WITH RECURSIVE reach (id) AS ( \
+            SELECT ?2 UNION SELECT d.depends_on FROM reach r JOIN dependency d ON d.workspace = ?1 AND d.task = r.id) \
+        SELECT d.task, d.depends_on FROM reach r JOIN dependency d ON d.workspace = ?1 AND d.task = r.id";
+    WORKSTATION = "SELECT w.name, w.kind, w.path, w.state, w.lifecycle, w.version, a.task, a.assignee \
+        FROM workstation w LEFT JOIN assignment a ON a.workspace = w.workspace AND a.workstation = w.name \
+        AND a.ended_at IS NULL WHERE w.workspace = ?1 AND w.name = ?2 /*lock*/";
+    /// Ready workstations that hold nothing.
+    FREE_WORKSTATIONS = "SELECT w.name FROM workstation w WHERE w.workspace = ?1 AND w.state = 'ready' AND NOT EXISTS ( \
+            SELECT 1 FROM assignment a WHERE a.workspace = w.workspace AND a.workstation = w.name AND a.ended_at IS NULL) \
+        ORDER BY w.name LIMIT 8";
+    ORIGIN = "SELECT id FROM task WHERE workspace = ?1 AND origin_ask_ref = ?2";
+    ASSIGNMENT_SECRET = "SELECT lease_id, ttl_ms FROM assignment WHERE workspace = ?1 AND task = ?2 AND epoch = ?3";
+}
+
+/// The workspace's own row, with the position of its last ledger entry.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    pub id: WorkspaceId,
+    pub uid: String,
+    pub generation: Generation,
+    pub head: Digest,
+    pub public_key: String,
+    pub anchor: Option<String>,
+    pub created_at: Timestamp,
+    pub last_seq: Seq,
+}
+
+pub fn workspace(tx: &mut dyn Tx, id: WorkspaceId) -> Result<Workspace> {
+    let Some(mut row) = tx.row(&WORKSPACE, &args![id.0])? else {
+        return Err(StoreError::Missing("the store has no workspace yet".into()));
+    };
+    Ok(Workspace {
+        id,
+        uid: row.text()?,
+        generation: row.int()?,
+        head: row.digest()?,
+        public_key: row.text()?,
+        anchor: row.opt_text()?,
+        created_at: Timestamp(row.int()?),
+        last_seq: row.opt_int()?.unwrap_or(0),
+    })
+}
+
+/// A request that was already carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replay {
+    pub fingerprint: Vec<u8>,
+    pub seq: Seq,
+}
+
+/// A request id of any length as a fixed key.
+pub(crate) fn request_key(request: &RequestId) -> Vec<u8> {
+    Digest::of(request.as_str().as_bytes()).0[..16].to_vec()
+}
+
+pub fn replay(tx: &mut dyn Tx, workspace: WorkspaceId, request: &RequestId) -> Result<Option<Replay>> {
+    let key = request_key(request);
+    let Some(mut row) = tx.row(&REQUEST, &args![workspace.0, key.as_slice()])? else {
+        return Ok(None);
+    };
+    Ok(Some(Replay { fingerprint: row.opt_blob()?.unwrap_or_default(), seq: row.int()? }))
+}
+
+pub fn worker(tx: &mut dyn Tx, workspace: WorkspaceId, handle: &Handle) -> Result<Option<Worker>> {
+    tx.row(&WORKER, &args![workspace.0, handle.as_str()])?.map(|mut row| codec::worker(&mut row)).transpose()
+}
+
+pub fn caller(tx: &mut dyn Tx, workspace: WorkspaceId, actor: Option<&Handle>) -> Result<Caller> {
+    let Some(handle) = actor else {
+        return Ok(Caller::Anonymous);
+    };
+    Ok(match worker(tx, workspace, handle)? {
+        Some(worker) => Caller::Registered(worker),
+        None => Caller::Unregistered(handle.clone()),
+    })
+}
+
+pub fn task(tx: &mut dyn Tx, workspace: WorkspaceId, id: &TaskId) -> Result<Option<StoredTask>> {
+    tx.row(&TASK, &args![workspace.0, id.to_string()])?.map(|mut row| codec::task(&mut row)).transpose()
+}
+
+pub fn task_by_origin(tx: &mut dyn Tx, workspace: WorkspaceId, origin: &OriginRef) -> Result<Option<TaskId>> {
+    tx.row(&ORIGIN, &args![workspace.0, origin.as_str()])?.map(|mut row| row.parsed()).transpose()
+}
+
+pub fn state(tx: &mut dyn Tx, workspace: WorkspaceId, id: &TaskId) -> Result<Option<StateName>> {
+    tx.row(&STATE, &args![workspace.0, id.to_string()])?.map(|mut row| state_name(&row.text()?)).transpose()
+}
+
+fn state_name(text: &str) -> Result<StateName> {
+    StateName::parse(text).ok_or_else(|| StoreError::Corrupt(format!("unknown state `{text}`")))
+}
+
+pub fn dependencies(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<Vec<Dependency>> {
+    let rows = tx.rows(&DEPENDENCIES, &args![workspace.0, task.to_string()])?;
+    rows.into_iter()
+        .map(|mut row| {
+            let id = row.parsed()?;
+            Ok(Dependency { id, state: row.opt_text()?.map(|text| state_name(&text)).transpose()? })
+        })
+        .collect()
+}
+
+/// The token of a grant that was made earlier, for a replayed request.
+pub fn granted_lease(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    task: &TaskId,
+    epoch: i64,
+) -> Result<Option<([u8; 16], i64)>> {
+    let Some(mut row) = tx.row(&ASSIGNMENT_SECRET, &args![workspace.0, task.to_string(), epoch])? else {
+        return Ok(None);
+    };
+    let secret = row.opt_blob()?.and_then(|bytes| bytes.try_into().ok());
+    Ok(secret.zip(Some(row.int()?)))
+}
+
+/// What the store knows about one call. The rest of the facts comes from outside it.
+#[derive(Debug)]
+pub struct Loaded {
+    pub caller: Caller,
+    pub task: Option<StoredTask>,
+    pub holder: Option<Kind>,
+    pub place: Place,
+    pub dependencies: Vec<Dependency>,
+    pub reachable: BTreeMap<TaskId, Vec<TaskId>>,
+    pub existing: Option<TaskId>,
+}
+
+pub fn facts(tx: &mut dyn Tx, workspace: WorkspaceId, envelope: &Envelope) -> Result<Loaded> {
+    let mut loaded = Loaded {
+        caller: caller(tx, workspace, envelope.actor.as_ref())?,
+        task: envelope.task.as_ref().map(|id| task(tx, workspace, id)).transpose()?.flatten(),
+        holder: None,
+        place: Place::default(),
+        dependencies: Vec::new(),
+        reachable: BTreeMap::new(),
+        existing: None,
+    };
+    if let Some(held) = loaded.task.as_ref().and_then(|stored| stored.task.assignment()) {
+        loaded.holder = worker(tx, workspace, &held.assignee)?.map(|worker| worker.kind);
+    }
+    match &envelope.command {
+        Command::Add { spec, depends_on, .. } => {
+            if let Some(origin) = &spec.origin {
+                loaded.existing = task_by_origin(tx, workspace, origin)?;
+            }
+            for id in depends_on.iter().chain(&spec.parent) {
+                let state = state(tx, workspace, id)?;
+                loaded.dependencies.push(Dependency { id: id.clone(), state });
+            }
+        }
+        Command::AddDependency { on } => {
+            loaded.dependencies.push(Dependency { id: on.clone(), state: state(tx, workspace, on)? });
+            loaded.reachable = reachable(tx, workspace, on)?;
+        }
+        Command::Claim { workstation, .. } | Command::Takeover { workstation, .. } => {
+            loaded.place = place(tx, workspace, workstation.as_ref())?;
+            if let Some(id) = &envelope.task {
+                loaded.dependencies = dependencies(tx, workspace, id)?;
+            }
+        }
+        _ => {}
+    }
+    Ok(loaded)
+}
+
+fn reachable(tx: &mut dyn Tx, workspace: WorkspaceId, from: &TaskId) -> Result<BTreeMap<TaskId, Vec<TaskId>>> {
+    let mut edges: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
+    for mut row in tx.rows(&REACHABLE, &args![workspace.0, from.to_string()])? {
+        let task: TaskId = row.parsed()?;
+        edges.entry(task).or_default().push(row.parsed()?);
+    }
+    Ok(edges)
+}
+
+fn place(tx: &mut dyn Tx, workspace: WorkspaceId, asked: Option<&WorkstationName>) -> Result<Place> {
+    let Some(name) = asked else {
+        let rows = tx.rows(&FREE_WORKSTATIONS, &args![workspace.0])?;
+        let would_do = rows.into_iter().map(|mut row| row.parsed()).collect::<Result<_>>()?;
+        return Ok(Place { would_do, ..Place::default() });
+    };
+    let mut place = Place { asked: Some(name.clone()), ..Place::default() };
+    if let Some(mut row) = tx.row(&WORKSTATION, &args![workspace.0, name.as_str()])? {
+        place.found = Some(codec::workstation(&mut row)?);
+        let held: Option<TaskId> = row.opt_parsed()?;
+        place.holds = held.zip(row.opt_parsed()?);
+    }
+    Ok(place)
+}

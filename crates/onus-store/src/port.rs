@@ -1,0 +1,213 @@
+//! The port between the shared SQL text and a database: a handful of methods that each driver implements.
+
+use crate::error::{Result, StoreError};
+use onus_core::hash::Digest;
+use onus_core::time::Now;
+use std::borrow::Cow;
+
+/// A statement with a name. Parameters are written `?1`; TEXT, BIGINT and binary only; no clock, no rules.
+///
+/// `/*lock*/` marks where a database that locks rows adds its clause.
+#[derive(Debug, Clone, Copy)]
+pub struct Sql {
+    pub name: &'static str,
+    pub text: &'static str,
+}
+
+/// Names a statement once, for every driver.
+#[macro_export]
+macro_rules! sql {
+    ($($(#[$doc:meta])* $vis:vis $name:ident = $($text:expr),+ ;)+) => {
+        $($(#[$doc])* $vis const $name: $crate::port::Sql =
+            $crate::port::Sql { name: stringify!($name), text: concat!($($text),+) };)+
+    };
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value<'a> {
+    Null,
+    Int(i64),
+    Text(Cow<'a, str>),
+    Blob(Cow<'a, [u8]>),
+}
+
+impl From<i64> for Value<'_> {
+    fn from(n: i64) -> Self {
+        Value::Int(n)
+    }
+}
+
+impl From<bool> for Value<'_> {
+    fn from(b: bool) -> Self {
+        Value::Int(i64::from(b))
+    }
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
+        Value::Text(Cow::Borrowed(text))
+    }
+}
+
+impl From<String> for Value<'_> {
+    fn from(text: String) -> Self {
+        Value::Text(Cow::Owned(text))
+    }
+}
+
+impl<'a> From<&'a [u8]> for Value<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Value::Blob(Cow::Borrowed(bytes))
+    }
+}
+
+impl<'a> From<&'a Digest> for Value<'a> {
+    fn from(digest: &'a Digest) -> Self {
+        Value::Blob(Cow::Borrowed(&digest.0))
+    }
+}
+
+impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Value::Null, Into::into)
+    }
+}
+
+/// Builds a parameter list.
+#[macro_export]
+macro_rules! args {
+    ($($value:expr),* $(,)?) => { [$($crate::port::Value::from($value)),*] };
+}
+
+/// One row, read column by column in the statement's order. A value of the wrong kind is corruption, not a default.
+#[derive(Debug, Clone)]
+pub struct Row {
+    values: Vec<Value<'static>>,
+    next: usize,
+}
+
+impl Row {
+    pub fn new(values: Vec<Value<'static>>) -> Row {
+        Row { values, next: 0 }
+    }
+
+    fn take(&mut self) -> Result<Value<'static>> {
+        let value = self.values.get_mut(self.next).map(|value| std::mem::replace(value, Value::Null));
+        self.next += 1;
+        value.ok_or_else(|| StoreError::Corrupt(format!("a row has no column {}", self.next)))
+    }
+
+    fn wrong(&self, wanted: &str) -> StoreError {
+        StoreError::Corrupt(format!("column {} of a row is not {wanted}", self.next))
+    }
+
+    pub fn opt_int(&mut self) -> Result<Option<i64>> {
+        match self.take()? {
+            Value::Int(n) => Ok(Some(n)),
+            Value::Null => Ok(None),
+            _ => Err(self.wrong("a number")),
+        }
+    }
+
+    pub fn int(&mut self) -> Result<i64> {
+        self.opt_int()?.ok_or_else(|| self.wrong("a number"))
+    }
+
+    pub fn flag(&mut self) -> Result<bool> {
+        match self.int()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(self.wrong("yes or no")),
+        }
+    }
+
+    pub fn opt_text(&mut self) -> Result<Option<String>> {
+        match self.take()? {
+            Value::Text(text) => Ok(Some(text.into_owned())),
+            Value::Null => Ok(None),
+            _ => Err(self.wrong("text")),
+        }
+    }
+
+    pub fn text(&mut self) -> Result<String> {
+        self.opt_text()?.ok_or_else(|| self.wrong("text"))
+    }
+
+    pub fn opt_blob(&mut self) -> Result<Option<Vec<u8>>> {
+        match self.take()? {
+            Value::Blob(bytes) => Ok(Some(bytes.into_owned())),
+            Value::Null => Ok(None),
+            _ => Err(self.wrong("binary")),
+        }
+    }
+
+    pub fn digest(&mut self) -> Result<Digest> {
+        let bytes = self.opt_blob()?.unwrap_or_default();
+        Digest::from_slice(&bytes).ok_or_else(|| self.wrong("a digest"))
+    }
+
+    /// A text column read as a checked value.
+    pub fn parsed<T: std::str::FromStr<Err = String>>(&mut self) -> Result<T> {
+        self.text()?.parse().map_err(StoreError::Corrupt)
+    }
+
+    pub fn opt_parsed<T: std::str::FromStr<Err = String>>(&mut self) -> Result<Option<T>> {
+        self.opt_text()?.map(|text| text.parse()).transpose().map_err(StoreError::Corrupt)
+    }
+}
+
+/// A statement with its values, and how many rows it must touch.
+#[derive(Debug)]
+pub struct Call<'a> {
+    pub sql: &'static Sql,
+    pub args: Vec<Value<'a>>,
+}
+
+/// An open transaction.
+pub trait Tx {
+    /// The database's word for the present moment, read after the transaction has its locks.
+    fn now(&mut self) -> Result<Now>;
+
+    fn rows(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<Vec<Row>>;
+
+    /// Streams a result that may not fit into memory.
+    fn each(&mut self, sql: &Sql, args: &[Value<'_>], row: &mut dyn FnMut(Row) -> Result<()>) -> Result<()>;
+
+    /// Runs a change and says how many rows it touched.
+    fn run(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<u64>;
+
+    fn row(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<Option<Row>> {
+        Ok(self.rows(sql, args)?.into_iter().next())
+    }
+
+    /// Runs a change that must touch exactly one row: anything else means that the guard did not hold.
+    fn run_one(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<()> {
+        match self.run(sql, args)? {
+            1 => Ok(()),
+            n => Err(StoreError::Guard(format!("{} touched {n} rows", sql.name))),
+        }
+    }
+}
+
+/// A database that runs transactions.
+pub trait Store {
+    /// Runs `work` on one consistent view; nothing is written.
+    fn read<T>(&mut self, work: impl FnOnce(&mut dyn Tx) -> Result<T>) -> Result<T>
+    where
+        Self: Sized;
+
+    /// Runs `work` alone among writers and commits what it did, or nothing.
+    fn write<T, E: From<StoreError>>(
+        &mut self,
+        work: impl FnOnce(&mut dyn Tx) -> std::result::Result<Outcome<T>, E>,
+    ) -> std::result::Result<T, E>
+    where
+        Self: Sized;
+}
+
+/// Whether the transaction's changes stay.
+#[derive(Debug)]
+pub enum Outcome<T> {
+    Commit(T),
+    Rollback(T),
+}

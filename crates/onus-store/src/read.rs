@@ -1,0 +1,6 @@
+//! Questions to the store. Nothing here writes.
+
+pub mod ledger;
+pub mod queue;
+pub mod story;
+pub mod survey;

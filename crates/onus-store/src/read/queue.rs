@@ -1,0 +1,159 @@
+//! `list`, `ready` and the next task to claim: bounded, in a stable order, never a scan of the whole table.
+
+use crate::codec::{self, task_columns, task_from};
+use crate::error::Result;
+use crate::port::{Row, Sql, Tx, Value};
+use crate::{args, sql};
+use onus_core::id::{Handle, ProjectKey, Role, Seq, TaskId, TaskType, WorkspaceId};
+use onus_core::task::{StateName, Task};
+
+/// Which tasks; everything that is absent matches.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    pub project: Option<ProjectKey>,
+    pub task_type: Option<TaskType>,
+    pub role: Option<Role>,
+    pub lane: Option<i64>,
+    pub sprint: Option<String>,
+    pub parent: Option<TaskId>,
+    pub assignee: Option<Handle>,
+}
+
+/// The states that `list` shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// Everything that somebody still has to do.
+    Active,
+    All,
+    Only(StateName),
+}
+
+/// Where the next page begins: behind the task with this priority and birth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct After {
+    pub priority: i64,
+    pub born: Seq,
+}
+
+impl After {
+    /// Before every task.
+    pub const START: After = After { priority: -1, born: 0 };
+}
+
+/// The filter's conditions; ?1 is the workspace, ?2 to ?8 the filter.
+macro_rules! matches {
+    () => {
+        "AND (?2 IS NULL OR t.id LIKE ?2 || '-%') AND (?3 IS NULL OR t.type = ?3) AND (?4 IS NULL OR t.role = ?4) \
+         AND (?5 IS NULL OR t.lane = ?5) AND (?6 IS NULL OR t.sprint = ?6) AND (?7 IS NULL OR t.parent = ?7) \
+         AND (?8 IS NULL OR a.assignee = ?8) "
+    };
+}
+
+/// Spelled exactly as the partial index `task_queue` spells it, so that the planner can use it.
+macro_rules! active {
+    () => {
+        "t.workspace = ?1 AND t.state IN ('open', 'in_progress', 'blocked') "
+    };
+}
+
+/// A dependency that is not complete.
+macro_rules! waiting {
+    () => {
+        "EXISTS (SELECT 1 FROM dependency w JOIN task u ON u.workspace = w.workspace AND u.id = w.depends_on \
+         WHERE w.workspace = t.workspace AND w.task = t.id AND u.state <> 'complete') "
+    };
+}
+
+sql! {
+    LIST_ACTIVE = "SELECT ", task_columns!(), task_from!(), "WHERE ", active!(), matches!(),
+        "AND (?9 IS NULL OR t.state = ?9) AND (t.priority, t.born) > (?10, ?11) ORDER BY t.priority, t.born LIMIT ?12";
+    LIST_ALL = "SELECT ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 ", matches!(),
+        "AND (?9 IS NULL OR t.state = ?9) AND t.born > ?10 ORDER BY t.born LIMIT ?11";
+    READY = "SELECT ", task_columns!(), task_from!(), "WHERE ", active!(), "AND t.state = 'open' AND NOT ", waiting!(),
+        matches!(), "ORDER BY t.priority, t.born LIMIT ?9";
+    /// The head of the queue with what each task waits for.
+    WINDOW = "SELECT t.id, t.state, CASE WHEN ", waiting!(), "THEN 1 ELSE 0 END, t.blocker, t.title FROM task t \
+        LEFT JOIN assignment a ON a.workspace = t.workspace AND a.task = t.id AND a.epoch = t.epoch \
+        AND a.ended_at IS NULL WHERE ", active!(), matches!(), "ORDER BY t.priority, t.born LIMIT ?9";
+}
+
+fn arguments<'a>(workspace: WorkspaceId, filter: &'a Filter) -> Vec<Value<'a>> {
+    args![
+        workspace.0,
+        filter.project.as_ref().map(|p| p.as_str()),
+        filter.task_type.as_ref().map(|t| t.as_str()),
+        filter.role.as_ref().map(|r| r.as_str()),
+        filter.lane,
+        filter.sprint.as_deref(),
+        filter.parent.as_ref().map(ToString::to_string),
+        filter.assignee.as_ref().map(|a| a.as_str()),
+    ]
+    .into()
+}
+
+fn tasks(tx: &mut dyn Tx, sql: &Sql, args: &[Value<'_>]) -> Result<Vec<Task>> {
+    let decode = |mut row: Row| codec::task(&mut row).map(|stored| stored.task);
+    tx.rows(sql, args)?.into_iter().map(decode).collect()
+}
+
+pub fn list(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    which: Which,
+    filter: &Filter,
+    after: After,
+    limit: i64,
+) -> Result<Vec<Task>> {
+    let mut args = arguments(workspace, filter);
+    match which {
+        Which::Active => {
+            args.extend(args![None::<i64>, after.priority, after.born, limit]);
+            tasks(tx, &LIST_ACTIVE, &args)
+        }
+        Which::Only(state) if !state.is_terminal() => {
+            args.extend(args![state.name(), after.priority, after.born, limit]);
+            tasks(tx, &LIST_ACTIVE, &args)
+        }
+        Which::Only(state) => {
+            args.extend(args![state.name(), after.born, limit]);
+            tasks(tx, &LIST_ALL, &args)
+        }
+        Which::All => {
+            args.extend(args![None::<&str>, after.born, limit]);
+            tasks(tx, &LIST_ALL, &args)
+        }
+    }
+}
+
+/// Open tasks whose dependencies are complete, the most important first.
+pub fn ready(tx: &mut dyn Tx, workspace: WorkspaceId, filter: &Filter, limit: i64) -> Result<Vec<Task>> {
+    let mut args = arguments(workspace, filter);
+    args.push(limit.into());
+    tasks(tx, &READY, &args)
+}
+
+/// One task near the head of the queue.
+#[derive(Debug, Clone)]
+pub struct Queued {
+    pub id: TaskId,
+    pub state: String,
+    pub waiting: bool,
+    pub blocker: Option<String>,
+    pub title: String,
+}
+
+/// The first tasks of the queue, ready or not, so that `ready` can say why the rest is not.
+pub fn window(tx: &mut dyn Tx, workspace: WorkspaceId, filter: &Filter, limit: i64) -> Result<Vec<Queued>> {
+    let mut args = arguments(workspace, filter);
+    args.push(limit.into());
+    let decode = |mut row: Row| {
+        Ok(Queued {
+            id: row.parsed()?,
+            state: row.text()?,
+            waiting: row.flag()?,
+            blocker: row.opt_text()?,
+            title: row.text()?,
+        })
+    };
+    tx.rows(&WINDOW, &args)?.into_iter().map(decode).collect()
+}

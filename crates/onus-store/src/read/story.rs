@@ -1,0 +1,128 @@
+//! The whole story of one task: assignments, sessions, notes, what waits for it.
+
+use crate::codec;
+use crate::error::{Result, StoreError};
+use crate::port::Tx;
+use crate::{args, sql};
+use onus_core::id::{Handle, Seq, TaskId, WorkspaceId};
+use onus_core::task::Assignment;
+use onus_core::time::Timestamp;
+
+sql! {
+    ASSIGNMENTS = "SELECT epoch, ended_at, end_reason, assignee, tier, workstation, lease_id, ttl_ms, assigned_at, \
+        renewed_at, tick, renewals, handoff_reason, forced, route FROM assignment \
+        WHERE workspace = ?1 AND task = ?2 ORDER BY epoch";
+    SESSIONS = "SELECT id, epoch, worker, workstation, started_at, ended_at, end_reason FROM session \
+        WHERE workspace = ?1 AND task = ?2 ORDER BY id";
+    NOTES = "SELECT n.seq, n.kind, n.text, l.actor, l.at FROM note n \
+        JOIN ledger l ON l.workspace = n.workspace AND l.seq = n.seq \
+        WHERE n.workspace = ?1 AND n.task = ?2 ORDER BY n.seq";
+    DEPENDENTS = "SELECT task FROM dependency WHERE workspace = ?1 AND depends_on = ?2 ORDER BY task LIMIT 100";
+    LIVE = "SELECT a.epoch, a.task, t.title, t.state, a.assignee, a.tier, a.workstation, a.lease_id, a.ttl_ms, \
+        a.assigned_at, a.renewed_at, a.tick, a.renewals, a.handoff_reason, a.forced, a.route \
+        FROM assignment a JOIN task t ON t.workspace = a.workspace AND t.id = a.task \
+        WHERE a.workspace = ?1 AND a.ended_at IS NULL ORDER BY a.renewed_at";
+}
+
+/// One assignment of the task's history.
+#[derive(Debug, Clone)]
+pub struct PastAssignment {
+    pub assignment: Assignment,
+    pub ended_at: Option<Timestamp>,
+    pub end_reason: Option<String>,
+}
+
+pub fn assignments(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<Vec<PastAssignment>> {
+    let rows = tx.rows(&ASSIGNMENTS, &args![workspace.0, task.to_string()])?;
+    rows.into_iter()
+        .map(|mut row| {
+            let epoch = row.int()?;
+            let ended_at = row.opt_int()?.map(Timestamp);
+            let end_reason = row.opt_text()?;
+            let assignment = codec::assignment(&mut row, epoch)?
+                .ok_or_else(|| StoreError::Corrupt(format!("{task}: an assignment without an assignee")))?;
+            Ok(PastAssignment { assignment, ended_at, end_reason })
+        })
+        .collect()
+}
+
+/// A stretch of work: one worker, one workstation, one task.
+#[derive(Debug, Clone)]
+pub struct Session {
+    pub id: Seq,
+    pub epoch: i64,
+    pub worker: Handle,
+    pub workstation: String,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub end_reason: Option<String>,
+}
+
+pub fn sessions(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<Vec<Session>> {
+    let rows = tx.rows(&SESSIONS, &args![workspace.0, task.to_string()])?;
+    rows.into_iter()
+        .map(|mut row| {
+            Ok(Session {
+                id: row.int()?,
+                epoch: row.int()?,
+                worker: row.parsed()?,
+                workstation: row.text()?,
+                started_at: Timestamp(row.int()?),
+                ended_at: row.opt_int()?.map(Timestamp),
+                end_reason: row.opt_text()?,
+            })
+        })
+        .collect()
+}
+
+#[derive(Debug, Clone)]
+pub struct Note {
+    pub seq: Seq,
+    pub kind: String,
+    pub text: String,
+    pub by: String,
+    pub at: Timestamp,
+}
+
+pub fn notes(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<Vec<Note>> {
+    let rows = tx.rows(&NOTES, &args![workspace.0, task.to_string()])?;
+    rows.into_iter()
+        .map(|mut row| {
+            Ok(Note {
+                seq: row.int()?,
+                kind: row.text()?,
+                text: row.text()?,
+                by: row.text()?,
+                at: Timestamp(row.int()?),
+            })
+        })
+        .collect()
+}
+
+/// Tasks that wait for this one.
+pub fn dependents(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<Vec<TaskId>> {
+    tx.rows(&DEPENDENTS, &args![workspace.0, task.to_string()])?.into_iter().map(|mut row| row.parsed()).collect()
+}
+
+/// A task that somebody holds now.
+#[derive(Debug, Clone)]
+pub struct Held {
+    pub task: TaskId,
+    pub title: String,
+    pub state: String,
+    pub assignment: Assignment,
+}
+
+/// Every live assignment, the longest silent first.
+pub fn live(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<Held>> {
+    let rows = tx.rows(&LIVE, &args![workspace.0])?;
+    rows.into_iter()
+        .map(|mut row| {
+            let epoch = row.int()?;
+            let (task, title, state) = (row.parsed()?, row.text()?, row.text()?);
+            let assignment = codec::assignment(&mut row, epoch)?
+                .ok_or_else(|| StoreError::Corrupt(format!("{task}: an assignment without an assignee")))?;
+            Ok(Held { task, title, state, assignment })
+        })
+        .collect()
+}

@@ -1,0 +1,124 @@
+//! Workspaces, projects, workers and workstations: who and where.
+
+use crate::codec;
+use crate::error::Result;
+use crate::port::Tx;
+use crate::{args, sql};
+use onus_core::hash::Digest;
+use onus_core::id::{Generation, Handle, ProjectKey, TaskId, WorkspaceId};
+use onus_core::time::Timestamp;
+use onus_core::worker::Worker;
+use onus_core::workstation::Workstation;
+
+sql! {
+    INSERT_WORKSPACE = "INSERT INTO workspace (id, uid, generation, head, public_key, created_at) \
+        VALUES (?1, ?2, 1, ?3, ?4, ?5)";
+    RAISE_GENERATION = "UPDATE workspace SET generation = ?3 WHERE id = ?1 AND generation = ?2";
+    SET_ANCHOR = "UPDATE workspace SET anchor = ?2 WHERE id = ?1";
+    INSERT_PROJECT = "INSERT INTO project (workspace, key, last_number) VALUES (?1, ?2, 0)";
+    PROJECTS = "SELECT key FROM project WHERE workspace = ?1 ORDER BY key";
+    INSERT_WORKER = "INSERT INTO worker (workspace, handle, kind, tier, role, state, tz) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    WORKERS = "SELECT w.handle, w.kind, w.tier, w.role, w.state, w.tz, \
+        (SELECT string_agg(a.task, ' ') FROM assignment a \
+            WHERE a.workspace = w.workspace AND a.assignee = w.handle AND a.ended_at IS NULL) \
+        FROM worker w WHERE w.workspace = ?1 AND (?2 IS NULL OR w.handle = ?2) ORDER BY w.handle";
+    INSERT_WORKSTATION = "INSERT INTO workstation (workspace, name, kind, path, state, lifecycle, version) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    WORKSTATIONS = "SELECT w.name, w.kind, w.path, w.state, w.lifecycle, w.version, a.task, a.assignee \
+        FROM workstation w LEFT JOIN assignment a ON a.workspace = w.workspace AND a.workstation = w.name \
+        AND a.ended_at IS NULL WHERE w.workspace = ?1 ORDER BY w.name";
+}
+
+pub fn insert_workspace(
+    tx: &mut dyn Tx,
+    id: WorkspaceId,
+    uid: &str,
+    public_key: &str,
+    created_at: Timestamp,
+) -> Result<()> {
+    tx.run_one(&INSERT_WORKSPACE, &args![id.0, uid, &Digest::ZERO, public_key, created_at.0])
+}
+
+pub fn raise_generation(tx: &mut dyn Tx, workspace: WorkspaceId, from: Generation, to: Generation) -> Result<()> {
+    tx.run_one(&RAISE_GENERATION, &args![workspace.0, from, to])
+}
+
+pub fn set_anchor(tx: &mut dyn Tx, workspace: WorkspaceId, anchor: &str) -> Result<()> {
+    tx.run_one(&SET_ANCHOR, &args![workspace.0, anchor])
+}
+
+pub fn insert_project(tx: &mut dyn Tx, workspace: WorkspaceId, key: &ProjectKey) -> Result<()> {
+    tx.run_one(&INSERT_PROJECT, &args![workspace.0, key.as_str()])
+}
+
+pub fn projects(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<ProjectKey>> {
+    tx.rows(&PROJECTS, &args![workspace.0])?.into_iter().map(|mut row| row.parsed()).collect()
+}
+
+pub fn insert_worker(tx: &mut dyn Tx, workspace: WorkspaceId, worker: &Worker) -> Result<()> {
+    tx.run_one(
+        &INSERT_WORKER,
+        &args![
+            workspace.0,
+            worker.handle.as_str(),
+            worker.kind.name(),
+            worker.tier.as_deref(),
+            worker.role.as_ref().map(|role| role.as_str()),
+            worker.state.name(),
+            worker.tz.as_str(),
+        ],
+    )
+}
+
+/// A worker and what it holds now.
+#[derive(Debug, Clone)]
+pub struct WorkerHolding {
+    pub worker: Worker,
+    pub holds: Vec<TaskId>,
+}
+
+pub fn workers(tx: &mut dyn Tx, workspace: WorkspaceId, only: Option<&Handle>) -> Result<Vec<WorkerHolding>> {
+    let rows = tx.rows(&WORKERS, &args![workspace.0, only.map(Handle::as_str)])?;
+    rows.into_iter()
+        .map(|mut row| {
+            let worker = codec::worker(&mut row)?;
+            let holds = row.opt_text()?.unwrap_or_default();
+            let holds = holds.split_whitespace().map(str::parse).collect::<std::result::Result<_, _>>();
+            Ok(WorkerHolding { worker, holds: holds.map_err(crate::error::StoreError::Corrupt)? })
+        })
+        .collect()
+}
+
+pub fn insert_workstation(tx: &mut dyn Tx, workspace: WorkspaceId, workstation: &Workstation) -> Result<()> {
+    tx.run_one(
+        &INSERT_WORKSTATION,
+        &args![
+            workspace.0,
+            workstation.name.as_str(),
+            workstation.kind.name(),
+            workstation.path.as_deref(),
+            workstation.state.name(),
+            workstation.lifecycle.name(),
+            workstation.version,
+        ],
+    )
+}
+
+/// A workstation and the assignment it holds now.
+#[derive(Debug, Clone)]
+pub struct WorkstationHolding {
+    pub workstation: Workstation,
+    pub holds: Option<(TaskId, Handle)>,
+}
+
+pub fn workstations(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<WorkstationHolding>> {
+    let rows = tx.rows(&WORKSTATIONS, &args![workspace.0])?;
+    rows.into_iter()
+        .map(|mut row| {
+            let workstation = codec::workstation(&mut row)?;
+            let task: Option<TaskId> = row.opt_parsed()?;
+            Ok(WorkstationHolding { workstation, holds: task.zip(row.opt_parsed()?) })
+        })
+        .collect()
+}

@@ -1,0 +1,160 @@
+//! The embedded driver: one file, write-ahead log, every commit synced.
+
+mod migrate;
+mod open;
+mod queue;
+
+pub use open::{Closing, Options};
+
+use crate::error::{Result, StoreError};
+use crate::port::{Outcome, Row, Sql, Store, Tx, Value};
+use onus_core::time::Now;
+use queue::WriterQueue;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ErrorCode, ToSql};
+use std::path::{Path, PathBuf};
+
+/// A store in one SQLite file.
+#[derive(Debug)]
+pub struct Sqlite {
+    connection: Connection,
+    queue: WriterQueue,
+    path: PathBuf,
+    clock: fn() -> Now,
+}
+
+impl Sqlite {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Store for Sqlite {
+    fn read<T>(&mut self, work: impl FnOnce(&mut dyn Tx) -> Result<T>) -> Result<T> {
+        let tx = self.connection.unchecked_transaction().map_err(before_commit)?;
+        let result = work(&mut SqliteTx { connection: &self.connection, clock: self.clock });
+        drop(tx);
+        result
+    }
+
+    fn write<T, E: From<StoreError>>(
+        &mut self,
+        work: impl FnOnce(&mut dyn Tx) -> std::result::Result<Outcome<T>, E>,
+    ) -> std::result::Result<T, E> {
+        // SQLite's own busy handler polls, and under load it starves some writers for ever: they stand in line here.
+        let _turn = self.queue.wait()?;
+        let tx = rusqlite::Transaction::new_unchecked(&self.connection, rusqlite::TransactionBehavior::Immediate)
+            .map_err(before_commit)?;
+        match work(&mut SqliteTx { connection: &self.connection, clock: self.clock })? {
+            Outcome::Commit(value) => {
+                tx.commit().map_err(during_commit)?;
+                Ok(value)
+            }
+            Outcome::Rollback(value) => {
+                drop(tx);
+                Ok(value)
+            }
+        }
+    }
+}
+
+struct SqliteTx<'c> {
+    connection: &'c Connection,
+    clock: fn() -> Now,
+}
+
+impl Tx for SqliteTx<'_> {
+    fn now(&mut self) -> Result<Now> {
+        Ok((self.clock)())
+    }
+
+    fn rows(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<Vec<Row>> {
+        let mut found = Vec::new();
+        self.each(sql, args, &mut |row| {
+            found.push(row);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn each(&mut self, sql: &Sql, args: &[Value<'_>], row: &mut dyn FnMut(Row) -> Result<()>) -> Result<()> {
+        let named = |error| before_commit(error).in_statement(sql.name);
+        let mut statement = self.connection.prepare_cached(sql.text).map_err(named)?;
+        let columns = statement.column_count();
+        let mut rows = statement.query(rusqlite::params_from_iter(args)).map_err(named)?;
+        while let Some(found) = rows.next().map_err(named)? {
+            let values = (0..columns).map(|i| owned(found.get_ref(i))).collect::<Result<Vec<_>>>()?;
+            row(Row::new(values))?;
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<u64> {
+        let named = |error| before_commit(error).in_statement(sql.name);
+        let mut statement = self.connection.prepare_cached(sql.text).map_err(named)?;
+        let touched = statement.execute(rusqlite::params_from_iter(args)).map_err(named)?;
+        Ok(touched as u64)
+    }
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Value::Null => ValueRef::Null,
+            Value::Int(n) => ValueRef::Integer(*n),
+            Value::Text(text) => ValueRef::Text(text.as_bytes()),
+            Value::Blob(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}
+
+fn owned(value: rusqlite::Result<ValueRef<'_>>) -> Result<Value<'static>> {
+    match value.map_err(before_commit)? {
+        ValueRef::Null => Ok(Value::Null),
+        ValueRef::Integer(n) => Ok(Value::Int(n)),
+        ValueRef::Blob(bytes) => Ok(Value::Blob(bytes.to_vec().into())),
+        ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Value::Text(text.to_owned().into())),
+            Err(_) => Err(StoreError::Corrupt("a text is not UTF-8".into())),
+        },
+        ValueRef::Real(_) => Err(StoreError::Corrupt("a fraction where none is written".into())),
+    }
+}
+
+/// What an error means before the commit began: nothing was written.
+fn before_commit(error: rusqlite::Error) -> StoreError {
+    let detail = error.to_string();
+    let unavailable = |hint: &str| StoreError::Unavailable { detail: detail.clone(), hint: Some(hint.to_owned()) };
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy("another process is writing".into()),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Corrupt(detail),
+        Some(ErrorCode::DiskFull) => unavailable("the disk is full: free some space and try again"),
+        Some(ErrorCode::ReadOnly) => unavailable("the store cannot be written to: check the directory's permissions"),
+        Some(ErrorCode::CannotOpen) => unavailable("the store cannot be opened: check its path and permissions"),
+        Some(ErrorCode::PermissionDenied) => unavailable("check the permissions of the store's directory"),
+        Some(ErrorCode::SystemIoFailure) => unavailable("the disk reports an error: check it before you go on"),
+        Some(ErrorCode::ConstraintViolation) => StoreError::Guard(detail),
+        Some(ErrorCode::SchemaChanged) => StoreError::Busy(detail),
+        Some(_) => StoreError::unavailable(detail),
+        // Not from SQLite itself: a column of another type than the schema's.
+        None => StoreError::Corrupt(detail),
+    }
+}
+
+/// A failed COMMIT tells nothing, unless SQLite could not even begin it.
+fn during_commit(error: rusqlite::Error) -> StoreError {
+    match before_commit(error) {
+        busy @ StoreError::Busy(_) => busy,
+        other => StoreError::Unknown(other.to_string()),
+    }
+}
+
+impl StoreError {
+    fn in_statement(self, name: &str) -> StoreError {
+        match self {
+            StoreError::Corrupt(detail) => StoreError::Corrupt(format!("{detail} ({name})")),
+            StoreError::Guard(detail) => StoreError::Guard(format!("{detail} ({name})")),
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Opening and creating the file.
+
+use super::queue::WriterQueue;
+use super::{before_commit, migrate, Sqlite};
+use crate::error::{Result, StoreError};
+use onus_core::time::Now;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+use std::fs::{DirBuilder, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::Duration;
+
+/// Whether closing writes the log back into the main file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closing {
+    /// For one-shot calls: closing would cost several times the call itself.
+    LeaveLog,
+    Checkpoint,
+}
+
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub clock: fn() -> Now,
+    pub closing: Closing,
+    /// How long a writer stands in line.
+    pub patience: Duration,
+}
+
+impl Options {
+    pub fn one_shot(clock: fn() -> Now) -> Options {
+        Options { clock, closing: Closing::LeaveLog, patience: Duration::from_secs(30) }
+    }
+}
+
+impl Sqlite {
+    /// Opens a store that exists; migrates it, after a backup, when it is older than this program.
+    pub fn open(path: &Path, options: &Options) -> Result<Sqlite> {
+        match std::fs::metadata(path) {
+            Ok(metadata) if metadata.is_file() => {}
+            Ok(_) => return Err(StoreError::unavailable(format!("{} is not a file", path.display()))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(StoreError::Missing(format!("there is no store at {}", path.display())));
+            }
+            Err(error) => return Err(unusable(path, &error)),
+        }
+        let store = connect(path, options)?;
+        match migrate::version(&store.connection)? {
+            // Between the creation of the file and its first commit a crash leaves an empty file: no store yet.
+            0 => Err(StoreError::Missing(format!("{} is empty: no store was made there yet", path.display()))),
+            version if version == migrate::LATEST => Ok(store),
+            version => {
+                migrate::upgrade(&store, version)?;
+                Ok(store)
+            }
+        }
+    }
+
+    /// Opens the store, creating file and tables when they are not there. Harmless when done twice or at once.
+    pub fn create(path: &Path, options: &Options) -> Result<Sqlite> {
+        if let Some(directory) = path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|e| unusable(directory, &e))?;
+        }
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(unusable(path, &error)),
+        }
+        let store = connect(path, options)?;
+        migrate::create(&store)?;
+        Ok(store)
+    }
+}
+
+fn connect(path: &Path, options: &Options) -> Result<Sqlite> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(before_commit)?;
+    connection.busy_timeout(options.patience).map_err(before_commit)?;
+    if options.closing == Closing::LeaveLog {
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(before_commit)?;
+    }
+    // A database file comes from outside: its schema may not call functions, its pages are not trusted.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true).map_err(before_commit)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    // FULL: with NORMAL a power loss takes commits back that were acknowledged.
+    connection
+        .execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;")
+        .map_err(before_commit)?;
+    let queue = WriterQueue::new(path, options.patience);
+    Ok(Sqlite { connection, queue, path: path.to_owned(), clock: options.clock })
+}
+
+fn unusable(path: &Path, error: &io::Error) -> StoreError {
+    StoreError::Unavailable {
+        detail: format!("{}: {error}", path.display()),
+        hint: Some("check the path, its permissions and the space on its disk".into()),
+    }
+}
