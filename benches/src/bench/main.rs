@@ -1,2 +1,129 @@
-//! The physical limit.
-fn main() {}
+//! Measures Onus against the goals of its design, each beside a bare program on the same machine in the same run.
+
+mod cli;
+mod drain;
+mod machine;
+mod measure;
+mod peers;
+mod place;
+mod store;
+mod table;
+
+use measure::Outcome;
+use place::Programs;
+use std::io::Write as _;
+use table::Table;
+
+const USAGE: &str = "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store]...";
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Size {
+    Quick,
+    Usual,
+    Full,
+}
+
+#[derive(Debug)]
+struct Extent {
+    size: Size,
+    /// Install and measure peers that are not there.
+    peers: bool,
+}
+
+impl Extent {
+    fn pick<T>(&self, quick: T, usual: T, full: T) -> T {
+        match self.size {
+            Size::Quick => quick,
+            Size::Usual => usual,
+            Size::Full => full,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Asked {
+    extent: Extent,
+    parts: Vec<String>,
+    write: bool,
+}
+
+const PARTS: &[&str] = &["cli", "store"];
+
+fn parse(words: impl Iterator<Item = String>) -> Option<Asked> {
+    let mut asked =
+        Asked { extent: Extent { size: Size::Usual, peers: false }, parts: Vec::new(), write: false };
+    for word in words {
+        match word.as_str() {
+            "--quick" => asked.extent.size = Size::Quick,
+            "--full" => asked.extent.size = Size::Full,
+            "--peers" => asked.extent.peers = true,
+            "--write" => asked.write = true,
+            part if PARTS.contains(&part) => asked.parts.push(word),
+            _ => return None,
+        }
+    }
+    if asked.parts.is_empty() {
+        asked.parts = PARTS.iter().map(|part| (*part).to_owned()).collect();
+    }
+    Some(asked)
+}
+
+fn measure(asked: &Asked) -> Outcome<Vec<Table>> {
+    let programs = Programs::find()?;
+    let mut tables = Vec::new();
+    for part in &asked.parts {
+        let found = match part.as_str() {
+            "cli" => cli::run(&programs, &asked.extent)?,
+            _ => store::run(&programs, &asked.extent)?,
+        };
+        for table in found {
+            writeln!(std::io::stdout(), "{table}")?;
+            tables.push(table);
+        }
+    }
+    Ok(tables)
+}
+
+/// The documentation's page, whole.
+fn page(tables: &[Table]) -> String {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--write").collect();
+    let command = format!("./bench {}", words.join(" "));
+    let mut page = format!(
+        "# Benchmarks\n\nMedians of interleaved repeats, each figure beside a bare one-shot program (`benches/src/raw`) with the \
+         same durability and indexes, measured in the same run. `raw` is the physical limit: it does only the statement.\n\n\
+         - command: `{}`\n- date: {}\n- machine: {}\n\n",
+        command.trim_end(),
+        jiff::Timestamp::now().strftime("%F"),
+        machine::describe(&std::env::temp_dir()),
+    );
+    for table in tables {
+        page.push_str(&table.to_string());
+        page.push('\n');
+    }
+    page
+}
+
+fn run(asked: &Asked) -> Outcome<()> {
+    let tables = measure(asked)?;
+    let missed: usize = tables.iter().map(Table::missed).sum();
+    writeln!(std::io::stdout(), "{missed} goals missed")?;
+    if asked.write {
+        std::fs::write("docs/benchmarks.md", page(&tables))?;
+    }
+    Ok(())
+}
+
+fn main() -> std::process::ExitCode {
+    let Some(asked) = parse(std::env::args().skip(1)) else {
+        drop(writeln!(std::io::stderr(), "{USAGE}"));
+        return 2.into();
+    };
+    match run(&asked) {
+        Ok(()) => 0.into(),
+        Err(error) => {
+            drop(writeln!(std::io::stderr(), "bench: {error}"));
+            1.into()
+        }
+    }
+}

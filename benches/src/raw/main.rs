@@ -1,2 +1,188 @@
-//! The physical limit.
-fn main() {}
+//! The physical limit: one process, one database, one statement. No rules, no ledger, no lease; the same
+//! durability, page layout and indexes as the embedded store, so that a ratio to it says what the rest costs.
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OptionalExtension as _, Result, params};
+use std::io::Write as _;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// The store's own tables and indexes.
+const SCHEMA: &str = include_str!("../../../crates/onus-store/schema/sqlite/001_foundation.sql");
+
+const WORKSPACE: &str = "INSERT INTO workspace (id, uid, generation, head, public_key, created_at)
+    VALUES (1, 'raw', 1, zeroblob(32), '', 0)";
+const READY: &str = "SELECT id, title, priority FROM task t
+    WHERE workspace = 1 AND state IN ('open', 'in_progress', 'blocked') AND state = 'open'
+    AND NOT EXISTS (SELECT 1 FROM dependency d JOIN task o ON o.workspace = 1 AND o.id = d.depends_on
+        WHERE d.workspace = 1 AND d.task = t.id AND o.state <> 'complete')
+    ORDER BY priority, born LIMIT 20";
+const LIST: &str = "SELECT id, title, state, priority FROM task
+    WHERE workspace = 1 AND state IN ('open', 'in_progress', 'blocked') ORDER BY priority, born LIMIT 20";
+const SHOW: &str = "SELECT id, title, state, priority FROM task WHERE workspace = 1 AND id = ?1";
+const EXPORT: &str = "SELECT id, title, state, priority, origin_ask_ref, created_at FROM task
+    WHERE workspace = 1 ORDER BY born";
+const CLAIM: &str =
+    "UPDATE task SET state = 'in_progress', epoch = epoch + 1, lease_id = ?2, version = version + 1,
+    updated_at = ?3 WHERE workspace = 1 AND id = ?1 AND state = 'open' RETURNING id";
+const CLAIM_NEXT: &str = "UPDATE task SET state = 'in_progress', epoch = epoch + 1, lease_id = ?1,
+    version = version + 1, updated_at = ?2 WHERE born = (SELECT born FROM task t
+        WHERE workspace = 1 AND state IN ('open', 'in_progress', 'blocked') AND state = 'open'
+        AND NOT EXISTS (SELECT 1 FROM dependency d JOIN task o ON o.workspace = 1 AND o.id = d.depends_on
+            WHERE d.workspace = 1 AND d.task = t.id AND o.state <> 'complete')
+        ORDER BY priority, born LIMIT 1)
+    RETURNING id";
+const SET: &str = "UPDATE task SET state = ?2, lease_id = NULL, version = version + 1, updated_at = ?3
+    WHERE workspace = 1 AND id = ?1 AND state = 'in_progress' RETURNING id";
+const ADD: &str =
+    "INSERT INTO task (workspace, id, uid, title, kind, state, priority, risk, origin_ask_ref, archived,
+        epoch, version, head, created_by, created_at, updated_at, forced)
+    VALUES (1, ?1, ?2, ?3, 'feature', 'open', ?4, 'normal', ?5, 0, 0, 1, zeroblob(32), '@raw', ?6, ?6, 0)";
+const DEPEND: &str = "INSERT INTO dependency (workspace, task, depends_on) VALUES (1, ?1, ?2)";
+
+const USAGE: &str = "usage: raw version
+       raw DATABASE bulk COUNT | ready | list | show ID | claim ID | claim-next | release ID | complete ID | add TITLE | export | drain";
+
+fn open(path: &str) -> Result<Connection> {
+    let store = Connection::open(path)?;
+    store.busy_timeout(Duration::from_secs(60))?;
+    // One-shot calls leave the WAL to whoever comes next; closing would cost more than the call.
+    store.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    store.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")?;
+    Ok(store)
+}
+
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Unique without a dependency: the process, and the nanosecond.
+fn unique() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{:032x}", (since.as_nanos() << 32) | u128::from(std::process::id()))
+}
+
+/// Every tenth task waits for the one before it, as in the runner's data sets.
+fn bulk(store: &mut Connection, count: u32) -> Result<()> {
+    store.execute_batch("PRAGMA journal_mode = WAL")?;
+    store.execute_batch(SCHEMA)?;
+    store.execute(WORKSPACE, [])?;
+    let now = now();
+    let all = store.transaction()?;
+    {
+        let mut add = all.prepare(ADD)?;
+        let mut depend = all.prepare(DEPEND)?;
+        for n in 1..=count {
+            let (id, uid, title) = (format!("B-{n}"), format!("{n:032x}"), format!("task number {n}"));
+            add.execute(params![id, uid, title, n % 5, format!("bench:{n}"), now])?;
+            if n % 10 == 0 {
+                depend.execute([id, format!("B-{}", n - 1)])?;
+            }
+        }
+    }
+    all.commit()
+}
+
+fn print(store: &Connection, sql: &str, args: impl rusqlite::Params) -> Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut statement = store.prepare(sql)?;
+    let columns = statement.column_count();
+    let mut rows = statement.query(args)?;
+    while let Some(row) = rows.next()? {
+        for column in 0..columns {
+            let written = match row.get_ref(column)? {
+                rusqlite::types::ValueRef::Integer(n) => write!(out, "{n}\t"),
+                other => write!(out, "{}\t", other.as_str().unwrap_or_default()),
+            };
+            written
+                .and_then(|()| if column + 1 == columns { writeln!(out) } else { Ok(()) })
+                .map_err(broken)?;
+        }
+    }
+    out.flush().map_err(broken)
+}
+
+fn broken(error: std::io::Error) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(Box::new(error))
+}
+
+fn claim_next(store: &Connection) -> Result<Option<String>> {
+    let mut next = store.prepare_cached(CLAIM_NEXT)?;
+    next.query_row(params![unique().into_bytes(), now()], |row| row.get(0)).optional()
+}
+
+/// Claims until nothing is ready, then prints how many and the longest wait for one, in microseconds.
+fn drain(store: &Connection) -> Result<()> {
+    let (mut count, mut longest) = (0_u64, Duration::ZERO);
+    loop {
+        let began = Instant::now();
+        let claimed = claim_next(store)?;
+        longest = longest.max(began.elapsed());
+        if claimed.is_none() {
+            break;
+        }
+        count += 1;
+    }
+    writeln!(std::io::stdout(), "{count} {}", longest.as_micros()).map_err(broken)
+}
+
+/// What a call came to.
+enum End {
+    Done,
+    NothingReady,
+    Misunderstood,
+}
+
+fn run(words: &[&str]) -> Result<End> {
+    let [path, verb, rest @ ..] = words else { return Ok(End::Misunderstood) };
+    let mut store = open(path)?;
+    match (*verb, rest) {
+        ("bulk", [count]) => match count.parse() {
+            Ok(count) => bulk(&mut store, count)?,
+            Err(_) => return Ok(End::Misunderstood),
+        },
+        ("ready", []) => print(&store, READY, [])?,
+        ("list", []) => print(&store, LIST, [])?,
+        ("export", []) => print(&store, EXPORT, [])?,
+        ("show", [id]) => print(&store, SHOW, [id])?,
+        ("claim", [id]) => print(&store, CLAIM, params![id, unique().into_bytes(), now()])?,
+        ("release", [id]) => print(&store, SET, params![id, "open", now()])?,
+        ("complete", [id]) => print(&store, SET, params![id, "complete", now()])?,
+        ("claim-next", []) => match claim_next(&store)? {
+            Some(id) => writeln!(std::io::stdout(), "{id}").map_err(broken)?,
+            None => return Ok(End::NothingReady),
+        },
+        ("add", [title]) => {
+            let uid = unique();
+            let id = format!("R-{uid}");
+            store.execute(ADD, params![id, uid, title, 2, format!("raw:{uid}"), now()])?;
+        }
+        ("drain", []) => drain(&store)?,
+        _ => return Ok(End::Misunderstood),
+    }
+    Ok(End::Done)
+}
+
+fn main() -> std::process::ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut stderr = std::io::stderr();
+    if words == ["version"] {
+        return match writeln!(std::io::stdout(), "raw {}", env!("CARGO_PKG_VERSION")) {
+            Ok(()) => 0.into(),
+            Err(_) => 1.into(),
+        };
+    }
+    match run(&words) {
+        Ok(End::Done) => 0.into(),
+        Ok(End::NothingReady) => 6.into(),
+        Ok(End::Misunderstood) => {
+            drop(writeln!(stderr, "{USAGE}"));
+            2.into()
+        }
+        Err(error) => {
+            drop(writeln!(stderr, "{error}"));
+            1.into()
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Part `store`: many processes on one store, bulk work, the ledger's cost in time and space.
+
+use crate::Extent;
+use crate::cli::grouped;
+use crate::drain::{self, Drain};
+use crate::measure::{Contender, Outcome, interleaved, millis, ratio};
+use crate::place::{Place, Programs, agent, id, workstation};
+use crate::table::{Table, Verdict};
+use std::fs;
+use std::time::Duration;
+
+const WORKERS: usize = 64;
+
+fn contention(programs: &Programs, extent: &Extent) -> Outcome<Table> {
+    let tasks = extent.pick(400, 1_500, 4_000);
+    let place = Place::with_tasks(programs, WORKERS, tasks)?;
+    let mine = drain::onus(&place, WORKERS)?;
+    let bare = drain::raw(&place, WORKERS)?;
+    let loops_place = Place::with_tasks(programs, 0, tasks * 5)?;
+    let loops = drain::raw_loops(&loops_place, WORKERS)?;
+
+    let mut table = Table::new(format!("{WORKERS} processes, {} tasks", grouped(tasks)));
+    let rate = |drain: &Drain| format!("{:.0}/s", drain.per_second());
+    let figure = format!("{} to {}", rate(&mine), rate(&bare));
+    table.at_least(
+        "claim --next + complete, one-shot, to raw",
+        0.5,
+        mine.per_second() / bare.per_second(),
+        &figure,
+    );
+    let wait = mine.longest_wait;
+    table.row(
+        "longest wait for a claim",
+        "< 2 s",
+        format!("{:.2} s", wait.as_secs_f64()),
+        Verdict::of(wait < Duration::from_secs(2)),
+    );
+    let served = format!("{} of {WORKERS}; {}", mine.served(), mine.shares());
+    table.row("workers served", "all", served, Verdict::of(mine.served() == WORKERS));
+    let all = mine.claims() == tasks as u64;
+    table.row("tasks claimed", &grouped(tasks), mine.claims().to_string(), Verdict::of(all));
+    for (name, drain) in [("raw, one-shot", &bare), ("raw, claims in a loop", &loops)] {
+        let figure = format!(
+            "{}, {} of {WORKERS} served, {}, longest wait {:.2} s",
+            rate(drain),
+            drain.served(),
+            drain.shares(),
+            drain.longest_wait.as_secs_f64()
+        );
+        table.row(name, "-", figure, Verdict::Shown);
+    }
+    Ok(table)
+}
+
+/// Imports into a fresh store each time; the bare program fills a fresh database beside it.
+fn bulk(programs: &Programs, extent: &Extent, table: &mut Table) -> Outcome<()> {
+    let size = extent.pick(10_000, 100_000, 100_000);
+    let count = size.to_string();
+    let places: Vec<Place> = (0..5)
+        .map(|_| {
+            let place = Place::empty(programs, 0)?;
+            place.write_tasks(size)?;
+            Ok(place)
+        })
+        .collect::<Outcome<_>>()?;
+    let fresh = |turn: usize| &places[turn % places.len()];
+    let import = Contender::new(|turn| fresh(turn).import());
+    let insert = Contender::new(|turn| fresh(turn).raw(&["bulk", &count]));
+    let costs = interleaved(&mut [import, insert], places.len() - 2)?;
+    let figure = format!("{:.0} ms to {:.0} ms", millis(costs[0].wall), millis(costs[1].wall));
+    table.at_most(
+        format!("import of {} tasks, to raw", grouped(size)),
+        3.0,
+        ratio(costs[0].wall, costs[1].wall),
+        &figure,
+    );
+
+    let place = &places[0];
+    let repeats = extent.pick(3, 5, 9);
+    let export = Contender::new(|_| place.onus(&["export"]));
+    let select = Contender::new(|_| place.raw(&["export"]));
+    let costs = interleaved(&mut [export, select], repeats)?;
+    let figure = format!("{:.0} ms to {:.0} ms", millis(costs[0].wall), millis(costs[1].wall));
+    table.at_most(
+        format!("export of {} tasks, to raw", grouped(size)),
+        3.0,
+        ratio(costs[0].wall, costs[1].wall),
+        &figure,
+    );
+
+    let validate = interleaved(&mut [Contender::new(|_| place.onus(&["validate"]))], repeats)?[0];
+    let met = Verdict::of(validate.wall < Duration::from_secs(2));
+    table.row(
+        format!("validate of {} tasks", grouped(size)),
+        "< 2 s",
+        format!("{:.2} s", validate.wall.as_secs_f64()),
+        met,
+    );
+
+    let entries = place.ledger_entries()?;
+    let verify = interleaved(&mut [Contender::new(|_| place.onus(&["ledger", "verify"]))], repeats)?[0];
+    let rate = entries as f64 / verify.wall.as_secs_f64();
+    let figure = format!("{rate:.0}/s ({} entries)", grouped(usize::try_from(entries)?));
+    table.row("ledger verify", ">= 200000/s", figure, Verdict::of(rate >= 200_000.0));
+    Ok(())
+}
+
+/// The bytes that one task costs with its whole story: asked, claimed, noted, completed.
+fn story(programs: &Programs, extent: &Extent, table: &mut Table) -> Outcome<()> {
+    let tasks = extent.pick(100, 400, 1_000);
+    let place = Place::empty(programs, 1)?;
+    let before = place.settled_bytes()?;
+    let (by, at) = (agent(1), workstation(1));
+    for n in 1..=tasks {
+        let task = id(n);
+        place.by_person(&["add", &format!("task number {n}")])?;
+        place.say(&["claim", &task, "--as", &by, "--workstation", &at])?;
+        place.say(&["note", &task, "half of it is there, the tests come next", "--as", &by])?;
+        place.say(&["complete", &task, "--as", &by, "--resolution", "merged with its tests"])?;
+    }
+    let bytes = (place.settled_bytes()? - before) / tasks as u64;
+    table.row(
+        "store, per completed task",
+        "<= 1536 bytes",
+        format!("{bytes} bytes"),
+        Verdict::of(bytes <= 1_536),
+    );
+    let size = fs::metadata(place.store())?.len();
+    table.row(
+        format!("store with {} completed tasks", grouped(tasks)),
+        "-",
+        format!("{} KB", size / 1024),
+        Verdict::Shown,
+    );
+    Ok(())
+}
+
+pub(crate) fn run(programs: &Programs, extent: &Extent) -> Outcome<Vec<Table>> {
+    let contention = contention(programs, extent)?;
+    let mut table = Table::new("Bulk work and the ledger");
+    bulk(programs, extent, &mut table)?;
+    story(programs, extent, &mut table)?;
+    Ok(vec![contention, table])
+}
