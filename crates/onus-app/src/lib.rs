@@ -1,1 +1,51 @@
-//! Submits commands: reads the clock, loads facts, decides, applies, commits.
+//! Between the rules and the world: one call, one transaction.
+//!
+//! [`submit`] carries a command out; the other modules answer questions or look after the store as a whole. Every
+//! front end (command line, HTTP, MCP) calls these and renders their views.
+
+pub mod doctor;
+pub mod export;
+pub mod import;
+pub mod ledger;
+pub mod progress;
+pub mod queue;
+pub mod registry;
+mod replay;
+pub mod story;
+pub mod submit;
+pub mod validate;
+pub mod view;
+
+use onus_core::id::WorkspaceId;
+use onus_core::refusal::Refusal;
+use onus_core::settings::Settings;
+use onus_host::anchor::Anchor;
+use onus_store::port::{Store, Tx};
+use std::path::PathBuf;
+
+/// A local store holds exactly one workspace.
+pub const LOCAL: WorkspaceId = WorkspaceId(1);
+
+/// An open store with the settings that apply to it.
+#[derive(Debug)]
+pub struct Onus<S> {
+    pub store: S,
+    pub settings: Settings,
+    /// The store's file: the anchor lies relative to it.
+    pub path: PathBuf,
+}
+
+impl<S: Store> Onus<S> {
+    /// Answers a question on one consistent view.
+    fn ask<T>(
+        &mut self,
+        question: impl FnOnce(&mut dyn Tx) -> onus_store::error::Result<T>,
+    ) -> Result<T, Refusal> {
+        Ok(self.store.read(question)?)
+    }
+}
+
+/// Where the ledger of this workspace is anchored.
+fn anchor(path: &std::path::Path, uid: &str) -> Result<Anchor, Refusal> {
+    Anchor::of_store(path, uid, &onus_host::env::Env::of_process())
+}

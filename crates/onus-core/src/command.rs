@@ -1,6 +1,6 @@
 //! What a caller asks for. CLI, HTTP and MCP only build these.
 
-use crate::id::{Handle, RequestId, TaskId, WorkstationName};
+use crate::id::{Handle, ProjectKey, RequestId, TaskId, WorkstationName};
 use crate::lease::Token;
 use crate::task::{Blocker, Spec, StateName};
 use crate::text::Text;
@@ -85,5 +85,7 @@ pub struct Envelope {
     pub actor: Option<Handle>,
     pub token: Option<Token>,
     pub task: Option<TaskId>,
+    /// Where a new task goes.
+    pub project: Option<ProjectKey>,
     pub command: Command,
 }

@@ -40,7 +40,7 @@ impl Decision {
 }
 
 pub fn decide(facts: &Facts<'_>, command: &Command, now: &Now, fresh: &Fresh) -> Result<Decision, Refusal> {
-    let caller = identified(facts)?;
+    let caller = identified(&facts.caller)?;
     if let Command::Add { spec, depends_on, archived } = command {
         return add::decide(facts, caller, spec, depends_on, archived.as_ref(), fresh);
     }
@@ -73,8 +73,9 @@ fn unreachable_add() -> Result<Decision, Refusal> {
     Err(Refusal::new(Code::Internal, "an ask was decided as a change"))
 }
 
-fn identified<'a>(facts: &'a Facts<'_>) -> Result<&'a Worker, Refusal> {
-    match &facts.caller {
+/// Nothing anonymous enters the ledger (mission B7).
+pub(crate) fn identified(caller: &Caller) -> Result<&Worker, Refusal> {
+    match caller {
         Caller::Registered(worker) => Ok(worker),
         Caller::Anonymous => Err(Refusal::new(Code::IdentityRequired, "who are you? no write without an identity")
             .hint("pass --as @handle or set ONUS_AS")),

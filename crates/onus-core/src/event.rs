@@ -191,6 +191,8 @@ data! {
         command: String,
         code: Code,
         detail: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         findings: Vec<Finding>,
     }
@@ -232,6 +234,13 @@ pub struct Renewal {
     /// How long the lease had been expired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_by_ms: Option<i64>,
+}
+
+impl Event {
+    /// Every grant, and every end that must outdate the tokens given before it.
+    pub fn raises_epoch(&self) -> bool {
+        matches!(self, Event::Claimed(_) | Event::TakenOver(_) | Event::Reopened(_) | Event::Dropped(_))
+    }
 }
 
 impl Renewal {

@@ -16,6 +16,7 @@ pub mod lease;
 pub mod ledger;
 pub mod queue;
 pub mod refusal;
+pub mod registry;
 pub mod settings;
 pub mod task;
 pub mod text;

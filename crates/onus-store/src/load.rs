@@ -1,6 +1,6 @@
 //! Loads everything a decision needs, under lock.
 
-use crate::codec::{self, task_columns, task_from, StoredTask};
+use crate::codec::{self, task_columns, task_from};
 use crate::error::{Result, StoreError};
 use crate::port::Tx;
 use crate::{args, sql};
@@ -12,6 +12,8 @@ use onus_core::task::StateName;
 use onus_core::time::Timestamp;
 use onus_core::worker::{Kind, Worker};
 use std::collections::BTreeMap;
+
+pub use crate::codec::StoredTask as Stored;
 
 sql! {
     WORKSPACE = "SELECT uid, generation, head, public_key, anchor, created_at, \
@@ -101,7 +103,7 @@ pub fn caller(tx: &mut dyn Tx, workspace: WorkspaceId, actor: Option<&Handle>) -
     })
 }
 
-pub fn task(tx: &mut dyn Tx, workspace: WorkspaceId, id: &TaskId) -> Result<Option<StoredTask>> {
+pub fn task(tx: &mut dyn Tx, workspace: WorkspaceId, id: &TaskId) -> Result<Option<Stored>> {
     tx.row(&TASK, &args![workspace.0, id.to_string()])?.map(|mut row| codec::task(&mut row)).transpose()
 }
 
@@ -145,7 +147,7 @@ pub fn granted_lease(
 #[derive(Debug)]
 pub struct Loaded {
     pub caller: Caller,
-    pub task: Option<StoredTask>,
+    pub task: Option<Stored>,
     pub holder: Option<Kind>,
     pub place: Place,
     pub dependencies: Vec<Dependency>,

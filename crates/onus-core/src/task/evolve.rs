@@ -26,7 +26,7 @@ pub fn evolve(before: Option<Task>, entry: &Stamped) -> Result<Task, Inconsisten
         (None, event) => return Err(Inconsistent(format!("`{}` before the task was added", event.verb()))),
         (Some(task), _) => return Err(Inconsistent(format!("{} was added twice", task.id))),
     };
-    let epoch = task.epoch + i64::from(raises_epoch(&entry.event));
+    let epoch = task.epoch + i64::from(entry.event.raises_epoch());
     if entry.epoch != epoch {
         return Err(Inconsistent(format!("entry {} has epoch {}, not {epoch}", entry.seq, entry.epoch)));
     }
@@ -35,11 +35,6 @@ pub fn evolve(before: Option<Task>, entry: &Stamped) -> Result<Task, Inconsisten
         task.updated_at = entry.at;
     }
     step(&mut task, entry).map(|()| task)
-}
-
-/// Every grant, and every end that must outdate the tokens given before it.
-fn raises_epoch(event: &Event) -> bool {
-    matches!(event, Event::Claimed(_) | Event::TakenOver(_) | Event::Reopened(_) | Event::Dropped(_))
 }
 
 fn born(entry: &Stamped, added: &Added) -> Result<Task, Inconsistent> {

@@ -4,7 +4,7 @@ use crate::codec::{self, entry_columns};
 use crate::error::Result;
 use crate::port::Tx;
 use crate::{args, sql};
-use onus_core::id::{Seq, TaskId, WorkspaceId};
+use onus_core::id::{Generation, Seq, TaskId, WorkspaceId};
 use onus_core::ledger::Entry;
 
 pub use codec::entry_data;
@@ -18,6 +18,8 @@ sql! {
     EVERY = "SELECT ", entry_columns!(), " FROM ledger l WHERE l.workspace = ?1 ORDER BY l.seq";
     INSERT_CHECKPOINT = "INSERT INTO checkpoint (workspace, seq, document, signature) VALUES (?1, ?2, ?3, ?4)";
     CHECKPOINTS = "SELECT seq, document, signature FROM checkpoint WHERE workspace = ?1 ORDER BY seq";
+    GENERATIONS = "SELECT count(*) FROM ledger WHERE workspace = ?1 AND task IS NULL AND seq <= ?2 \
+        AND verb = 'generation_raised'";
     COUNT = "SELECT count(*) FROM ledger WHERE workspace = ?1";
 }
 
@@ -50,6 +52,11 @@ pub fn entry(tx: &mut dyn Tx, workspace: WorkspaceId, seq: Seq) -> Result<Option
 /// Streams the whole record.
 pub fn every(tx: &mut dyn Tx, workspace: WorkspaceId, each: &mut dyn FnMut(Entry) -> Result<()>) -> Result<()> {
     tx.each(&EVERY, &args![workspace.0], &mut |mut row| each(codec::entry(&mut row)?))
+}
+
+/// The generation that was in force when entry `seq` was written; the first is 1.
+pub fn generation_at(tx: &mut dyn Tx, workspace: WorkspaceId, seq: Seq) -> Result<Generation> {
+    tx.row(&GENERATIONS, &args![workspace.0, seq])?.map_or(Ok(1), |mut row| Ok(row.int()? + 1))
 }
 
 pub fn count(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<i64> {

@@ -18,7 +18,7 @@ sql! {
         JOIN ledger l ON l.workspace = n.workspace AND l.seq = n.seq \
         WHERE n.workspace = ?1 AND n.task = ?2 ORDER BY n.seq";
     DEPENDENTS = "SELECT task FROM dependency WHERE workspace = ?1 AND depends_on = ?2 ORDER BY task LIMIT 100";
-    LIVE = "SELECT a.epoch, a.task, t.title, t.state, a.assignee, a.tier, a.workstation, a.lease_id, a.ttl_ms, \
+    LIVE = "SELECT a.epoch, a.task, t.title, t.state, t.type, a.assignee, a.tier, a.workstation, a.lease_id, a.ttl_ms, \
         a.assigned_at, a.renewed_at, a.tick, a.renewals, a.handoff_reason, a.forced, a.route \
         FROM assignment a JOIN task t ON t.workspace = a.workspace AND t.id = a.task \
         WHERE a.workspace = ?1 AND a.ended_at IS NULL ORDER BY a.renewed_at";
@@ -110,6 +110,7 @@ pub struct Held {
     pub task: TaskId,
     pub title: String,
     pub state: String,
+    pub task_type: Option<String>,
     pub assignment: Assignment,
 }
 
@@ -119,10 +120,10 @@ pub fn live(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<Held>> {
     rows.into_iter()
         .map(|mut row| {
             let epoch = row.int()?;
-            let (task, title, state) = (row.parsed()?, row.text()?, row.text()?);
+            let (task, title, state, task_type) = (row.parsed()?, row.text()?, row.text()?, row.opt_text()?);
             let assignment = codec::assignment(&mut row, epoch)?
                 .ok_or_else(|| StoreError::Corrupt(format!("{task}: an assignment without an assignee")))?;
-            Ok(Held { task, title, state, assignment })
+            Ok(Held { task, title, state, task_type, assignment })
         })
         .collect()
 }

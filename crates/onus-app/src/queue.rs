@@ -1,0 +1,167 @@
+//! `list`, `ready`, `stale` and `status`: where the work stands.
+
+use crate::view::{CountsView, HeldView, ListView, NotReadyView, ReadyView, StaleView, StatusView, TaskView};
+use crate::{Onus, LOCAL};
+use onus_core::code::Code;
+use onus_core::id::shown;
+use onus_core::refusal::Refusal;
+use onus_core::settings::Settings;
+use onus_core::task::StateName;
+use onus_core::time::Now;
+use onus_store::port::{Store, Tx};
+use onus_store::read::queue::{self, After, Filter, Queued, Which};
+use onus_store::read::{ledger, story, survey};
+use onus_store::{load, registry};
+
+/// The most that one call lists.
+pub const LIMIT_MAX: i64 = 10_000;
+
+/// `ready` looks at this many times its limit to say why tasks are not ready.
+const WINDOW: i64 = 5;
+
+impl<S: Store> Onus<S> {
+    pub fn list(&mut self, which: Which, filter: &Filter, cursor: Option<&str>, limit: i64) -> Result<ListView, Refusal> {
+        let after = cursor.map_or(Ok(After::START), |text| parse_cursor(text, which))?;
+        let mut tasks = self.ask(|tx| queue::list(tx, LOCAL, which, filter, after, limit + 1))?;
+        let more = tasks.len() as i64 > limit;
+        tasks.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        let next = tasks.last().filter(|_| more).map(|last| {
+            let after = After { priority: last.spec.priority.rank(), born: last.born };
+            format_cursor(after, which)
+        });
+        Ok(ListView { tasks: tasks.iter().map(TaskView::from).collect(), next })
+    }
+
+    pub fn ready(&mut self, filter: &Filter, limit: i64) -> Result<ReadyView, Refusal> {
+        self.ask(|tx| {
+            let tasks = queue::ready(tx, LOCAL, filter, limit)?;
+            let wanted = (limit * WINDOW).clamp(20, 1_000);
+            let mut window = queue::window(tx, LOCAL, filter, wanted + 1)?;
+            let more = window.len() as i64 > wanted;
+            window.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
+            let mut not_ready = Vec::new();
+            let rest = window.iter().filter(|queued| queued.waiting || queued.state != StateName::Open.name());
+            for queued in rest.take(usize::try_from(limit).unwrap_or(usize::MAX)) {
+                not_ready.push(why_not(tx, queued)?);
+            }
+            Ok(ReadyView { tasks: tasks.iter().map(TaskView::from).collect(), not_ready, counts: counts(&window, more) })
+        })
+    }
+
+    /// Held tasks whose lease has run out, the longest silent first.
+    pub fn stale(&mut self) -> Result<StaleView, Refusal> {
+        let stale = self.held()?.into_iter().filter(|held| held.expired_for_ms.is_some()).collect();
+        Ok(StaleView { stale })
+    }
+
+    pub fn held(&mut self) -> Result<Vec<HeldView>, Refusal> {
+        let settings = self.settings.clone();
+        self.ask(|tx| held(tx, &settings))
+    }
+
+    pub fn status(&mut self) -> Result<StatusView, Refusal> {
+        let settings = self.settings.clone();
+        let store = self.path.display().to_string();
+        self.ask(|tx| {
+            let workspace = load::workspace(tx, LOCAL)?;
+            let mut counts: std::collections::BTreeMap<String, i64> =
+                StateName::ALL.iter().map(|state| (state.name().to_owned(), 0)).collect();
+            for (state, count) in survey::states(tx, LOCAL)? {
+                counts.insert(state.name().to_owned(), count);
+            }
+            Ok(StatusView {
+                store,
+                workspace: workspace.uid,
+                generation: workspace.generation,
+                projects: registry::projects(tx, LOCAL)?.iter().map(ToString::to_string).collect(),
+                counts,
+                held: held(tx, &settings)?,
+                ledger_entries: ledger::count(tx, LOCAL)?,
+                last_checkpoint: ledger::checkpoints(tx, LOCAL)?.last().map(|checkpoint| checkpoint.seq),
+            })
+        })
+    }
+}
+
+fn held(tx: &mut dyn Tx, settings: &Settings) -> onus_store::error::Result<Vec<HeldView>> {
+    let now = tx.now()?;
+    let live = story::live(tx, LOCAL)?;
+    Ok(live.into_iter().map(|held| held_view(held, settings, &now)).collect())
+}
+
+fn held_view(held: story::Held, settings: &Settings, now: &Now) -> HeldView {
+    let lease = &held.assignment.lease;
+    HeldView {
+        renewed_at: lease.renewed_at,
+        expires_at: lease.expires_at(),
+        expired_for_ms: lease.late_by(now).map(|late| late.0),
+        may_be_taken_over: lease.may_be_taken_over(now, settings.lease.grace(held.task_type.as_deref())),
+        task: held.task,
+        title: held.title,
+        state: held.state,
+        assignee: held.assignment.assignee,
+        workstation: held.assignment.workstation,
+        epoch: held.assignment.epoch,
+    }
+}
+
+fn why_not(tx: &mut dyn Tx, queued: &Queued) -> onus_store::error::Result<NotReadyView> {
+    let mut reasons = Vec::new();
+    let mut waits_for = Vec::new();
+    match queued.state.as_str() {
+        "in_progress" => reasons.push(Code::LeaseHeld),
+        "blocked" => {
+            reasons.push(Code::NotClaimable);
+            waits_for.extend(queued.blocker.clone());
+        }
+        _ => {}
+    }
+    if queued.waiting {
+        reasons.push(Code::DependencyIncomplete);
+        let dependencies = load::dependencies(tx, LOCAL, &queued.id)?;
+        let incomplete = dependencies.iter().filter(|dependency| dependency.state != Some(StateName::Complete));
+        waits_for.extend(incomplete.map(|dependency| dependency.id.to_string()));
+    }
+    Ok(NotReadyView {
+        task: queued.id.clone(),
+        title: queued.title.clone(),
+        reasons: reasons.iter().map(ToString::to_string).collect(),
+        waits_for,
+    })
+}
+
+fn counts(window: &[Queued], more: bool) -> CountsView {
+    let mut counts = CountsView { examined: window.len() as i64, more, ..CountsView::default() };
+    for queued in window {
+        match (queued.state.as_str(), queued.waiting) {
+            ("in_progress", _) => counts.in_progress += 1,
+            ("blocked", _) => counts.blocked += 1,
+            (_, true) => counts.waiting += 1,
+            (_, false) => counts.ready += 1,
+        }
+    }
+    counts
+}
+
+/// A cursor belongs to one order: by priority for what is active, by age for the rest.
+fn order(which: Which) -> char {
+    match which {
+        Which::Only(state) if state.is_terminal() => 'b',
+        Which::All => 'b',
+        Which::Active | Which::Only(_) => 'p',
+    }
+}
+
+fn format_cursor(after: After, which: Which) -> String {
+    format!("{}{}.{}", order(which), after.priority, after.born)
+}
+
+fn parse_cursor(text: &str, which: Which) -> Result<After, Refusal> {
+    let parsed = text.strip_prefix(order(which)).and_then(|rest| rest.split_once('.')).and_then(|(priority, born)| {
+        Some(After { priority: priority.parse().ok()?, born: born.parse().ok()? })
+    });
+    parsed.ok_or_else(|| {
+        Refusal::invalid(format!("{} is not a cursor of this list", shown(text)))
+            .hint("pass the `next` of the previous page, with the same --state")
+    })
+}

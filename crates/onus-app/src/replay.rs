@@ -1,0 +1,68 @@
+//! The answer to a repeated request, told from the ledger: no receipt is stored beside it.
+
+use crate::submit::{Receipt, ReceiptKind};
+use crate::LOCAL;
+use onus_core::code::Code;
+use onus_core::event::Event;
+use onus_core::id::{Seq, TaskId};
+use onus_core::lease::Token;
+use onus_core::refusal::Refusal;
+use onus_core::task::{evolve, Task};
+use onus_store::load::{self, Workspace};
+use onus_store::port::Tx;
+use onus_store::read::ledger::{self, Part};
+
+pub(crate) fn answer(
+    tx: &mut dyn Tx,
+    workspace: &Workspace,
+    seq: Seq,
+) -> Result<Result<Receipt, Refusal>, Refusal> {
+    let broken = |what: String| Refusal::new(Code::LedgerBroken, what).hint("onus ledger verify");
+    let entry = ledger::entry(tx, LOCAL, seq)?.ok_or_else(|| broken(format!("the entry {seq} is missing")))?;
+    let stamped = entry.open().map_err(broken)?;
+    if let Event::Refused(refused) = &stamped.event {
+        return Ok(Err(Refusal {
+            code: refused.code,
+            detail: refused.detail.clone(),
+            hint: refused.hint.clone(),
+            task: entry.task,
+            findings: refused.findings.clone(),
+            request_id: None,
+        }));
+    }
+    let id = stamped.task.clone().ok_or_else(|| broken(format!("the entry {seq} is about no task")))?;
+    let task = as_of(tx, &id, seq)?;
+    let token = match &stamped.event {
+        Event::Claimed(_) | Event::TakenOver(_) => load::granted_lease(tx, LOCAL, &id, stamped.epoch)?
+            .map(|(lease, _)| {
+                // A token dies with its generation; a replay must not revive it.
+                let generation = ledger::generation_at(tx, LOCAL, seq)?;
+                Ok::<_, Refusal>(Token { generation: generation.min(workspace.generation), epoch: stamped.epoch, lease })
+            })
+            .transpose()?,
+        _ => None,
+    };
+    let kind = if matches!(stamped.event, Event::Added(_)) { ReceiptKind::Created } else { ReceiptKind::Changed };
+    Ok(Ok(Receipt { kind, task, token }))
+}
+
+/// The task as it was right after the entry `seq`.
+fn as_of(tx: &mut dyn Tx, id: &TaskId, seq: Seq) -> Result<Task, Refusal> {
+    let broken = |what: String| Refusal::new(Code::LedgerBroken, what).task(id).hint("onus ledger verify");
+    let mut task = None;
+    for entry in ledger::log(tx, LOCAL, &Part::Task(id, 0), i64::MAX)? {
+        if entry.seq > seq {
+            break;
+        }
+        let stamped = entry.open().map_err(broken)?;
+        task = Some(evolve(task, &stamped).map_err(|inconsistent| broken(inconsistent.to_string()))?);
+    }
+    let mut task = task.ok_or_else(|| broken(format!("{id} has no entry")))?;
+    // The ledger knows the body by its digest only; the row has the text.
+    if let Some(stored) = load::task(tx, LOCAL, id)?
+        && stored.task.spec == task.spec
+    {
+        task.spec = stored.task.spec;
+    }
+    Ok(task)
+}

@@ -1,0 +1,68 @@
+//! `show`: everything that is known about one task.
+
+use crate::view::{AssignmentView, DependencyView, EntryView, LedgerView, NoteView, SessionView, StoryView, TaskView};
+use crate::{Onus, LOCAL};
+use onus_core::code::Code;
+use onus_core::id::TaskId;
+use onus_core::refusal::Refusal;
+use onus_store::load;
+use onus_store::port::Store;
+use onus_store::read::ledger::{self, Part};
+use onus_store::read::story;
+
+impl<S: Store> Onus<S> {
+    pub fn show(&mut self, id: &TaskId) -> Result<StoryView, Refusal> {
+        let found = self.ask(|tx| {
+            let Some(stored) = load::task(tx, LOCAL, id)? else {
+                return Ok(None);
+            };
+            let now = tx.now()?.wall;
+            let task = stored.task;
+            Ok(Some(StoryView {
+                dependencies: load::dependencies(tx, LOCAL, id)?
+                    .into_iter()
+                    .map(|dependency| DependencyView { task: dependency.id, state: dependency.state })
+                    .collect(),
+                dependents: story::dependents(tx, LOCAL, id)?,
+                assignments: story::assignments(tx, LOCAL, id)?
+                    .iter()
+                    .map(|past| AssignmentView::past(&task, past))
+                    .collect(),
+                sessions: story::sessions(tx, LOCAL, id)?
+                    .iter()
+                    .map(|session| SessionView::new(session, now))
+                    .collect(),
+                notes: story::notes(tx, LOCAL, id)?.iter().map(NoteView::from).collect(),
+                ledger: ledger::log(tx, LOCAL, &Part::Task(id, 0), i64::MAX)?.iter().map(EntryView::from).collect(),
+                task: TaskView::from(&task),
+            }))
+        })?;
+        found.ok_or_else(|| unknown_task(id))
+    }
+
+    /// The record: of one task, or the latest entries of all.
+    pub fn log(&mut self, task: Option<&TaskId>, after: Option<i64>, limit: i64) -> Result<LedgerView, Refusal> {
+        let entries = self.ask(|tx| {
+            if let Some(id) = task
+                && load::state(tx, LOCAL, id)?.is_none()
+            {
+                return Ok(None);
+            }
+            let part = match (task, after) {
+                (Some(id), after) => Part::Task(id, after.unwrap_or(0)),
+                (None, Some(seq)) => Part::After(seq),
+                (None, None) => Part::Latest,
+            };
+            ledger::log(tx, LOCAL, &part, limit).map(Some)
+        })?;
+        match (entries, task) {
+            (Some(entries), _) => Ok(LedgerView { entries: entries.iter().map(EntryView::from).collect() }),
+            (None, Some(id)) => Err(unknown_task(id)),
+            (None, None) => Ok(LedgerView { entries: Vec::new() }),
+        }
+    }
+}
+
+pub(crate) fn unknown_task(id: &TaskId) -> Refusal {
+    Refusal::new(Code::UnknownTask, format!("there is no task {id}")).task(id).hint("onus list --state all")
+}

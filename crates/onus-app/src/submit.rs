@@ -1,0 +1,330 @@
+//! One command, one transaction: read the clock, load facts, decide, apply, commit.
+
+use crate::{anchor, replay, Onus, LOCAL};
+use onus_core::code::Code;
+use onus_core::command::{Command, Envelope};
+use onus_core::decide::{decide, Decision};
+use onus_core::effect::effects;
+use onus_core::event::{Event, Refused, Stamped};
+use onus_core::facts::{Caller, Facts, Fresh};
+use onus_core::hash::{Digest, Fields};
+use onus_core::id::{Handle, ProjectKey, Seq, TaskId, WorkstationName};
+use onus_core::lease::Token;
+use onus_core::ledger::{Checkpoint, Entry};
+use onus_core::refusal::Refusal;
+use onus_core::task::{evolve, Task};
+use onus_core::time::Now;
+use onus_store::apply::{self, Change};
+use onus_store::load::{self, Loaded, Workspace};
+use onus_store::port::{Outcome, Store, Tx};
+use onus_store::read::queue::{self, Filter};
+use onus_store::{read, registry};
+use std::path::Path;
+
+/// How many ready tasks `claim --next` tries before it gives up.
+const CANDIDATES: i64 = 16;
+
+/// What became of a call.
+#[derive(Debug, Clone)]
+pub struct Receipt {
+    pub kind: ReceiptKind,
+    pub task: Task,
+    /// The holder's token, after a grant.
+    pub token: Option<Token>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReceiptKind {
+    Created,
+    /// It was so already; nothing was written.
+    Existing,
+    Changed,
+}
+
+/// Which task a call is about.
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// The one the envelope names, or none yet for an ask.
+    Named,
+    /// The most important ready one, picked in the same transaction.
+    Next(Filter),
+}
+
+impl<S: Store> Onus<S> {
+    /// Carries a command out. The same request id gives the same receipt.
+    pub fn submit(&mut self, envelope: &Envelope, target: &Target) -> Result<Receipt, Refusal> {
+        let (settings, path) = (&self.settings, self.path.as_path());
+        let answered = self.store.write(|tx| {
+            let call = Call::begin(tx, settings, path, envelope, target)?;
+            call.carry_out(tx)
+        });
+        answered.and_then(|inner| inner).map_err(|refusal| Refusal {
+            request_id: Some(envelope.request.to_string()),
+            task: refusal.task.or_else(|| envelope.task.as_ref().map(ToString::to_string)),
+            ..refusal
+        })
+    }
+}
+
+/// What distinguishes this command from another one under the same request id.
+fn fingerprint(envelope: &Envelope, target: &Target) -> Result<Digest, Refusal> {
+    let command = serde_json::to_string(&envelope.command).map_err(unexpected)?;
+    let mut fields = Fields::new("onus-request-1");
+    fields
+        .text(envelope.actor.as_ref().map_or("", Handle::as_str))
+        .text(&envelope.task.as_ref().map(ToString::to_string).unwrap_or_default())
+        .text(envelope.project.as_ref().map_or("", ProjectKey::as_str))
+        .text(&command);
+    if let Target::Next(filter) = target {
+        fields.text(&format!("{filter:?}"));
+    }
+    Ok(fields.digest())
+}
+
+fn unexpected(error: impl std::fmt::Display) -> Refusal {
+    Refusal::new(Code::Internal, error.to_string())
+}
+
+type Answer = Result<Receipt, Refusal>;
+
+struct Call<'a> {
+    settings: &'a onus_core::settings::Settings,
+    path: &'a Path,
+    envelope: &'a Envelope,
+    target: &'a Target,
+    fingerprint: Digest,
+    workspace: Workspace,
+    now: Now,
+}
+
+impl<'a> Call<'a> {
+    fn begin(
+        tx: &mut dyn Tx,
+        settings: &'a onus_core::settings::Settings,
+        path: &'a Path,
+        envelope: &'a Envelope,
+        target: &'a Target,
+    ) -> Result<Call<'a>, Refusal> {
+        let workspace = load::workspace(tx, LOCAL)?;
+        let now = tx.now()?;
+        Ok(Call { settings, path, envelope, target, fingerprint: fingerprint(envelope, target)?, workspace, now })
+    }
+
+    fn carry_out(&self, tx: &mut dyn Tx) -> Result<Outcome<Answer>, Refusal> {
+        if let Some(earlier) = load::replay(tx, LOCAL, &self.envelope.request)? {
+            if earlier.fingerprint != apply::fingerprint_key(&self.fingerprint) {
+                let request = &self.envelope.request;
+                return Err(Refusal::new(Code::RequestConflict, format!("{request} was used for another command"))
+                    .hint("use a new request id for a new command"));
+            }
+            return replay::answer(tx, &self.workspace, earlier.seq).map(Outcome::Rollback);
+        }
+        match self.target {
+            Target::Named => {
+                let loaded = load::facts(tx, LOCAL, self.envelope)?;
+                self.decide_one(tx, self.envelope, loaded)
+            }
+            Target::Next(filter) => self.decide_next(tx, filter),
+        }
+    }
+
+    /// Offers the ready tasks one by one, the most important first. What stands against one of them may not stand
+    /// against the next; what concerns the caller or the workstation stands against all.
+    fn decide_next(&self, tx: &mut dyn Tx, filter: &Filter) -> Result<Outcome<Answer>, Refusal> {
+        let mut refusals_written = false;
+        for task in queue::ready(tx, LOCAL, filter, CANDIDATES)? {
+            let envelope = Envelope { task: Some(task.id), ..self.envelope.clone() };
+            let loaded = load::facts(tx, LOCAL, &envelope)?;
+            let outcome = self.decide_one(tx, &envelope, loaded)?;
+            let concerns_task = |code: Code| {
+                matches!(code, Code::RoutingDenied | Code::LaneFull | Code::ScopeOverlap | Code::DependencyIncomplete)
+            };
+            match &outcome {
+                Outcome::Commit(Err(refusal)) if concerns_task(refusal.code) => refusals_written = true,
+                _ => return Ok(outcome),
+            }
+        }
+        // Identity errors come before "nothing ready": a stranger is not told about the queue.
+        onus_core::registry::known(&load::caller(tx, LOCAL, self.envelope.actor.as_ref())?)?;
+        let nothing = Err(Refusal::new(Code::NothingReady, "no task is ready for this claim")
+            .hint("onus ready tells what the others wait for"));
+        Ok(if refusals_written { Outcome::Commit(nothing) } else { Outcome::Rollback(nothing) })
+    }
+
+    fn decide_one(&self, tx: &mut dyn Tx, envelope: &Envelope, loaded: Loaded) -> Result<Outcome<Answer>, Refusal> {
+        let is_grant = matches!(envelope.command, Command::Claim { .. } | Command::Takeover { .. });
+        let before = loaded.task;
+        let facts = Facts {
+            settings: self.settings,
+            generation: self.workspace.generation,
+            behind_anchor: is_grant && self.behind_anchor(tx)?,
+            caller: loaded.caller,
+            token: envelope.token.clone(),
+            task: before.as_ref().map(|stored| stored.task.clone()),
+            holder: loaded.holder,
+            place: loaded.place,
+            dependencies: loaded.dependencies,
+            reachable: loaded.reachable,
+            existing: loaded.existing,
+        };
+        let fresh = fresh(&self.now)?;
+        match decide(&facts, &envelope.command, &self.now, &fresh) {
+            Ok(Decision::Existing(id)) => {
+                let task = load::task(tx, LOCAL, &id)?.ok_or_else(|| unexpected("an existing task vanished"))?.task;
+                Ok(Outcome::Rollback(Ok(Receipt { kind: ReceiptKind::Existing, task, token: None })))
+            }
+            Ok(Decision::Change { events, workstation }) => {
+                let id = match &envelope.task {
+                    Some(id) => id.clone(),
+                    None => self.new_id(tx)?,
+                };
+                let (head, row) = before.map_or((Digest::ZERO, None), |stored| (stored.head, Some(stored.task)));
+                let kind = if row.is_none() { ReceiptKind::Created } else { ReceiptKind::Changed };
+                let actor = actor(&facts.caller)?;
+                let (task, seq) = self.append(tx, row, &id, head, actor, workstation, events)?;
+                apply::request(tx, LOCAL, &self.envelope.request, &self.fingerprint, seq)?;
+                let token = is_grant.then_some(Token {
+                    generation: self.workspace.generation,
+                    epoch: task.epoch,
+                    lease: fresh.lease,
+                });
+                Ok(Outcome::Commit(Ok(Receipt { kind, task, token })))
+            }
+            Err(refusal) => self.refused(tx, is_grant, &facts, before, refusal),
+        }
+    }
+
+    /// A refusal by policy or gate is kept in the ledger; the task stays as it was.
+    fn refused(
+        &self,
+        tx: &mut dyn Tx,
+        is_grant: bool,
+        facts: &Facts<'_>,
+        before: Option<load::Stored>,
+        refusal: Refusal,
+    ) -> Result<Outcome<Answer>, Refusal> {
+        let (Some(stored), Caller::Registered(worker)) = (before, &facts.caller) else {
+            return Ok(Outcome::Rollback(Err(refusal)));
+        };
+        if !(is_grant && refusal.code.is_policy()) {
+            return Ok(Outcome::Rollback(Err(refusal)));
+        }
+        let event = Event::from(Refused {
+            command: self.envelope.command.name().to_owned(),
+            code: refusal.code,
+            detail: refusal.detail.clone(),
+            hint: refusal.hint.clone(),
+            findings: refusal.findings.clone(),
+        });
+        let workstation = facts.place.found.as_ref().map(|found| found.name.clone());
+        let id = stored.task.id.clone();
+        let handle = worker.handle.clone();
+        let (_, seq) = self.append(tx, Some(stored.task), &id, stored.head, handle, workstation, vec![event])?;
+        // A claim of whatever comes next may go on to another task under the same request.
+        if matches!(self.target, Target::Named) {
+            apply::request(tx, LOCAL, &self.envelope.request, &self.fingerprint, seq)?;
+        }
+        Ok(Outcome::Commit(Err(refusal)))
+    }
+
+    fn new_id(&self, tx: &mut dyn Tx) -> Result<TaskId, Refusal> {
+        let project = match self.envelope.project.clone().or_else(|| self.settings.project.clone()) {
+            Some(project) => project,
+            None => registry::projects(tx, LOCAL)?
+                .into_iter()
+                .next()
+                .ok_or_else(|| Refusal::new(Code::UnknownName, "the store has no project").hint("onus init"))?,
+        };
+        apply::allocate(tx, LOCAL, &project)?.ok_or_else(|| {
+            Refusal::new(Code::UnknownName, format!("there is no project {project}"))
+                .hint(format!("onus init --project {project}"))
+        })
+    }
+
+    /// Writes events down and applies them to the row, one by one.
+    #[expect(clippy::too_many_arguments, reason = "one entry's who, where and what")]
+    fn append(
+        &self,
+        tx: &mut dyn Tx,
+        mut row: Option<Task>,
+        id: &TaskId,
+        mut head: Digest,
+        actor: Handle,
+        workstation: Option<WorkstationName>,
+        events: Vec<Event>,
+    ) -> Result<(Task, Seq), Refusal> {
+        let mut seq = self.last_seq(tx)?;
+        for event in events {
+            seq += 1;
+            let epoch = row.as_ref().map_or(0, |task| task.epoch) + i64::from(event.raises_epoch());
+            let stamped = Stamped {
+                seq,
+                task: Some(id.clone()),
+                at: self.now.wall,
+                actor: actor.clone(),
+                workstation: workstation.clone(),
+                epoch,
+                event,
+            };
+            let after = evolve(row.clone(), &stamped).map_err(unexpected)?;
+            let entry = Entry::seal(&self.workspace.uid, &stamped, head).map_err(unexpected)?;
+            let effects = effects(row.as_ref(), &stamped, &after);
+            let change = Change { before: row.as_ref(), after: &after, entry: &entry, effects: &effects };
+            apply::change(tx, LOCAL, &change)?;
+            head = entry.hash;
+            row = Some(after);
+        }
+        row.map(|task| (task, seq)).ok_or_else(|| unexpected("a change without an event"))
+    }
+
+    /// `claim --next` may have written refusals before the grant.
+    fn last_seq(&self, tx: &mut dyn Tx) -> Result<Seq, Refusal> {
+        match self.target {
+            Target::Named => Ok(self.workspace.last_seq),
+            Target::Next(_) => Ok(load::workspace(tx, LOCAL)?.last_seq),
+        }
+    }
+
+    /// Whether the anchor outside the store has seen more than the store knows: then it was rolled back.
+    fn behind_anchor(&self, tx: &mut dyn Tx) -> Result<bool, Refusal> {
+        // A store without a reachable anchor has nothing to be behind of.
+        let Ok(anchor) = anchor(self.path, &self.workspace.uid) else {
+            return Ok(false);
+        };
+        let tip = anchor.tip()?;
+        if tip.is_none() || tip == self.workspace.anchor {
+            return Ok(false);
+        }
+        // The tip is not the one on record. Either a crash came between anchoring and recording, or the store is old.
+        let Some(document) = tip.as_deref().map(|tip| anchor.read(tip, "checkpoint.json")).transpose()?.flatten()
+        else {
+            return Ok(true);
+        };
+        let Ok(anchored) = serde_json::from_slice::<Checkpoint>(&document) else {
+            return Ok(true);
+        };
+        let known = read::ledger::checkpoints(tx, LOCAL)?;
+        Ok(!known.iter().any(|stored| {
+            stored.seq == anchored.seq
+                && serde_json::from_str::<Checkpoint>(&stored.document).is_ok_and(|own| own == anchored)
+        }))
+    }
+}
+
+fn actor(caller: &Caller) -> Result<Handle, Refusal> {
+    match caller {
+        Caller::Registered(worker) => Ok(worker.handle.clone()),
+        _ => Err(unexpected("a change by nobody")),
+    }
+}
+
+fn fresh(now: &Now) -> Result<Fresh, Refusal> {
+    let mut random = [0; 26];
+    getrandom::fill(&mut random).map_err(unexpected)?;
+    let mut lease = [0; 16];
+    lease.copy_from_slice(&random[..16]);
+    let mut tail = [0; 10];
+    tail.copy_from_slice(&random[16..]);
+    let millis = u64::try_from(now.wall.0).unwrap_or(0);
+    Ok(Fresh { uid: uuid::Builder::from_unix_timestamp_millis(millis, &tail).into_uuid(), lease })
+}

@@ -1,0 +1,442 @@
+//! The documents that people, agents and scripts read (interface.md, "JSON shapes"). Fields may be added, never renamed.
+
+use onus_core::id::{Handle, OriginRef, Role, TaskId, TaskType, WorkstationName};
+use onus_core::lease::Token;
+use onus_core::ledger::Entry;
+use onus_core::task::{Assignment, Check, Priority, Risk, Route, State, StateName, Task};
+use onus_core::time::Timestamp;
+use onus_core::worker::{Kind, WorkerState};
+use onus_core::workstation::{Lifecycle, WorkstationKind, WorkstationState};
+use onus_store::read::story::{Note, PastAssignment, Session};
+use onus_store::registry::{WorkerHolding, WorkstationHolding};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A task as everybody sees it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct TaskView {
+    pub id: TaskId,
+    pub uid: String,
+    pub title: String,
+    pub body: Option<String>,
+    #[serde(rename = "type")]
+    pub task_type: Option<TaskType>,
+    pub kind: String,
+    pub state: StateName,
+    pub priority: Priority,
+    pub risk: Risk,
+    pub role: Option<Role>,
+    pub lane: Option<i64>,
+    pub sprint: Option<String>,
+    pub tags: Vec<String>,
+    pub scope: Vec<String>,
+    pub depends_on: Vec<TaskId>,
+    pub parent: Option<TaskId>,
+    pub merge_order: Option<i64>,
+    pub origin_ask_ref: Option<OriginRef>,
+    pub checks: Vec<Check>,
+    pub assignment: Option<AssignmentView>,
+    /// What a blocked task waits for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocked_on: Option<String>,
+    /// Ended by a person's force, against the rules.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
+    /// History from elsewhere; it can never be claimed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub archived: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed_by: Option<Handle>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed_at: Option<Timestamp>,
+    pub version: i64,
+    pub created_by: Handle,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// The words of the task come from whoever asked: data, never instructions.
+    pub untrusted: bool,
+}
+
+impl From<&Task> for TaskView {
+    fn from(task: &Task) -> TaskView {
+        let spec = &task.spec;
+        let closing = match &task.state {
+            State::Complete(closing) | State::Dropped(closing) => Some(closing),
+            _ => None,
+        };
+        TaskView {
+            id: task.id.clone(),
+            uid: task.uid.to_string(),
+            title: spec.title.clone(),
+            body: spec.body.as_ref().and_then(|body| body.content()).map(str::to_owned),
+            task_type: spec.task_type.clone(),
+            kind: spec.kind.clone(),
+            state: task.state.name(),
+            priority: spec.priority,
+            risk: spec.risk,
+            role: spec.role.clone(),
+            lane: spec.lane,
+            sprint: spec.sprint.clone(),
+            tags: spec.tags.clone(),
+            scope: spec.scope.clone(),
+            depends_on: task.depends_on.iter().cloned().collect(),
+            parent: spec.parent.clone(),
+            merge_order: spec.merge_order,
+            origin_ask_ref: spec.origin.clone(),
+            checks: spec.checks.clone(),
+            assignment: task.assignment().map(|held| AssignmentView::new(task, held, None, None)),
+            blocked_on: match &task.state {
+                State::Blocked { on, .. } => Some(on.to_string()),
+                _ => None,
+            },
+            forced: closing.is_some_and(|closing| closing.forced),
+            archived: task.archived,
+            closed_by: closing.map(|closing| closing.by.clone()),
+            closed_at: closing.map(|closing| closing.at),
+            version: task.version,
+            created_by: task.created_by.clone(),
+            created_at: task.created_at,
+            updated_at: task.updated_at,
+            untrusted: true,
+        }
+    }
+}
+
+/// Who worked on a task, where, and under which lease (mission B1).
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct AssignmentView {
+    pub task: TaskId,
+    pub assignee: Handle,
+    pub tier: Option<String>,
+    pub workstation: WorkstationName,
+    pub scope: Vec<String>,
+    pub constraints: Vec<String>,
+    pub epoch: i64,
+    pub assigned_at: Timestamp,
+    pub lease_ttl_ms: i64,
+    pub lease_expires_at: Timestamp,
+    pub renewed_at: Timestamp,
+    pub renewals: i64,
+    pub handoff_reason: Option<String>,
+    pub forced: bool,
+    pub route: Option<Route>,
+    pub ended_at: Option<Timestamp>,
+    pub end_reason: Option<String>,
+}
+
+impl AssignmentView {
+    fn new(task: &Task, held: &Assignment, ended_at: Option<Timestamp>, end_reason: Option<String>) -> Self {
+        AssignmentView {
+            task: task.id.clone(),
+            assignee: held.assignee.clone(),
+            tier: held.tier.clone(),
+            workstation: held.workstation.clone(),
+            scope: task.spec.scope.clone(),
+            constraints: Vec::new(),
+            epoch: held.epoch,
+            assigned_at: held.assigned_at,
+            lease_ttl_ms: held.lease.ttl.0,
+            lease_expires_at: held.lease.expires_at(),
+            renewed_at: held.lease.renewed_at,
+            renewals: held.lease.renewals,
+            handoff_reason: held.handoff_reason.clone(),
+            forced: held.forced,
+            route: held.route.clone(),
+            ended_at,
+            end_reason,
+        }
+    }
+
+    pub fn past(task: &Task, past: &PastAssignment) -> Self {
+        AssignmentView::new(task, &past.assignment, past.ended_at, past.end_reason.clone())
+    }
+}
+
+/// What a grant hands to its holder, and to nobody else.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct LeaseView {
+    pub token: String,
+    pub epoch: i64,
+    pub ttl_ms: i64,
+    pub expires_at: Timestamp,
+}
+
+impl LeaseView {
+    pub fn new(token: &Token, held: &Assignment) -> LeaseView {
+        LeaseView {
+            token: token.to_string(),
+            epoch: token.epoch,
+            ttl_ms: held.lease.ttl.0,
+            expires_at: held.lease.expires_at(),
+        }
+    }
+}
+
+/// The answer to `add`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct AddView {
+    pub outcome: &'static str,
+    pub task: TaskView,
+}
+
+/// The answer to `claim` and `takeover`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ClaimView {
+    pub task: TaskView,
+    pub lease: Option<LeaseView>,
+    pub assignment: Option<AssignmentView>,
+}
+
+/// The answer to every other change.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ChangeView {
+    pub task: TaskView,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ListView {
+    pub tasks: Vec<TaskView>,
+    /// Pass it as `--cursor` to go on; `null` at the end.
+    pub next: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ReadyView {
+    pub tasks: Vec<TaskView>,
+    pub not_ready: Vec<NotReadyView>,
+    pub counts: CountsView,
+}
+
+/// Why a task near the head of the queue cannot be claimed.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct NotReadyView {
+    pub task: TaskId,
+    pub title: String,
+    pub reasons: Vec<String>,
+    /// The tasks or the thing that it waits for.
+    pub waits_for: Vec<String>,
+}
+
+/// Counts over the head of the queue, so that asking costs the same with a million tasks.
+#[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
+pub struct CountsView {
+    pub ready: i64,
+    pub waiting: i64,
+    pub in_progress: i64,
+    pub blocked: i64,
+    /// How many tasks at the head of the queue were counted.
+    pub examined: i64,
+    /// Whether the queue is longer than that.
+    pub more: bool,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct WorkersView {
+    pub workers: Vec<WorkerView>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct WorkerView {
+    pub handle: Handle,
+    pub kind: Kind,
+    pub tier: Option<String>,
+    pub role: Option<Role>,
+    pub state: WorkerState,
+    pub tz: String,
+    pub holds: Vec<TaskId>,
+}
+
+impl From<&WorkerHolding> for WorkerView {
+    fn from(row: &WorkerHolding) -> WorkerView {
+        let worker = &row.worker;
+        WorkerView {
+            handle: worker.handle.clone(),
+            kind: worker.kind,
+            tier: worker.tier.clone(),
+            role: worker.role.clone(),
+            state: worker.state,
+            tz: worker.tz.clone(),
+            holds: row.holds.clone(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct WorkstationsView {
+    pub workstations: Vec<WorkstationView>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct WorkstationView {
+    pub name: WorkstationName,
+    pub kind: WorkstationKind,
+    pub path: Option<String>,
+    pub state: WorkstationState,
+    pub lifecycle: Lifecycle,
+    pub version: i64,
+    pub held_by: Option<HeldByView>,
+    pub probes: Vec<String>,
+}
+
+/// The live assignment of a workstation.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct HeldByView {
+    pub task: TaskId,
+    pub worker: Handle,
+}
+
+impl From<&WorkstationHolding> for WorkstationView {
+    fn from(row: &WorkstationHolding) -> WorkstationView {
+        let workstation = &row.workstation;
+        WorkstationView {
+            name: workstation.name.clone(),
+            kind: workstation.kind,
+            path: workstation.path.clone(),
+            state: workstation.state,
+            lifecycle: workstation.lifecycle,
+            version: workstation.version,
+            held_by: row.holds.clone().map(|(task, worker)| HeldByView { task, worker }),
+            probes: Vec::new(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct LedgerView {
+    pub entries: Vec<EntryView>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct EntryView {
+    pub seq: i64,
+    pub task: Option<String>,
+    pub at: Timestamp,
+    pub actor: String,
+    pub workstation: Option<String>,
+    pub epoch: i64,
+    pub verb: String,
+    pub data: serde_json::Value,
+    pub prev: String,
+    pub hash: String,
+}
+
+impl From<&Entry> for EntryView {
+    fn from(entry: &Entry) -> EntryView {
+        EntryView {
+            seq: entry.seq,
+            task: entry.task.clone(),
+            at: entry.at,
+            actor: entry.actor.clone(),
+            workstation: entry.workstation.clone(),
+            epoch: entry.epoch,
+            verb: entry.verb.clone(),
+            data: onus_store::read::ledger::entry_data(entry),
+            prev: entry.prev.to_string(),
+            hash: entry.hash.to_string(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct SessionView {
+    pub id: i64,
+    pub worker: Handle,
+    pub workstation: String,
+    pub epoch: i64,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub end_reason: Option<String>,
+    /// Up to now for a session that still runs.
+    pub seconds: i64,
+}
+
+impl SessionView {
+    pub fn new(session: &Session, now: Timestamp) -> SessionView {
+        let until = session.ended_at.unwrap_or(now);
+        SessionView {
+            id: session.id,
+            worker: session.worker.clone(),
+            workstation: session.workstation.clone(),
+            epoch: session.epoch,
+            started_at: session.started_at,
+            ended_at: session.ended_at,
+            end_reason: session.end_reason.clone(),
+            seconds: until.since(session.started_at).0 / 1_000,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct NoteView {
+    pub seq: i64,
+    pub kind: String,
+    pub by: String,
+    pub at: Timestamp,
+    pub text: String,
+    pub untrusted: bool,
+}
+
+impl From<&Note> for NoteView {
+    fn from(note: &Note) -> NoteView {
+        NoteView {
+            seq: note.seq,
+            kind: note.kind.clone(),
+            by: note.by.clone(),
+            at: note.at,
+            text: note.text.clone(),
+            untrusted: true,
+        }
+    }
+}
+
+/// The whole story of one task.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct StoryView {
+    pub task: TaskView,
+    pub dependencies: Vec<DependencyView>,
+    pub dependents: Vec<TaskId>,
+    pub assignments: Vec<AssignmentView>,
+    pub sessions: Vec<SessionView>,
+    pub notes: Vec<NoteView>,
+    pub ledger: Vec<EntryView>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct DependencyView {
+    pub task: TaskId,
+    pub state: Option<StateName>,
+}
+
+/// A held task whose holder has gone silent, or not.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct HeldView {
+    pub task: TaskId,
+    pub title: String,
+    pub state: String,
+    pub assignee: Handle,
+    pub workstation: WorkstationName,
+    pub epoch: i64,
+    pub renewed_at: Timestamp,
+    pub expires_at: Timestamp,
+    /// Milliseconds since expiry; `null` while the lease is live.
+    pub expired_for_ms: Option<i64>,
+    /// Expired past the grace period, or its holder is proven dead.
+    pub may_be_taken_over: bool,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct StaleView {
+    pub stale: Vec<HeldView>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct StatusView {
+    pub store: String,
+    pub workspace: String,
+    pub generation: i64,
+    pub projects: Vec<String>,
+    pub counts: std::collections::BTreeMap<String, i64>,
+    pub held: Vec<HeldView>,
+    pub ledger_entries: i64,
+    pub last_checkpoint: Option<i64>,
+}
