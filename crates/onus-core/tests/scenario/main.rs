@@ -1,0 +1,10 @@
+//! The rules as scenarios of one line each: what was done, and what each step gave.
+
+#[cfg(test)]
+#[path = "../support/mod.rs"]
+mod support;
+
+#[cfg(test)]
+mod lease;
+#[cfg(test)]
+mod transition;

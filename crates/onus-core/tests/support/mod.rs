@@ -1,0 +1,419 @@
+//! A world in memory: what a store and a shell would do around `decide`, and nothing more.
+
+#![allow(dead_code, reason = "every test binary uses a part of it")]
+
+pub(crate) mod contract;
+pub(crate) mod history;
+pub(crate) mod script;
+
+use onus_core::command::Command;
+use onus_core::decide::{Decision, decide};
+use onus_core::effect::{Effect, EndReason, NoteKind, effects};
+use onus_core::event::{Event, Refused, Stamped};
+use onus_core::facts::{Caller, Dependency, Facts, Fresh, Place};
+use onus_core::hash::Digest;
+use onus_core::id::{Epoch, Generation, Handle, Seq, TaskId, WorkstationName};
+use onus_core::lease::Token;
+use onus_core::ledger::Entry;
+use onus_core::refusal::Refusal;
+use onus_core::settings::Settings;
+use onus_core::task::{Assignment, Priority, Risk, Spec, Task, evolve};
+use onus_core::text::Text;
+use onus_core::time::{Millis, Now, Tick, Timestamp};
+use onus_core::worker::{Kind, VERIFIER_ROLE, Worker, WorkerState};
+use onus_core::workstation::{Lifecycle, Workstation, WorkstationKind, WorkstationState};
+use std::collections::{BTreeMap, BTreeSet};
+use uuid::Uuid;
+
+/// The uid that every sealed entry belongs to.
+pub(crate) const WORKSPACE: &str = "018f0000-0000-7000-8000-000000000001";
+
+/// When every world begins, by the wall clock.
+pub(crate) const BEGIN: Timestamp = Timestamp(1_790_000_000_000);
+
+/// An assignment's row: it outlives the lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AssignmentRow {
+    pub(crate) task: TaskId,
+    pub(crate) assignment: Assignment,
+    pub(crate) ended: Option<(Timestamp, EndReason)>,
+}
+
+/// A session's row. `from` and `to` also keep the entries that opened and closed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Session {
+    pub(crate) task: TaskId,
+    pub(crate) worker: Handle,
+    pub(crate) workstation: WorkstationName,
+    pub(crate) epoch: Epoch,
+    pub(crate) from: (Seq, Timestamp),
+    pub(crate) to: Option<(Seq, Timestamp, EndReason)>,
+}
+
+/// A call that was decided and written down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Done {
+    Changed { task: TaskId, events: Vec<Event> },
+    Existing(TaskId),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct World {
+    pub(crate) settings: Settings,
+    pub(crate) generation: Generation,
+    pub(crate) behind_anchor: bool,
+    pub(crate) clock: Now,
+    /// What the clocks of the hosts that are not calling show.
+    elsewhere: BTreeMap<String, Tick>,
+    pub(crate) workers: BTreeMap<Handle, Worker>,
+    pub(crate) workstations: BTreeMap<WorkstationName, Workstation>,
+    pub(crate) tasks: BTreeMap<TaskId, Task>,
+    pub(crate) chains: BTreeMap<TaskId, Vec<Entry>>,
+    pub(crate) assignments: Vec<AssignmentRow>,
+    pub(crate) sessions: Vec<Session>,
+    pub(crate) notes: Vec<(TaskId, NoteKind, Text)>,
+    seq: Seq,
+    draws: u128,
+}
+
+pub(crate) fn handle(name: &str) -> Handle {
+    format!("@{name}").parse().unwrap()
+}
+
+pub(crate) fn workstation_of(name: &str) -> WorkstationName {
+    format!("ws-{name}").parse().unwrap()
+}
+
+pub(crate) fn task_id(number: usize) -> TaskId {
+    format!("T-{number}").parse().unwrap()
+}
+
+pub(crate) fn text(content: &str) -> Text {
+    Text::new(content.to_owned())
+}
+
+pub(crate) fn spec(title: &str) -> Spec {
+    Spec {
+        title: title.to_owned(),
+        body: None,
+        task_type: None,
+        kind: "feature".to_owned(),
+        priority: Priority::P2,
+        risk: Risk::Normal,
+        role: None,
+        lane: None,
+        sprint: None,
+        tags: Vec::new(),
+        scope: Vec::new(),
+        parent: None,
+        merge_order: None,
+        origin: None,
+        checks: Vec::new(),
+    }
+}
+
+pub(crate) fn worker(name: &str, kind: Kind, role: Option<&str>) -> Worker {
+    Worker {
+        handle: handle(name),
+        kind,
+        tier: None,
+        role: role.map(|role| role.parse().unwrap()),
+        state: WorkerState::Active,
+        tz: "UTC".to_owned(),
+    }
+}
+
+impl World {
+    /// Agents `@a` and `@b`, people `@p` and `@q`, the verifying agent `@v`; `ws-a` to `ws-v`, one for each.
+    pub(crate) fn new() -> World {
+        let team = [
+            worker("a", Kind::Agent, None),
+            worker("b", Kind::Agent, None),
+            worker("p", Kind::Human, None),
+            worker("q", Kind::Human, None),
+            worker("v", Kind::Agent, Some(VERIFIER_ROLE)),
+        ];
+        let workstations = ["a", "b", "p", "q", "v"].map(|name| Workstation {
+            name: workstation_of(name),
+            kind: WorkstationKind::Logical,
+            path: None,
+            state: WorkstationState::Ready,
+            lifecycle: Lifecycle::Reusable,
+            version: 1,
+        });
+        World {
+            settings: Settings::default(),
+            generation: 1,
+            behind_anchor: false,
+            clock: Now {
+                wall: BEGIN,
+                tick: Tick { host: "h1".into(), boot: "b1".into(), millis: 5_000_000 },
+            },
+            elsewhere: BTreeMap::new(),
+            workers: team.into_iter().map(|w| (w.handle.clone(), w)).collect(),
+            workstations: workstations.into_iter().map(|w| (w.name.clone(), w)).collect(),
+            tasks: BTreeMap::new(),
+            chains: BTreeMap::new(),
+            assignments: Vec::new(),
+            sessions: Vec::new(),
+            notes: Vec::new(),
+            seq: 0,
+            draws: 0,
+        }
+    }
+
+    pub(crate) fn tick(&mut self, span: Millis) {
+        self.clock.wall.0 += span.0;
+        for tick in self.elsewhere.values_mut().chain([&mut self.clock.tick]) {
+            tick.millis += span.0;
+        }
+    }
+
+    /// The host starts again: its clock counts from nothing.
+    pub(crate) fn reboot(&mut self) {
+        let boot: u32 = self.clock.tick.boot[1..].parse().unwrap();
+        self.clock.tick.boot = format!("b{}", boot + 1);
+        self.clock.tick.millis = 1_000;
+    }
+
+    /// The calls that follow come from another machine, whose clock has nothing to do with the first one's.
+    pub(crate) fn host(&mut self, name: &str) {
+        if self.clock.tick.host != name {
+            let first_seen = Tick { host: name.into(), boot: "b1".into(), millis: 77 };
+            let here = self.elsewhere.remove(name).unwrap_or(first_seen);
+            let left = std::mem::replace(&mut self.clock.tick, here);
+            self.elsewhere.insert(left.host.clone(), left);
+        }
+    }
+
+    pub(crate) fn caller(&self, who: Option<&Handle>) -> Caller {
+        match who {
+            None => Caller::Anonymous,
+            Some(handle) => match self.workers.get(handle) {
+                Some(worker) => Caller::Registered(worker.clone()),
+                None => Caller::Unregistered(handle.clone()),
+            },
+        }
+    }
+
+    /// The token that opens the task's lease at this moment, as only its holder would know it.
+    pub(crate) fn live_token(&self, task: &TaskId) -> Option<Token> {
+        let held = self.tasks.get(task)?.assignment()?;
+        Some(Token {
+            generation: self.generation,
+            epoch: held.epoch,
+            lease: *held.lease.id.secret().unwrap(),
+        })
+    }
+
+    fn place(&self, command: &Command) -> Place {
+        let asked = command.workstation().cloned();
+        let holder = |name: &WorkstationName| {
+            self.tasks.values().find_map(|task| {
+                let held = task.assignment().filter(|held| held.workstation == *name)?;
+                Some((task.id.clone(), held.assignee.clone()))
+            })
+        };
+        let would_do = match asked {
+            Some(_) => Vec::new(),
+            None => self
+                .workstations
+                .values()
+                .filter(|w| w.state == WorkstationState::Ready && holder(&w.name).is_none())
+                .map(|w| w.name.clone())
+                .collect(),
+        };
+        Place {
+            found: asked.as_ref().and_then(|name| self.workstations.get(name)).cloned(),
+            holds: asked.as_ref().and_then(holder),
+            asked,
+            would_do,
+        }
+    }
+
+    fn dependencies(&self, task: Option<&Task>, command: &Command) -> Vec<Dependency> {
+        let mut ids: BTreeSet<TaskId> = task.map(|task| task.depends_on.clone()).unwrap_or_default();
+        match command {
+            Command::Add { depends_on, .. } => ids.extend(depends_on.iter().cloned()),
+            Command::AddDependency { on } => ids.extend([on.clone()]),
+            _ => {}
+        }
+        ids.into_iter()
+            .map(|id| Dependency { state: self.tasks.get(&id).map(|t| t.state.name()), id })
+            .collect()
+    }
+
+    fn reachable(&self, command: &Command) -> BTreeMap<TaskId, Vec<TaskId>> {
+        let mut found = BTreeMap::new();
+        let mut todo = match command {
+            Command::AddDependency { on } => vec![on.clone()],
+            _ => Vec::new(),
+        };
+        while let Some(id) = todo.pop() {
+            let Some(task) = self.tasks.get(&id).filter(|_| !found.contains_key(&id)) else { continue };
+            let next: Vec<TaskId> = task.depends_on.iter().cloned().collect();
+            todo.extend(next.iter().cloned());
+            found.insert(id, next);
+        }
+        found
+    }
+
+    pub(crate) fn facts(
+        &self,
+        caller: Caller,
+        token: Option<Token>,
+        task: Option<&TaskId>,
+        command: &Command,
+    ) -> Facts<'_> {
+        let task = task.and_then(|id| self.tasks.get(id)).cloned();
+        let holder =
+            task.as_ref().and_then(Task::assignment).and_then(|held| self.workers.get(&held.assignee));
+        let origin = match command {
+            Command::Add { spec, .. } => spec.origin.as_ref(),
+            _ => None,
+        };
+        Facts {
+            settings: &self.settings,
+            generation: self.generation,
+            behind_anchor: self.behind_anchor,
+            caller,
+            token,
+            holder: holder.map(|worker| worker.kind),
+            place: self.place(command),
+            dependencies: self.dependencies(task.as_ref(), command),
+            reachable: self.reachable(command),
+            existing: origin.and_then(|origin| {
+                self.tasks.values().find(|t| t.spec.origin.as_ref() == Some(origin)).map(|t| t.id.clone())
+            }),
+            task,
+        }
+    }
+
+    fn fresh(&mut self) -> Fresh {
+        self.draws += 1;
+        Fresh { uid: Uuid::from_u128(self.draws), lease: (self.draws << 64 | 0xfeed).to_be_bytes() }
+    }
+
+    /// One call from beginning to end: load, decide, write down, apply. A refusal by policy is written down, too.
+    pub(crate) fn call(
+        &mut self,
+        who: Option<&Handle>,
+        token: Option<Token>,
+        task: Option<&TaskId>,
+        command: &Command,
+    ) -> Result<Done, Refusal> {
+        let fresh = self.fresh();
+        let caller = self.caller(who);
+        let decided = decide(&self.facts(caller, token, task, command), command, &self.clock, &fresh);
+        match (decided, who) {
+            (Ok(Decision::Existing(id)), _) => Ok(Done::Existing(id)),
+            (Ok(Decision::Change { events, workstation }), Some(who)) => {
+                let id = match command {
+                    Command::Add { .. } => task_id(self.tasks.len() + 1),
+                    _ => task.unwrap().clone(),
+                };
+                for event in &events {
+                    self.record(&id, who, workstation.clone(), event.clone());
+                }
+                Ok(Done::Changed { task: id, events })
+            }
+            (Ok(change), None) => panic!("nobody decided {change:?}"),
+            (Err(refusal), who) => {
+                let known = task.filter(|id| self.tasks.contains_key(*id));
+                if let (Some(id), Some(who)) = (known, who)
+                    && refusal.code.is_policy()
+                {
+                    self.record(id, who, None, refused(command, &refusal));
+                }
+                Err(refusal)
+            }
+        }
+    }
+
+    fn record(&mut self, id: &TaskId, who: &Handle, workstation: Option<WorkstationName>, event: Event) {
+        let before = self.tasks.get(id).cloned();
+        let raised =
+            matches!(event, Event::Claimed(_) | Event::TakenOver(_) | Event::Reopened(_) | Event::Dropped(_));
+        self.seq += 1;
+        let stamped = Stamped {
+            seq: self.seq,
+            task: Some(id.clone()),
+            at: self.clock.wall,
+            actor: who.clone(),
+            workstation,
+            epoch: before.as_ref().map_or(0, |task| task.epoch) + i64::from(raised),
+            event,
+        };
+        let after = evolve(before.clone(), &stamped).expect("what was decided must be possible");
+        let chain = self.chains.entry(id.clone()).or_default();
+        let head = chain.last().map_or(Digest::ZERO, |entry| entry.hash);
+        chain.push(Entry::seal(WORKSPACE, &stamped, head).unwrap());
+        for effect in effects(before.as_ref(), &stamped, &after) {
+            self.apply(id, &stamped, effect);
+        }
+        self.tasks.insert(id.clone(), after);
+    }
+
+    fn apply(&mut self, id: &TaskId, entry: &Stamped, effect: Effect) {
+        match effect {
+            Effect::AssignmentStarted(assignment) => {
+                self.assignments.push(AssignmentRow { task: id.clone(), assignment, ended: None });
+            }
+            Effect::AssignmentRenewed(assignment) => {
+                let row = self.assignment_row(id, assignment.epoch);
+                row.assignment = assignment;
+            }
+            Effect::AssignmentEnded { epoch, at, reason } => {
+                self.assignment_row(id, epoch).ended = Some((at, reason));
+            }
+            Effect::SessionStarted { assignment, at } => self.sessions.push(Session {
+                task: id.clone(),
+                worker: assignment.assignee,
+                workstation: assignment.workstation,
+                epoch: assignment.epoch,
+                from: (entry.seq, at),
+                to: None,
+            }),
+            Effect::SessionStopped { epoch, at, reason } => {
+                let mut open =
+                    self.sessions.iter_mut().filter(|s| s.task == *id && s.epoch == epoch && s.to.is_none());
+                open.next().expect("a session to stop").to = Some((entry.seq, at, reason));
+                assert!(open.next().is_none(), "two open sessions of {id} at epoch {epoch}");
+            }
+            Effect::NoteWritten { kind, text } => self.notes.push((id.clone(), kind, text)),
+        }
+    }
+
+    fn assignment_row(&mut self, id: &TaskId, epoch: Epoch) -> &mut AssignmentRow {
+        let mut live = self
+            .assignments
+            .iter_mut()
+            .filter(|row| row.task == *id && row.assignment.epoch == epoch && row.ended.is_none());
+        live.next().expect("an assignment in force")
+    }
+
+    /// The chain as anybody would read it: hashes recomputed, links followed, then folded into a row.
+    pub(crate) fn replay(chain: &[Entry]) -> Result<Task, String> {
+        let mut head = Digest::ZERO;
+        let mut row: Option<Task> = None;
+        for entry in chain {
+            if entry.prev != head || entry.expected_hash(WORKSPACE) != entry.hash {
+                return Err(format!("entry {} does not follow the one before it", entry.seq));
+            }
+            head = entry.hash;
+            row = Some(evolve(row, &entry.open()?).map_err(|e| e.to_string())?);
+        }
+        row.ok_or_else(|| "an empty chain".to_owned())
+    }
+}
+
+fn refused(command: &Command, refusal: &Refusal) -> Event {
+    Refused {
+        command: command.name().to_owned(),
+        code: refusal.code,
+        detail: refusal.detail.clone(),
+        hint: refusal.hint.clone(),
+        findings: refusal.findings.clone(),
+    }
+    .into()
+}

@@ -1,0 +1,327 @@
+//! Scenarios in one line: `check("add; claim a; tick 60s; claim b", "ok; ok e1; ok; lease_held")`.
+//!
+//! A step is `verb[!] [worker] [#task] [key=value | word]...`; `!` forces. Without `#n` a step is about the task added
+//! last. Workers are those of [`World::new`], `-` is nobody and `x` is not registered. A worker shows the last token
+//! that it was given for the task; `token=none|forged|first|<worker>` shows another one, `mute` leaves the reason or
+//! the resolution out.
+
+use super::{BEGIN, Done, World, handle, spec, task_id, text, workstation_of};
+use onus_core::command::{Archive, Command, Warrant, WhileBlocked};
+use onus_core::event::Event;
+use onus_core::id::{Handle, TaskId, WorkstationName};
+use onus_core::lease::Token;
+use onus_core::refusal::Refusal;
+use onus_core::task::{Check, CheckState, State, StateName};
+use onus_core::time::{Millis, Timestamp};
+use onus_core::worker::WorkerState;
+use onus_core::workstation::WorkstationState;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Debug)]
+pub(crate) struct Script {
+    pub(crate) world: World,
+    tokens: BTreeMap<(Handle, TaskId), Vec<Token>>,
+    pub(crate) refusal: Option<Refusal>,
+}
+
+/// Runs the steps and compares what each of them gave.
+pub(crate) fn check(steps: &str, expected: &str) {
+    let mut script = Script::new();
+    let given: Vec<String> = parts(steps).map(|step| script.step(step)).collect();
+    let expected: Vec<&str> = parts(expected).collect();
+    assert_eq!(given, expected, "\n  {steps}");
+}
+
+/// Runs the steps; the last one must have been refused, and this is how.
+pub(crate) fn refusal(steps: &str) -> Refusal {
+    let mut script = Script::new();
+    for step in parts(steps) {
+        script.step(step);
+    }
+    script.refusal.unwrap_or_else(|| panic!("not refused: {steps}"))
+}
+
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    text.split(';').map(str::trim)
+}
+
+/// One step, taken apart.
+#[derive(Debug)]
+struct Step<'a> {
+    verb: &'a str,
+    forced: bool,
+    words: Vec<&'a str>,
+}
+
+impl<'a> Step<'a> {
+    fn read(text: &'a str) -> Step<'a> {
+        let mut words = text.split_whitespace();
+        let verb = words.next().unwrap_or_default();
+        Step { verb: verb.trim_end_matches('!'), forced: verb.ends_with('!'), words: words.collect() }
+    }
+
+    fn has(&self, word: &str) -> bool {
+        self.words.contains(&word)
+    }
+
+    fn value(&self, key: &str) -> Option<&'a str> {
+        self.words.iter().find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
+    }
+
+    fn task(&self) -> Option<TaskId> {
+        self.words.iter().find_map(|word| word.strip_prefix('#')).map(|n| task_id(n.parse().unwrap()))
+    }
+
+    /// The first word of one letter.
+    fn name(&self) -> &'a str {
+        self.words.iter().find(|word| word.len() == 1).copied().unwrap_or("p")
+    }
+
+    fn who(&self) -> Option<Handle> {
+        (self.name() != "-").then(|| handle(self.name()))
+    }
+
+    fn reason(&self) -> Option<String> {
+        (!self.has("mute")).then(|| self.value("why").unwrap_or("because").to_owned())
+    }
+
+    fn warrant(&self) -> Warrant {
+        if self.forced { Warrant::Forced { reason: self.reason() } } else { Warrant::Ordinary }
+    }
+
+    fn workstation(&self) -> Option<WorkstationName> {
+        match self.value("ws") {
+            Some("none") => None,
+            Some(name) => Some(workstation_of(name)),
+            None => Some(workstation_of(if self.name() == "-" { "p" } else { self.name() })),
+        }
+    }
+
+    fn ttl(&self) -> Option<Millis> {
+        self.value("ttl").map(|ttl| ttl.parse().map_or_else(|_| Millis::parse(ttl).unwrap(), Millis))
+    }
+
+    fn ids(&self) -> BTreeSet<TaskId> {
+        let list = self.value("on").into_iter().flat_map(|on| on.split(','));
+        list.map(|n| task_id(n.parse().unwrap())).collect()
+    }
+
+    fn command(&self) -> Command {
+        let warrant = self.warrant();
+        let (workstation, ttl, reason) = (self.workstation(), self.ttl(), self.reason());
+        let note = self.value("note").map(text);
+        match self.verb {
+            "add" => self.add(),
+            "claim" => Command::Claim { workstation, ttl, warrant },
+            "takeover" => Command::Takeover { workstation, ttl, reason, warrant },
+            "renew" => Command::Renew { ttl },
+            "release" => Command::Release { note, warrant },
+            "block" => Command::Block {
+                on: self.value("on").unwrap_or("external:rain").parse().unwrap(),
+                lease: if self.has("free") { WhileBlocked::ReleaseLease } else { WhileBlocked::KeepLease },
+            },
+            "unblock" => Command::Unblock,
+            "note" => Command::Note { text: text(self.value("note").unwrap_or("so far so good")) },
+            "complete" => {
+                Command::Complete { resolution: (!self.has("silent")).then(|| text("done")), warrant }
+            }
+            "reopen" => Command::Reopen { reason },
+            "drop" => Command::Drop { reason },
+            "dep" => Command::AddDependency { on: self.ids().pop_first().unwrap() },
+            "undep" => Command::RemoveDependency { on: self.ids().pop_first().unwrap() },
+            other => panic!("no such step: {other}"),
+        }
+    }
+
+    fn add(&self) -> Command {
+        let mut spec = spec(self.value("title").unwrap_or("a task"));
+        spec.origin = self.value("origin").map(|origin| origin.parse().unwrap());
+        spec.task_type = self.value("type").map(|t| t.parse().unwrap());
+        spec.scope = self.value("scope").map(str::to_owned).into_iter().collect();
+        if self.has("check") {
+            spec.checks.push(Check { command: "make test".into(), state: CheckState::Approved });
+        }
+        let state = self.value("archived").map(|state| StateName::parse(state).unwrap());
+        let archived = state.map(|state| Archive { state, resolution: None });
+        Command::Add { spec: Box::new(spec), depends_on: self.ids(), archived }
+    }
+}
+
+impl Script {
+    fn new() -> Script {
+        Script { world: World::new(), tokens: BTreeMap::new(), refusal: None }
+    }
+
+    fn step(&mut self, text: &str) -> String {
+        let step = Step::read(text);
+        self.refusal = None;
+        if let Some(answer) = self.look(&step).or_else(|| self.turn(&step)) {
+            return answer;
+        }
+        let task = self.subject(&step);
+        let (who, token) = (step.who(), self.token(&step, &task));
+        match self.world.call(who.as_ref(), token, Some(&task), &step.command()) {
+            Ok(Done::Existing(id)) => format!("existing {id}"),
+            Ok(Done::Changed { task, events }) => {
+                if matches!(events[..], [Event::Claimed(_) | Event::TakenOver(_)]) {
+                    let token = self.world.live_token(&task).unwrap();
+                    self.tokens.entry((who.unwrap(), task.clone())).or_default().push(token);
+                }
+                self.outcome(&task, &events[0])
+            }
+            Err(refusal) => {
+                let mut codes: Vec<String> = refusal.findings.iter().map(|f| f.code.to_string()).collect();
+                if codes.is_empty() {
+                    codes.push(refusal.code.to_string());
+                }
+                self.refusal = Some(refusal);
+                codes.join("+")
+            }
+        }
+    }
+
+    fn subject(&self, step: &Step<'_>) -> TaskId {
+        step.task().unwrap_or_else(|| task_id(self.world.tasks.len().max(1)))
+    }
+
+    fn token(&self, step: &Step<'_>, task: &TaskId) -> Option<Token> {
+        let of = |who: Handle| self.tokens.get(&(who, task.clone()));
+        match step.value("token") {
+            Some("none") => None,
+            Some("forged") => Some(Token { lease: [9; 16], ..self.world.live_token(task)? }),
+            Some("first") => of(step.who()?)?.first().cloned(),
+            Some(other) => of(handle(other))?.last().cloned(),
+            None => of(step.who()?)?.last().cloned(),
+        }
+    }
+
+    fn outcome(&self, task: &TaskId, event: &Event) -> String {
+        let epoch = self.world.tasks[task].epoch;
+        let (late, forced) = match event {
+            Event::Renewed(e) => (e.renewal.late_by_ms, false),
+            Event::Noted(e) => (e.renewal.as_ref().and_then(|r| r.late_by_ms), false),
+            Event::Blocked(e) => (e.kept.as_ref().and_then(|r| r.late_by_ms), false),
+            Event::Released(e) => (e.late_by_ms, e.forced),
+            Event::Completed(e) => (e.late_by_ms, e.forced),
+            Event::Claimed(e) => (None, e.grant.forced),
+            Event::TakenOver(e) => (None, e.grant.forced),
+            _ => (None, false),
+        };
+        let raised =
+            matches!(event, Event::Claimed(_) | Event::TakenOver(_) | Event::Reopened(_) | Event::Dropped(_));
+        let mut said = "ok".to_owned();
+        if raised {
+            said += &format!(" e{epoch}");
+        }
+        if let Some(late) = late {
+            said += &format!(" late {}", Millis(late));
+        }
+        if forced {
+            said += " forced";
+        }
+        said
+    }
+
+    /// Steps that turn the world: clocks, the store's generation, workers and workstations.
+    fn turn(&mut self, step: &Step<'_>) -> Option<String> {
+        let argument = step.words.first().copied().unwrap_or_default();
+        let world = &mut self.world;
+        match step.verb {
+            "tick" => world.tick(Millis::parse(argument).unwrap()),
+            "wall" => {
+                let (sign, span) = argument.split_at(1);
+                let span = Millis::parse(span).unwrap().0;
+                world.clock.wall.0 += if sign == "-" { -span } else { span };
+            }
+            "reboot" => world.reboot(),
+            "host" => world.host(argument),
+            "generation" => world.generation += 1,
+            "anchor" => world.behind_anchor = argument == "ahead",
+            "pause" => world.workers.get_mut(&handle(argument)).unwrap().state = WorkerState::Paused,
+            "workstation" => {
+                let state = WorkstationState::parse(step.words[1]).unwrap();
+                world.workstations.get_mut(&workstation_of(argument)).unwrap().state = state;
+            }
+            "grace" => {
+                let grace = Some(Millis::parse(argument).unwrap());
+                world.settings.lease.types.entry(step.words[1].to_owned()).or_default().grace = grace;
+            }
+            _ => return None,
+        }
+        Some("ok".to_owned())
+    }
+
+    /// Steps that only look.
+    fn look(&self, step: &Step<'_>) -> Option<String> {
+        let world = &self.world;
+        let id = self.subject(step);
+        match step.verb {
+            "state" => Some(state(&world.tasks[&id].state)),
+            "version" => Some(world.tasks[&id].version.to_string()),
+            "lease" => world.tasks[&id].assignment().map(|held| {
+                let lease = &held.lease;
+                format!("{} until {} renewed {}", lease.ttl, at(lease.expires_at()), lease.renewals)
+            }),
+            "verbs" => {
+                let verbs: Vec<&str> = world.chains[&id].iter().map(|entry| entry.verb.as_str()).collect();
+                Some(verbs.join(" "))
+            }
+            "notes" => {
+                let kinds: Vec<&str> = world.notes.iter().map(|(_, kind, _)| kind.name()).collect();
+                Some(kinds.join(" "))
+            }
+            "checks" => {
+                let states: Vec<String> =
+                    world.tasks[&id].spec.checks.iter().map(|check| format!("{:?}", check.state)).collect();
+                Some(states.join(" ").to_lowercase())
+            }
+            "sessions" => {
+                let rows: Vec<String> = world
+                    .sessions
+                    .iter()
+                    .map(|s| {
+                        let end = s
+                            .to
+                            .map_or("..".to_owned(), |(_, to, why)| format!("..{} {}", at(to), why.name()));
+                        format!("{} {}{end}", &s.worker.as_str()[1..], at(s.from.1))
+                    })
+                    .collect();
+                Some(rows.join(", "))
+            }
+            "assignments" => {
+                let rows: Vec<String> = world
+                    .assignments
+                    .iter()
+                    .map(|row| {
+                        let held = &row.assignment;
+                        let end = row
+                            .ended
+                            .map_or("held".to_owned(), |(to, why)| format!("{} {}", why.name(), at(to)));
+                        let forced = if held.forced { " forced" } else { "" };
+                        let why = held.handoff_reason.as_ref().map_or(String::new(), |r| format!(" ({r})"));
+                        format!("{} e{}{forced}{why} {end}", &held.assignee.as_str()[1..], held.epoch)
+                    })
+                    .collect();
+                Some(rows.join(", "))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Seconds since the world began.
+fn at(time: Timestamp) -> String {
+    format!("{}s", (time.0 - BEGIN.0) / 1_000)
+}
+
+fn state(state: &State) -> String {
+    let name = state.name();
+    let by = |handle: &Handle, forced: bool| {
+        format!("{name} {}{}", &handle.as_str()[1..], if forced { " forced" } else { "" })
+    };
+    match state {
+        State::Open | State::Blocked { held: None, .. } => name.to_string(),
+        State::InProgress(held) | State::Blocked { held: Some(held), .. } => by(&held.assignee, held.forced),
+        State::Complete(closing) | State::Dropped(closing) => by(&closing.by, closing.forced),
+    }
+}
