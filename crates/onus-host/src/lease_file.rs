@@ -78,10 +78,11 @@ fn write(dir: &Path, path: &Path, token: &str) -> io::Result<()> {
     }
     create_private_dir(dir)?;
     let temporary = temporary_beside(path)?;
-    create_new(&temporary, token.as_bytes())?;
-    fs::rename(&temporary, path).inspect_err(|_| {
+    let written = create_new(&temporary, token.as_bytes()).and_then(|_| fs::rename(&temporary, path));
+    if written.is_err() {
         let _ = fs::remove_file(&temporary);
-    })
+    }
+    written
 }
 
 #[cfg(test)]

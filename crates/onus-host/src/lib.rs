@@ -3,7 +3,10 @@
 //! Nothing here decides anything about a task. What a process reads from its surroundings is an argument of the
 //! function that needs it ([`env::Env`]), so that no test changes the surroundings of another.
 
-#![allow(clippy::result_large_err, reason = "a refusal carries its findings and its hint, and is the rare way out")]
+#![allow(
+    clippy::result_large_err,
+    reason = "a refusal carries its findings and its hint, and is the rare way out"
+)]
 
 pub mod anchor;
 pub mod clock;

@@ -196,7 +196,6 @@ fn named_by_file(dir: &Path, dot_git: &Path) -> Result<PathBuf, Refusal> {
     let target = bytes
         .strip_prefix(b"gitdir: ")
         .map(one_path)
-        .filter(|path| !path.as_os_str().is_empty())
         .ok_or_else(|| broken("it does not say `gitdir: PATH`".into()))?;
     let git_dir = dir.join(target);
     if !is_git_dir(&git_dir)? {

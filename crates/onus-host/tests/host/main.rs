@@ -1,7 +1,10 @@
 //! The outside world as it is: real repositories, real files.
 
 #![cfg(test)]
-#![allow(clippy::result_large_err, reason = "a refusal carries its findings and its hint, and is the rare way out")]
+#![allow(
+    clippy::result_large_err,
+    reason = "a refusal carries its findings and its hint, and is the rare way out"
+)]
 
 mod anchor;
 mod git;

@@ -159,6 +159,7 @@ fn the_environment_names_the_repository() {
         "even after `cd`"
     );
     assert_eq!(Some(with(&area.at("bare.git"), ".", None)), find(area.at("bare.git")).repo);
+    assert_eq!(with(&outside, "../main/.git", None).root, Some(area.at("main")));
     assert_eq!(with(&outside, "../main/.git", Some("../outside")).root, Some(outside.clone()));
 
     fs::rename(area.at("main/.git"), area.at("odd")).unwrap();
