@@ -1,9 +1,9 @@
 //! One command, one transaction: read the clock, load facts, decide, apply, commit.
 
-use crate::{anchor, replay, Onus, LOCAL};
+use crate::{LOCAL, Onus, anchor, replay};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
-use onus_core::decide::{decide, Decision};
+use onus_core::decide::{Decision, decide};
 use onus_core::effect::effects;
 use onus_core::event::{Event, Refused, Stamped};
 use onus_core::facts::{Caller, Facts, Fresh};
@@ -12,7 +12,7 @@ use onus_core::id::{Handle, ProjectKey, Seq, TaskId, WorkstationName};
 use onus_core::lease::Token;
 use onus_core::ledger::{Checkpoint, Entry};
 use onus_core::refusal::Refusal;
-use onus_core::task::{evolve, Task};
+use onus_core::task::{Task, evolve};
 use onus_core::time::Now;
 use onus_store::apply::{self, Change};
 use onus_store::load::{self, Loaded, Workspace};
@@ -107,15 +107,26 @@ impl<'a> Call<'a> {
     ) -> Result<Call<'a>, Refusal> {
         let workspace = load::workspace(tx, LOCAL)?;
         let now = tx.now()?;
-        Ok(Call { settings, path, envelope, target, fingerprint: fingerprint(envelope, target)?, workspace, now })
+        Ok(Call {
+            settings,
+            path,
+            envelope,
+            target,
+            fingerprint: fingerprint(envelope, target)?,
+            workspace,
+            now,
+        })
     }
 
     fn carry_out(&self, tx: &mut dyn Tx) -> Result<Outcome<Answer>, Refusal> {
         if let Some(earlier) = load::replay(tx, LOCAL, &self.envelope.request)? {
             if earlier.fingerprint != apply::fingerprint_key(&self.fingerprint) {
                 let request = &self.envelope.request;
-                return Err(Refusal::new(Code::RequestConflict, format!("{request} was used for another command"))
-                    .hint("use a new request id for a new command"));
+                return Err(Refusal::new(
+                    Code::RequestConflict,
+                    format!("{request} was used for another command"),
+                )
+                .hint("use a new request id for a new command"));
             }
             return replay::answer(tx, &self.workspace, earlier.seq).map(Outcome::Rollback);
         }
@@ -137,7 +148,10 @@ impl<'a> Call<'a> {
             let loaded = load::facts(tx, LOCAL, &envelope)?;
             let outcome = self.decide_one(tx, &envelope, loaded)?;
             let concerns_task = |code: Code| {
-                matches!(code, Code::RoutingDenied | Code::LaneFull | Code::ScopeOverlap | Code::DependencyIncomplete)
+                matches!(
+                    code,
+                    Code::RoutingDenied | Code::LaneFull | Code::ScopeOverlap | Code::DependencyIncomplete
+                )
             };
             match &outcome {
                 Outcome::Commit(Err(refusal)) if concerns_task(refusal.code) => refusals_written = true,
@@ -151,7 +165,12 @@ impl<'a> Call<'a> {
         Ok(if refusals_written { Outcome::Commit(nothing) } else { Outcome::Rollback(nothing) })
     }
 
-    fn decide_one(&self, tx: &mut dyn Tx, envelope: &Envelope, loaded: Loaded) -> Result<Outcome<Answer>, Refusal> {
+    fn decide_one(
+        &self,
+        tx: &mut dyn Tx,
+        envelope: &Envelope,
+        loaded: Loaded,
+    ) -> Result<Outcome<Answer>, Refusal> {
         let is_grant = matches!(envelope.command, Command::Claim { .. } | Command::Takeover { .. });
         let before = loaded.task;
         let facts = Facts {
@@ -164,13 +183,15 @@ impl<'a> Call<'a> {
             holder: loaded.holder,
             place: loaded.place,
             dependencies: loaded.dependencies,
+            mentioned: loaded.mentioned,
             reachable: loaded.reachable,
             existing: loaded.existing,
         };
         let fresh = fresh(&self.now)?;
         match decide(&facts, &envelope.command, &self.now, &fresh) {
             Ok(Decision::Existing(id)) => {
-                let task = load::task(tx, LOCAL, &id)?.ok_or_else(|| unexpected("an existing task vanished"))?.task;
+                let task =
+                    load::task(tx, LOCAL, &id)?.ok_or_else(|| unexpected("an existing task vanished"))?.task;
                 Ok(Outcome::Rollback(Ok(Receipt { kind: ReceiptKind::Existing, task, token: None })))
             }
             Ok(Decision::Change { events, workstation }) => {
@@ -178,7 +199,8 @@ impl<'a> Call<'a> {
                     Some(id) => id.clone(),
                     None => self.new_id(tx)?,
                 };
-                let (head, row) = before.map_or((Digest::ZERO, None), |stored| (stored.head, Some(stored.task)));
+                let (head, row) =
+                    before.map_or((Digest::ZERO, None), |stored| (stored.head, Some(stored.task)));
                 let kind = if row.is_none() { ReceiptKind::Created } else { ReceiptKind::Changed };
                 let actor = actor(&facts.caller)?;
                 let (task, seq) = self.append(tx, row, &id, head, actor, workstation, events)?;
@@ -219,7 +241,8 @@ impl<'a> Call<'a> {
         let workstation = facts.place.found.as_ref().map(|found| found.name.clone());
         let id = stored.task.id.clone();
         let handle = worker.handle.clone();
-        let (_, seq) = self.append(tx, Some(stored.task), &id, stored.head, handle, workstation, vec![event])?;
+        let (_, seq) =
+            self.append(tx, Some(stored.task), &id, stored.head, handle, workstation, vec![event])?;
         // A claim of whatever comes next may go on to another task under the same request.
         if matches!(self.target, Target::Named) {
             apply::request(tx, LOCAL, &self.envelope.request, &self.fingerprint, seq)?;
@@ -230,10 +253,9 @@ impl<'a> Call<'a> {
     fn new_id(&self, tx: &mut dyn Tx) -> Result<TaskId, Refusal> {
         let project = match self.envelope.project.clone().or_else(|| self.settings.project.clone()) {
             Some(project) => project,
-            None => registry::projects(tx, LOCAL)?
-                .into_iter()
-                .next()
-                .ok_or_else(|| Refusal::new(Code::UnknownName, "the store has no project").hint("onus init"))?,
+            None => registry::projects(tx, LOCAL)?.into_iter().next().ok_or_else(|| {
+                Refusal::new(Code::UnknownName, "the store has no project").hint("onus init")
+            })?,
         };
         apply::allocate(tx, LOCAL, &project)?.ok_or_else(|| {
             Refusal::new(Code::UnknownName, format!("there is no project {project}"))
@@ -256,16 +278,8 @@ impl<'a> Call<'a> {
         let mut seq = self.last_seq(tx)?;
         for event in events {
             seq += 1;
-            let epoch = row.as_ref().map_or(0, |task| task.epoch) + i64::from(event.raises_epoch());
-            let stamped = Stamped {
-                seq,
-                task: Some(id.clone()),
-                at: self.now.wall,
-                actor: actor.clone(),
-                workstation: workstation.clone(),
-                epoch,
-                event,
-            };
+            let (by, place) = (actor.clone(), workstation.clone());
+            let stamped = Stamped::following(row.as_ref(), seq, id.clone(), self.now.wall, by, place, event);
             let after = evolve(row.clone(), &stamped).map_err(unexpected)?;
             let entry = Entry::seal(&self.workspace.uid, &stamped, head).map_err(unexpected)?;
             let effects = effects(row.as_ref(), &stamped, &after);
@@ -296,7 +310,8 @@ impl<'a> Call<'a> {
             return Ok(false);
         }
         // The tip is not the one on record. Either a crash came between anchoring and recording, or the store is old.
-        let Some(document) = tip.as_deref().map(|tip| anchor.read(tip, "checkpoint.json")).transpose()?.flatten()
+        let Some(document) =
+            tip.as_deref().map(|tip| anchor.read(tip, "checkpoint.json")).transpose()?.flatten()
         else {
             return Ok(true);
         };

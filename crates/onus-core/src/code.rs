@@ -124,7 +124,10 @@ mod tests {
     #[test]
     fn exit_codes_follow_the_contract() {
         let fixed: &[(u8, &str)] = &[
-            (2, "invalid_input map_invalid dependency_cycle reason_required resolution_required identity_required unknown_worker request_conflict"),
+            (
+                2,
+                "invalid_input map_invalid dependency_cycle reason_required resolution_required identity_required unknown_worker request_conflict",
+            ),
             (3, "unknown_task unknown_name"),
             (4, "lease_held fenced lease_required not_expired not_claimable"),
             (6, "nothing_ready"),
@@ -133,8 +136,10 @@ mod tests {
             (1, "internal"),
         ];
         for code in Code::ALL {
-            let expected =
-                fixed.iter().find(|(_, names)| names.split(' ').any(|n| n == code.name())).map_or(5, |(exit, _)| *exit);
+            let expected = fixed
+                .iter()
+                .find(|(_, names)| names.split(' ').any(|n| n == code.name()))
+                .map_or(5, |(exit, _)| *exit);
             assert_eq!(code.exit_code(), expected, "{code}");
         }
     }

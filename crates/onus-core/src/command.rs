@@ -27,19 +27,53 @@ pub enum WhileBlocked {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Command {
-    Add { spec: Box<Spec>, depends_on: BTreeSet<TaskId>, archived: Option<Archive> },
-    Claim { workstation: Option<WorkstationName>, ttl: Option<Millis>, warrant: Warrant },
-    Takeover { workstation: Option<WorkstationName>, ttl: Option<Millis>, reason: Option<String>, warrant: Warrant },
-    Renew { ttl: Option<Millis> },
-    Release { note: Option<Text>, warrant: Warrant },
-    Block { on: Blocker, lease: WhileBlocked },
+    Add {
+        spec: Box<Spec>,
+        depends_on: BTreeSet<TaskId>,
+        archived: Option<Archive>,
+    },
+    Claim {
+        workstation: Option<WorkstationName>,
+        ttl: Option<Millis>,
+        warrant: Warrant,
+    },
+    Takeover {
+        workstation: Option<WorkstationName>,
+        ttl: Option<Millis>,
+        reason: Option<String>,
+        warrant: Warrant,
+    },
+    Renew {
+        ttl: Option<Millis>,
+    },
+    Release {
+        note: Option<Text>,
+        warrant: Warrant,
+    },
+    Block {
+        on: Blocker,
+        lease: WhileBlocked,
+    },
     Unblock,
-    Note { text: Text },
-    Complete { resolution: Option<Text>, warrant: Warrant },
-    Reopen { reason: Option<String> },
-    Drop { reason: Option<String> },
-    AddDependency { on: TaskId },
-    RemoveDependency { on: TaskId },
+    Note {
+        text: Text,
+    },
+    Complete {
+        resolution: Option<Text>,
+        warrant: Warrant,
+    },
+    Reopen {
+        reason: Option<String>,
+    },
+    Drop {
+        reason: Option<String>,
+    },
+    AddDependency {
+        on: TaskId,
+    },
+    RemoveDependency {
+        on: TaskId,
+    },
 }
 
 /// History from elsewhere: it arrives finished.
@@ -72,7 +106,9 @@ impl Command {
     /// The workstation that a grant would go to, where the caller named one.
     pub fn workstation(&self) -> Option<&WorkstationName> {
         match self {
-            Command::Claim { workstation, .. } | Command::Takeover { workstation, .. } => workstation.as_ref(),
+            Command::Claim { workstation, .. } | Command::Takeover { workstation, .. } => {
+                workstation.as_ref()
+            }
             _ => None,
         }
     }

@@ -20,9 +20,9 @@ use crate::facts::{Caller, Facts, Fresh};
 use crate::id::{TaskId, WorkstationName};
 use crate::refusal::Refusal;
 use crate::task::{Assignment, Task};
-use crate::text::{line, REASON_MAX};
+use crate::text::{REASON_MAX, line};
 use crate::time::{Millis, Now};
-use crate::worker::Worker;
+use crate::worker::{Kind, Worker};
 
 /// What will be true if the transaction commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,10 +44,9 @@ pub fn decide(facts: &Facts<'_>, command: &Command, now: &Now, fresh: &Fresh) ->
     if let Command::Add { spec, depends_on, archived } = command {
         return add::decide(facts, caller, spec, depends_on, archived.as_ref(), fresh);
     }
-    let task = facts
-        .task
-        .as_ref()
-        .ok_or_else(|| Refusal::new(Code::UnknownTask, "there is no such task").hint("onus list --state all"))?;
+    let task = facts.task.as_ref().ok_or_else(|| {
+        Refusal::new(Code::UnknownTask, "there is no such task").hint("onus list --state all")
+    })?;
     let context = Context { facts, caller, task, now };
     let decided = match command {
         Command::Add { .. } => unreachable_add(),
@@ -77,10 +76,14 @@ fn unreachable_add() -> Result<Decision, Refusal> {
 pub(crate) fn identified(caller: &Caller) -> Result<&Worker, Refusal> {
     match caller {
         Caller::Registered(worker) => Ok(worker),
-        Caller::Anonymous => Err(Refusal::new(Code::IdentityRequired, "who are you? no write without an identity")
-            .hint("pass --as @handle or set ONUS_AS")),
-        Caller::Unregistered(handle) => Err(Refusal::new(Code::UnknownWorker, format!("{handle} is not registered"))
-            .hint(format!("onus worker add {handle} --kind agent"))),
+        Caller::Anonymous => {
+            Err(Refusal::new(Code::IdentityRequired, "who are you? no write without an identity")
+                .hint("pass --as @handle or set ONUS_AS"))
+        }
+        Caller::Unregistered(handle) => {
+            Err(Refusal::new(Code::UnknownWorker, format!("{handle} is not registered"))
+                .hint(format!("onus worker add {handle} --kind agent")))
+        }
     }
 }
 
@@ -96,8 +99,11 @@ impl Context<'_> {
     /// The assignment, if the caller proves to be its holder. Every mutation by a holder goes through here.
     fn holder(&self) -> Result<&Assignment, Refusal> {
         let Some(token) = &self.facts.token else {
-            return Err(Refusal::new(Code::LeaseRequired, format!("only the holder of {} may do this", self.task.id))
-                .hint(self.way_in()));
+            return Err(Refusal::new(
+                Code::LeaseRequired,
+                format!("only the holder of {} may do this", self.task.id),
+            )
+            .hint(self.way_in()));
         };
         let held = self.task.assignment().filter(|held| {
             token.generation == self.facts.generation
@@ -114,7 +120,8 @@ impl Context<'_> {
             Some(held) => format!("{id} is held by {} since {}", held.assignee, held.assigned_at),
             None => format!("{id} is {} since {}", self.task.state.name(), self.task.updated_at),
         };
-        Refusal::new(Code::Fenced, now_held).hint(format!("stop writing; onus show {id} tells what became of it"))
+        Refusal::new(Code::Fenced, now_held)
+            .hint(format!("stop writing; onus show {id} tells what became of it"))
     }
 
     fn way_in(&self) -> String {
@@ -122,7 +129,10 @@ impl Context<'_> {
         match self.task.assignment() {
             None => format!("onus claim {id}"),
             Some(held) => {
-                format!("{} holds it; pass its --lease, or run from its workstation {}", held.assignee, held.workstation)
+                format!(
+                    "{} holds it; pass its --lease, or run from its workstation {}",
+                    held.assignee, held.workstation
+                )
             }
         }
     }
@@ -144,8 +154,11 @@ impl Context<'_> {
     }
 
     fn human_required(&self, what: &str) -> Refusal {
-        Refusal::new(Code::HumanRequired, format!("{} is an agent; only a person may {what}", self.caller.handle))
-            .hint("ask a person, or take other work: onus ready")
+        Refusal::new(
+            Code::HumanRequired,
+            format!("{} is an agent; only a person may {what}", self.caller.handle),
+        )
+        .hint("ask a person, or take other work: onus ready")
     }
 
     fn wrong_state(&self, verb: &str) -> Refusal {
@@ -158,7 +171,9 @@ impl Context<'_> {
     fn force(&self, warrant: &Warrant, what: &str) -> Result<Option<String>, Refusal> {
         match warrant {
             Warrant::Ordinary => Ok(None),
-            Warrant::Forced { .. } if !self.caller.is_human() => Err(self.human_required(&format!("force {what}"))),
+            Warrant::Forced { .. } if !self.caller.is_human() => {
+                Err(self.human_required(&format!("force {what}")))
+            }
             Warrant::Forced { reason } => required_reason(reason.as_deref()).map(Some),
         }
     }
@@ -166,15 +181,34 @@ impl Context<'_> {
     fn lease_length(&self, asked: Option<Millis>) -> Result<Millis, Refusal> {
         match asked {
             Some(ttl) if ttl.0 <= 0 => Err(Refusal::invalid("a lease must last longer than nothing")),
+            Some(ttl) if ttl > self.longest_lease() => Err(Refusal::invalid(format!(
+                "a lease of {ttl} is too long; the limit is {}",
+                self.longest_lease()
+            ))),
             Some(ttl) => Ok(ttl),
-            None => Ok(self.facts.settings.lease.ttl(self.caller.kind, self.task_type())),
+            None => Ok(self.usual_lease()),
+        }
+    }
+
+    fn usual_lease(&self) -> Millis {
+        self.facts.settings.lease.ttl(self.caller.kind, self.task_type())
+    }
+
+    /// An agent that dies with a long lease keeps everybody waiting.
+    fn longest_lease(&self) -> Millis {
+        match self.caller.kind {
+            Kind::Human => Millis::MAX,
+            Kind::Agent => Millis::hours(24).max(self.usual_lease()),
         }
     }
 }
 
 fn required_reason(reason: Option<&str>) -> Result<String, Refusal> {
     match reason {
-        Some(text) if !text.trim().is_empty() => line("the reason", text, REASON_MAX).map_err(Refusal::invalid),
-        _ => Err(Refusal::new(Code::ReasonRequired, "say why; the reason goes into the ledger").hint("--reason TEXT")),
+        Some(text) if !text.trim().is_empty() => {
+            line("the reason", text, REASON_MAX).map_err(Refusal::invalid)
+        }
+        _ => Err(Refusal::new(Code::ReasonRequired, "say why; the reason goes into the ledger")
+            .hint("--reason TEXT")),
     }
 }

@@ -102,13 +102,15 @@ pub fn effects(before: Option<&Task>, entry: &Stamped, after: &Task) -> Vec<Effe
 /// ends it, the holder was last seen at its last renewal, and nobody is paid for hours that nobody worked.
 fn end(entry: &Stamped, old: &Assignment) -> (Timestamp, EndReason) {
     let seen = old.lease.renewed_at;
+    let own_act = if entry.actor == old.assignee { entry.at } else { seen };
     match &entry.event {
-        Event::Completed(completed) if completed.forced => (seen, EndReason::Forced),
-        Event::Released(released) if released.forced => (seen, EndReason::Forced),
+        Event::Completed(completed) if completed.forced => (own_act, EndReason::Forced),
+        Event::Released(released) if released.forced => (own_act, EndReason::Forced),
+        // A grant to the same name is another process: the old one was last seen at its last renewal.
         Event::Claimed(_) => (seen, EndReason::Forced),
         Event::TakenOver(taken) if taken.grant.forced => (seen, EndReason::Forced),
         Event::TakenOver(_) => (seen, EndReason::TakenOver),
-        Event::Dropped(_) => (seen, EndReason::Dropped),
+        Event::Dropped(_) => (own_act, EndReason::Dropped),
         Event::Completed(_) => (entry.at, EndReason::Completed),
         Event::Blocked(_) => (entry.at, EndReason::Blocked),
         _ => (entry.at, EndReason::Released),

@@ -4,7 +4,7 @@ use crate::code::Code;
 use crate::id::{Epoch, Handle, ProjectKey, Role, Seq, TaskId, WorkstationName};
 use crate::lease::LeaseId;
 use crate::refusal::Finding;
-use crate::task::{Blocker, Route, Spec, StateName};
+use crate::task::{Blocker, Route, Spec, StateName, Task};
 use crate::text::Text;
 use crate::time::{Millis, Tick, Timestamp};
 use crate::worker::Kind;
@@ -24,6 +24,24 @@ pub struct Stamped {
     pub workstation: Option<WorkstationName>,
     pub epoch: Epoch,
     pub event: Event,
+}
+
+impl Stamped {
+    /// Writes an event down behind what is known of its task: the epoch rises where the event says so, and time never
+    /// runs backwards within one task's story, whatever a wall clock does.
+    pub fn following(
+        row: Option<&Task>,
+        seq: Seq,
+        task: TaskId,
+        wall: Timestamp,
+        actor: Handle,
+        workstation: Option<WorkstationName>,
+        event: Event,
+    ) -> Stamped {
+        let epoch = row.map_or(0, |row| row.epoch) + i64::from(event.raises_epoch());
+        let at = row.map_or(wall, |row| row.updated_at.max(wall));
+        Stamped { seq, task: Some(task), at, actor, workstation, epoch, event }
+    }
 }
 
 macro_rules! events {
@@ -134,9 +152,8 @@ data! {
     TakenOver {
         grant: Grant,
         reason: String,
-        /// Who held it; nobody where a blocked task had no holder.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        from: Option<Handle>,
+        /// Who held it.
+        from: Handle,
     }
 
     /// The holder showed itself: its lease runs anew from the entry's time.
@@ -154,6 +171,8 @@ data! {
         /// The lease that the holder keeps; without it the task is blocked and free.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kept: Option<Renewal>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        late_by_ms: Option<i64>,
     }
 
     Unblocked {
@@ -226,6 +245,7 @@ data! {
 
 /// A sign of life.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Renewal {
     pub tick: Tick,
     /// Absent where the length stays as it was.

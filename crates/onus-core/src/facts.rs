@@ -49,7 +49,10 @@ pub struct Facts<'a> {
     /// What kind of worker holds the task now.
     pub holder: Option<Kind>,
     pub place: Place,
+    /// Tasks that the command mentions or the task depends on.
     pub dependencies: Vec<Dependency>,
+    /// The worker that the command mentions.
+    pub mentioned: Option<Caller>,
     /// For a new dependency: what each task reachable from it depends on.
     pub reachable: BTreeMap<TaskId, Vec<TaskId>>,
     /// For an ask with an origin: the task that it already is.

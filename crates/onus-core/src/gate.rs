@@ -32,7 +32,8 @@ pub fn findings(place: &Place, task: &TaskId, vacated: Option<&WorkstationName>)
                 .hint(format!("onus workstation restore {name}, or use another one")),
         ),
         WorkstationState::Retired => found.push(
-            Finding::new(Code::WorkstationNotReady, format!("{name} is retired")).hint("onus workstation list"),
+            Finding::new(Code::WorkstationNotReady, format!("{name} is retired"))
+                .hint("onus workstation list"),
         ),
     }
     if let Some((held, by)) = &place.holds

@@ -83,7 +83,12 @@ fn name_tail(text: &str, first: fn(&u8) -> bool, rest: fn(&u8) -> bool, max: usi
 }
 
 fn is_name(text: &str) -> bool {
-    name_tail(text, u8::is_ascii_lowercase, |b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-', 64)
+    name_tail(
+        text,
+        u8::is_ascii_lowercase,
+        |b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-',
+        64,
+    )
 }
 
 checked_name!(
@@ -187,14 +192,40 @@ mod tests {
     fn task_ids() {
         assert_eq!("API-12".parse::<TaskId>().unwrap().to_string(), "API-12");
         assert_eq!("api-12".parse::<TaskId>().unwrap().to_string(), "API-12");
-        for bad in ["", "API", "API-", "-12", "API-0", "API-012", "API-1x", "../API-1", "API-1/..", "API--1", "API-9999999999999999", "ÄPI-1", "A\0-1"] {
+        for bad in [
+            "",
+            "API",
+            "API-",
+            "-12",
+            "API-0",
+            "API-012",
+            "API-1x",
+            "../API-1",
+            "API-1/..",
+            "API--1",
+            "API-9999999999999999",
+            "ÄPI-1",
+            "A\0-1",
+        ] {
             assert!(bad.parse::<TaskId>().is_err(), "{bad:?}");
         }
     }
 
     #[test]
     fn names_that_could_be_paths_or_options_are_refused() {
-        for bad in ["", "@", "builder", "@-a", "@A", "@a/b", "@a b", "@a\n", "@..", "@1a", &format!("@a{}", "b".repeat(64))] {
+        for bad in [
+            "",
+            "@",
+            "builder",
+            "@-a",
+            "@A",
+            "@a/b",
+            "@a b",
+            "@a\n",
+            "@..",
+            "@1a",
+            &format!("@a{}", "b".repeat(64)),
+        ] {
             assert!(bad.parse::<Handle>().is_err(), "{bad:?}");
         }
         for bad in ["", "-ws", "../ws", "WS", "ws_1", "ws.1", "ws 1"] {

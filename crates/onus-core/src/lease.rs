@@ -3,7 +3,7 @@
 //! A lease says until when its holder is believed to be alive; the fence (epoch and lease id) says whether a caller
 //! is that holder. Expiry alone takes nothing away: it only permits somebody else to take over.
 
-use crate::hash::{decode_hex, encode_hex, Digest};
+use crate::hash::{Digest, decode_hex, encode_hex};
 use crate::id::{Epoch, Generation};
 use crate::time::{Millis, Now, Tick, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -119,8 +119,12 @@ pub struct Lease {
 /// Whether a lease still stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    Live { left: Millis },
-    Expired { by: Millis },
+    Live {
+        left: Millis,
+    },
+    Expired {
+        by: Millis,
+    },
     /// The holder's host has booted since: whatever held it is gone.
     HolderRebooted,
 }
@@ -198,8 +202,14 @@ mod tests {
     #[test]
     fn wall_clock_jumps_change_nothing_on_one_host() {
         for jump in [-86_400_000, -3_600_000, 0, 3_600_000, 86_400_000] {
-            assert_eq!(lease().standing(&now("a", "1", 1_099, 50_000 + jump)), Standing::Live { left: Millis(1) });
-            assert_eq!(lease().standing(&now("a", "1", 1_100, 50_000 + jump)), Standing::Expired { by: Millis(0) });
+            assert_eq!(
+                lease().standing(&now("a", "1", 1_099, 50_000 + jump)),
+                Standing::Live { left: Millis(1) }
+            );
+            assert_eq!(
+                lease().standing(&now("a", "1", 1_100, 50_000 + jump)),
+                Standing::Expired { by: Millis(0) }
+            );
         }
     }
 
@@ -225,7 +235,15 @@ mod tests {
     fn tokens_read_back_and_nothing_else_parses() {
         let token = Token { generation: 1, epoch: 12, lease: [0xab; 16] };
         assert_eq!(token.to_string().parse::<Token>().unwrap(), token);
-        for bad in ["", "1.2", "1.2.", "1.2.zz", "-1.2.abababababababababababababababab", "1.2.ABABABABABABABABABABABABABABABAB", "+1.2.abababababababababababababababab"] {
+        for bad in [
+            "",
+            "1.2",
+            "1.2.",
+            "1.2.zz",
+            "-1.2.abababababababababababababababab",
+            "1.2.ABABABABABABABABABABABABABABABAB",
+            "+1.2.abababababababababababababababab",
+        ] {
             assert!(bad.parse::<Token>().is_err(), "{bad}");
         }
         assert!(!format!("{token:?}").contains("abab"));

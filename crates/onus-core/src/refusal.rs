@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// One reason among several; a gate reports all of them together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Finding {
     pub code: Code,
     pub detail: String,
@@ -41,7 +42,14 @@ pub struct Refusal {
 
 impl Refusal {
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Refusal { code, detail: detail.into(), hint: None, task: None, findings: Vec::new(), request_id: None }
+        Refusal {
+            code,
+            detail: detail.into(),
+            hint: None,
+            task: None,
+            findings: Vec::new(),
+            request_id: None,
+        }
     }
 
     pub fn invalid(detail: impl Into<String>) -> Self {

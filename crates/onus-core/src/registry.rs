@@ -5,7 +5,7 @@ use crate::code::Code;
 use crate::facts::Caller;
 use crate::id::Handle;
 use crate::refusal::Refusal;
-use crate::text::{line, LABEL_MAX};
+use crate::text::{LABEL_MAX, line};
 use crate::worker::Worker;
 use crate::workstation::{Workstation, WorkstationKind};
 
@@ -28,8 +28,11 @@ pub fn person(caller: &Caller) -> Result<&Handle, Refusal> {
     if worker.is_human() {
         Ok(&worker.handle)
     } else {
-        Err(Refusal::new(Code::HumanRequired, format!("{} is an agent; only a person may do this", worker.handle))
-            .hint("ask a person"))
+        Err(Refusal::new(
+            Code::HumanRequired,
+            format!("{} is an agent; only a person may do this", worker.handle),
+        )
+        .hint("ask a person"))
     }
 }
 
@@ -40,17 +43,23 @@ pub fn register_worker(found: Option<&Worker>, wanted: &Worker) -> Result<Regist
     same_or_new(found, wanted, &wanted.handle)
 }
 
-pub fn register_workstation(found: Option<&Workstation>, wanted: &Workstation) -> Result<Registration, Refusal> {
-    match (wanted.kind, &wanted.path) {
-        (WorkstationKind::Checkout | WorkstationKind::Worktree, None) => {
-            return Err(Refusal::invalid(format!("a {} needs its directory", wanted.kind.name())).hint("--path DIR"));
-        }
-        (WorkstationKind::Logical, _) | (_, Some(_)) => {}
+pub fn register_workstation(
+    found: Option<&Workstation>,
+    wanted: &Workstation,
+) -> Result<Registration, Refusal> {
+    if wanted.kind != WorkstationKind::Logical && wanted.path.is_none() {
+        return Err(
+            Refusal::invalid(format!("a {} needs its directory", wanted.kind.name())).hint("--path DIR")
+        );
     }
     same_or_new(found, wanted, &wanted.name)
 }
 
-fn same_or_new<T: PartialEq>(found: Option<&T>, wanted: &T, name: impl std::fmt::Display) -> Result<Registration, Refusal> {
+fn same_or_new<T: PartialEq>(
+    found: Option<&T>,
+    wanted: &T,
+    name: impl std::fmt::Display,
+) -> Result<Registration, Refusal> {
     match found {
         None => Ok(Registration::Created),
         Some(found) if found == wanted => Ok(Registration::Existing),

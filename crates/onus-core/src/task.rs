@@ -2,7 +2,7 @@
 
 mod evolve;
 
-pub use evolve::{evolve, Inconsistent};
+pub use evolve::{Inconsistent, evolve};
 
 use crate::id::{Epoch, Handle, OriginRef, ProjectKey, Role, Seq, TaskId, TaskType, WorkstationName};
 use crate::lease::Lease;
@@ -50,6 +50,7 @@ pub struct Spec {
 
 /// A command that proves a part of the work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Check {
     pub command: String,
     pub state: CheckState,
@@ -63,7 +64,9 @@ pub enum CheckState {
     Proposed,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, Default,
+)]
 pub enum Priority {
     P0,
     P1,
@@ -184,6 +187,7 @@ crate::serde_by_display!(Blocker);
 
 /// Which rule of which version of the identity map sent the work here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Route {
     pub rule: String,
     pub map_commit: Option<String>,

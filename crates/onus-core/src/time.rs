@@ -200,7 +200,9 @@ mod tests {
 
     #[test]
     fn durations_people_write() {
-        for (text, ms) in [("15m", 900_000), ("1h30m", 5_400_000), ("90s", 90_000), ("250ms", 250), ("2d", 172_800_000)] {
+        for (text, ms) in
+            [("15m", 900_000), ("1h30m", 5_400_000), ("90s", 90_000), ("250ms", 250), ("2d", 172_800_000)]
+        {
             assert_eq!(Millis::parse(text), Ok(Millis(ms)), "{text}");
         }
         for text in ["", "15", "m", "-5m", "1.5h", "5 m", "9999999999999999999d", "400d", "5x"] {

@@ -193,7 +193,13 @@ impl Moving<'_> {
     }
 }
 
-fn move_dependencies(tx: &mut dyn Tx, workspace: WorkspaceId, id: &str, before: &Task, after: &Task) -> Result<()> {
+fn move_dependencies(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    id: &str,
+    before: &Task,
+    after: &Task,
+) -> Result<()> {
     for on in after.depends_on.difference(&before.depends_on) {
         tx.run_one(&INSERT_DEPENDENCY, &args![workspace.0, id, on.to_string()])?;
     }
@@ -245,12 +251,26 @@ pub fn fingerprint_key(fingerprint: &Digest) -> &[u8] {
     &fingerprint.0[..8]
 }
 
-fn apply_effect(tx: &mut dyn Tx, workspace: WorkspaceId, task: &str, seq: Seq, effect: &Effect) -> Result<()> {
+fn apply_effect(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    task: &str,
+    seq: Seq,
+    effect: &Effect,
+) -> Result<()> {
     match effect {
         Effect::AssignmentStarted(assignment) => start_assignment(tx, workspace, task, assignment),
         Effect::AssignmentRenewed(Assignment { epoch, lease, .. }) => tx.run_one(
             &RENEW_ASSIGNMENT,
-            &args![workspace.0, task, *epoch, lease.ttl.0, lease.renewed_at.0, lease.tick.to_string(), lease.renewals],
+            &args![
+                workspace.0,
+                task,
+                *epoch,
+                lease.ttl.0,
+                lease.renewed_at.0,
+                lease.tick.to_string(),
+                lease.renewals
+            ],
         ),
         Effect::AssignmentEnded { epoch, at, reason } => {
             tx.run_one(&END_ASSIGNMENT, &args![workspace.0, task, *epoch, at.0, reason.name()])
@@ -271,13 +291,19 @@ fn apply_effect(tx: &mut dyn Tx, workspace: WorkspaceId, task: &str, seq: Seq, e
             tx.run_one(&STOP_SESSION, &args![workspace.0, task, *epoch, at.0, reason.name()])
         }
         Effect::NoteWritten { kind, text } => {
-            let content = text.content().ok_or_else(|| StoreError::Guard("a note without its text".into()))?;
+            let content =
+                text.content().ok_or_else(|| StoreError::Guard("a note without its text".into()))?;
             tx.run_one(&INSERT_NOTE, &args![workspace.0, seq, task, kind.name(), content])
         }
     }
 }
 
-fn start_assignment(tx: &mut dyn Tx, workspace: WorkspaceId, task: &str, assignment: &Assignment) -> Result<()> {
+fn start_assignment(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    task: &str,
+    assignment: &Assignment,
+) -> Result<()> {
     let lease = &assignment.lease;
     let secret = lease.id.secret().ok_or_else(|| StoreError::Guard("a grant without its lease id".into()))?;
     tx.run_one(

@@ -49,7 +49,8 @@ pub(crate) fn task(row: &mut Row) -> Result<StoredTask> {
     let uid = row.text()?.parse().map_err(|_| corrupt("its uid is none"))?;
     let spec = spec(row)?;
     let state = row.text()?;
-    let state = StateName::parse(&state).filter(|s| s.name() == state).ok_or_else(|| corrupt("unknown state"))?;
+    let state =
+        StateName::parse(&state).filter(|s| s.name() == state).ok_or_else(|| corrupt("unknown state"))?;
     let blocker = row.opt_parsed()?;
     let archived = row.flag()?;
     let epoch = row.int()?;
@@ -136,13 +137,24 @@ pub(crate) fn assignment(row: &mut Row, epoch: Epoch) -> Result<Option<Assignmen
     let assigned_at = Timestamp(row.int()?);
     let renewed_at = Timestamp(row.int()?);
     let tick = row.text()?;
-    let tick = Tick::parse(&tick).ok_or_else(|| StoreError::Corrupt(format!("`{tick}` is no clock reading")))?;
+    let tick =
+        Tick::parse(&tick).ok_or_else(|| StoreError::Corrupt(format!("`{tick}` is no clock reading")))?;
     let renewals = row.int()?;
     let lease = Lease { id: LeaseId::new(secret), ttl, renewed_at, tick, renewals };
     let handoff_reason = row.opt_text()?;
     let forced = row.flag()?;
     let route = row.opt_text()?.map(|text| serde_json::from_str::<Route>(&text)).transpose().map_err(json)?;
-    Ok(Some(Assignment { assignee, tier, workstation, epoch, assigned_at, lease, handoff_reason, forced, route }))
+    Ok(Some(Assignment {
+        assignee,
+        tier,
+        workstation,
+        epoch,
+        assigned_at,
+        lease,
+        handoff_reason,
+        forced,
+        route,
+    }))
 }
 
 pub(crate) fn worker(row: &mut Row) -> Result<Worker> {

@@ -52,14 +52,20 @@ impl From<StoreError> for Refusal {
                 refusal.hint = hint;
                 refusal
             }
-            StoreError::Unknown(detail) => {
-                Refusal::new(Code::StoreUnavailable, format!("the outcome is unknown: {detail}"))
-                    .hint("repeat the call with --request-id and the request id given here: it answers what happened")
-            }
-            StoreError::Corrupt(detail) => {
-                Refusal::new(Code::StoreUnavailable, format!("the store is damaged: {detail}"))
-                    .hint("onus doctor tells more; restore a backup, then: onus ledger raise-generation --reason TEXT")
-            }
+            StoreError::Unknown(detail) => Refusal::new(
+                Code::StoreUnavailable,
+                format!("the outcome is unknown: {detail}"),
+            )
+            .hint(
+                "repeat the call with --request-id and the request id given here: it answers what happened",
+            ),
+            StoreError::Corrupt(detail) => Refusal::new(
+                Code::StoreUnavailable,
+                format!("the store is damaged: {detail}"),
+            )
+            .hint(
+                "onus doctor tells more; restore a backup, then: onus ledger raise-generation --reason TEXT",
+            ),
             StoreError::Guard(detail) => Refusal::new(Code::StoreBusy, detail).hint("try again"),
             StoreError::Missing(detail) => Refusal::new(Code::StoreUnavailable, detail).hint("onus init"),
         }

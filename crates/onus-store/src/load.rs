@@ -8,7 +8,7 @@ use onus_core::command::{Command, Envelope};
 use onus_core::facts::{Caller, Dependency, Place};
 use onus_core::hash::Digest;
 use onus_core::id::{Generation, Handle, OriginRef, RequestId, Seq, TaskId, WorkspaceId, WorkstationName};
-use onus_core::task::StateName;
+use onus_core::task::{Blocker, State, StateName};
 use onus_core::time::Timestamp;
 use onus_core::worker::{Kind, Worker};
 use std::collections::BTreeMap;
@@ -151,6 +151,7 @@ pub struct Loaded {
     pub holder: Option<Kind>,
     pub place: Place,
     pub dependencies: Vec<Dependency>,
+    pub mentioned: Option<Caller>,
     pub reachable: BTreeMap<TaskId, Vec<TaskId>>,
     pub existing: Option<TaskId>,
 }
@@ -162,6 +163,7 @@ pub fn facts(tx: &mut dyn Tx, workspace: WorkspaceId, envelope: &Envelope) -> Re
         holder: None,
         place: Place::default(),
         dependencies: Vec::new(),
+        mentioned: None,
         reachable: BTreeMap::new(),
         existing: None,
     };
@@ -188,12 +190,36 @@ pub fn facts(tx: &mut dyn Tx, workspace: WorkspaceId, envelope: &Envelope) -> Re
                 loaded.dependencies = dependencies(tx, workspace, id)?;
             }
         }
+        Command::Block { on, .. } => blocker(tx, workspace, on, &mut loaded)?,
+        Command::Unblock => {
+            if let Some(State::Blocked { on, .. }) =
+                loaded.task.as_ref().map(|stored| stored.task.state.clone())
+            {
+                blocker(tx, workspace, &on, &mut loaded)?;
+            }
+        }
         _ => {}
     }
     Ok(loaded)
 }
 
-fn reachable(tx: &mut dyn Tx, workspace: WorkspaceId, from: &TaskId) -> Result<BTreeMap<TaskId, Vec<TaskId>>> {
+/// What a blocker names, as the store knows it.
+fn blocker(tx: &mut dyn Tx, workspace: WorkspaceId, on: &Blocker, loaded: &mut Loaded) -> Result<()> {
+    match on {
+        Blocker::Task(id) => {
+            loaded.dependencies.push(Dependency { id: id.clone(), state: state(tx, workspace, id)? });
+        }
+        Blocker::Person(handle) => loaded.mentioned = Some(caller(tx, workspace, Some(handle))?),
+        Blocker::External(_) | Blocker::Exception(_) => {}
+    }
+    Ok(())
+}
+
+fn reachable(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    from: &TaskId,
+) -> Result<BTreeMap<TaskId, Vec<TaskId>>> {
     let mut edges: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
     for mut row in tx.rows(&REACHABLE, &args![workspace.0, from.to_string()])? {
         let task: TaskId = row.parsed()?;

@@ -40,7 +40,12 @@ pub fn insert_workspace(
     tx.run_one(&INSERT_WORKSPACE, &args![id.0, uid, &Digest::ZERO, public_key, created_at.0])
 }
 
-pub fn raise_generation(tx: &mut dyn Tx, workspace: WorkspaceId, from: Generation, to: Generation) -> Result<()> {
+pub fn raise_generation(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    from: Generation,
+    to: Generation,
+) -> Result<()> {
     tx.run_one(&RAISE_GENERATION, &args![workspace.0, from, to])
 }
 

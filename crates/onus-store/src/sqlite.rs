@@ -43,8 +43,9 @@ impl Store for Sqlite {
     ) -> std::result::Result<T, E> {
         // SQLite's own busy handler polls, and under load it starves some writers for ever: they stand in line here.
         let _turn = self.queue.wait()?;
-        let tx = rusqlite::Transaction::new_unchecked(&self.connection, rusqlite::TransactionBehavior::Immediate)
-            .map_err(before_commit)?;
+        let tx =
+            rusqlite::Transaction::new_unchecked(&self.connection, rusqlite::TransactionBehavior::Immediate)
+                .map_err(before_commit)?;
         match work(&mut SqliteTx { connection: &self.connection, clock: self.clock })? {
             Outcome::Commit(value) => {
                 tx.commit().map_err(during_commit)?;
@@ -124,15 +125,24 @@ fn owned(value: rusqlite::Result<ValueRef<'_>>) -> Result<Value<'static>> {
 /// What an error means before the commit began: nothing was written.
 fn before_commit(error: rusqlite::Error) -> StoreError {
     let detail = error.to_string();
-    let unavailable = |hint: &str| StoreError::Unavailable { detail: detail.clone(), hint: Some(hint.to_owned()) };
+    let unavailable =
+        |hint: &str| StoreError::Unavailable { detail: detail.clone(), hint: Some(hint.to_owned()) };
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy("another process is writing".into()),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            StoreError::Busy("another process is writing".into())
+        }
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Corrupt(detail),
         Some(ErrorCode::DiskFull) => unavailable("the disk is full: free some space and try again"),
-        Some(ErrorCode::ReadOnly) => unavailable("the store cannot be written to: check the directory's permissions"),
-        Some(ErrorCode::CannotOpen) => unavailable("the store cannot be opened: check its path and permissions"),
+        Some(ErrorCode::ReadOnly) => {
+            unavailable("the store cannot be written to: check the directory's permissions")
+        }
+        Some(ErrorCode::CannotOpen) => {
+            unavailable("the store cannot be opened: check its path and permissions")
+        }
         Some(ErrorCode::PermissionDenied) => unavailable("check the permissions of the store's directory"),
-        Some(ErrorCode::SystemIoFailure) => unavailable("the disk reports an error: check it before you go on"),
+        Some(ErrorCode::SystemIoFailure) => {
+            unavailable("the disk reports an error: check it before you go on")
+        }
         Some(ErrorCode::ConstraintViolation) => StoreError::Guard(detail),
         Some(ErrorCode::SchemaChanged) => StoreError::Busy(detail),
         Some(_) => StoreError::unavailable(detail),

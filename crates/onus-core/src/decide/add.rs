@@ -25,6 +25,14 @@ pub(super) fn decide(
         return Ok(Decision::Existing(existing.clone()));
     }
     let mut findings = findings(spec, depends_on);
+    if let Some(archive) = archived {
+        // History would otherwise let an agent answer an ask, or satisfy a dependency, without any work.
+        if !caller.is_human() {
+            return Err(Refusal::new(Code::HumanRequired, "only a person may bring finished history in")
+                .hint("ask a person"));
+        }
+        findings.extend(archive_findings(archive));
+    }
     for dependency in facts.dependencies.iter().filter(|d| d.state.is_none()) {
         findings.push(Finding::new(Code::UnknownTask, format!("there is no task {}", dependency.id)));
     }
@@ -86,8 +94,19 @@ fn findings(spec: &Spec, depends_on: &BTreeSet<TaskId>) -> Vec<Finding> {
     found
 }
 
+fn archive_findings(archive: &Archive) -> Vec<Finding> {
+    let resolution = archive.resolution.as_ref().and_then(|text| text.content());
+    let unprintable = resolution.and_then(|text| text::lines("the resolution", text, text::BODY_MAX).err());
+    let unfinished = (!archive.state.is_terminal()).then(|| format!("history cannot be {}", archive.state));
+    unprintable.into_iter().chain(unfinished).map(|detail| Finding::new(Code::InvalidInput, detail)).collect()
+}
+
 /// A scope names paths inside the repository, never outside it.
 fn scope(glob: &str) -> Result<String, String> {
     let outside = glob.starts_with('/') || glob.contains('\\') || glob.split('/').any(|part| part == "..");
-    if outside { Err(format!("the scope `{glob}` must be a path inside the repository")) } else { Ok(glob.to_owned()) }
+    if outside {
+        Err(format!("the scope `{glob}` must be a path inside the repository"))
+    } else {
+        Ok(glob.to_owned())
+    }
 }

@@ -1,10 +1,12 @@
 //! `block` and `unblock`: the work waits for a named thing.
 
 use super::{Context, Decision};
+use crate::code::Code;
 use crate::command::WhileBlocked;
 use crate::event::{Blocked, Unblocked};
+use crate::facts::Caller;
 use crate::refusal::Refusal;
-use crate::task::{Blocker, State};
+use crate::task::{Blocker, State, StateName};
 
 pub(super) fn block(context: &Context<'_>, on: &Blocker, lease: WhileBlocked) -> Result<Decision, Refusal> {
     let held = context.holder()?;
@@ -16,6 +18,8 @@ pub(super) fn block(context: &Context<'_>, on: &Blocker, lease: WhileBlocked) ->
     {
         return Err(Refusal::invalid(format!("{other} cannot wait for itself")));
     }
+    known(context, on)?;
+    let late_by_ms = context.late_by_ms(held);
     let kept = match lease {
         WhileBlocked::ReleaseLease => None,
         WhileBlocked::KeepLease => {
@@ -24,7 +28,7 @@ pub(super) fn block(context: &Context<'_>, on: &Blocker, lease: WhileBlocked) ->
             Some(context.renewal(held, Some(ttl)))
         }
     };
-    Ok(Decision::one(Blocked { on: on.clone(), kept }, Some(held.workstation.clone())))
+    Ok(Decision::one(Blocked { on: on.clone(), kept, late_by_ms }, Some(held.workstation.clone())))
 }
 
 pub(super) fn unblock(context: &Context<'_>) -> Result<Decision, Refusal> {
@@ -35,8 +39,31 @@ pub(super) fn unblock(context: &Context<'_>) -> Result<Decision, Refusal> {
             let renewal = Some(context.renewal(held, Some(ttl)));
             Ok(Decision::one(Unblocked { renewal }, Some(held.workstation.clone())))
         }
-        // Nobody holds it: whoever learns that the way is free may say so, and the task is open again.
-        State::Blocked { held: None, .. } => Ok(Decision::one(Unblocked { renewal: None }, None)),
+        State::Blocked { on, held: None } => {
+            let resolved = matches!(on, Blocker::Task(_))
+                && context.facts.dependencies.iter().any(|d| d.state == Some(StateName::Complete));
+            // Nobody holds it, so nobody's word but a person's, or the blocking task's own end, opens it again.
+            if context.caller.is_human() || resolved {
+                Ok(Decision::one(Unblocked { renewal: None }, None))
+            } else {
+                Err(context.human_required(&format!("say that {on} is resolved")))
+            }
+        }
         _ => Err(context.holder().err().unwrap_or_else(|| context.wrong_state("unblocked"))),
+    }
+}
+
+/// A task that waits for something that is not there would wait for ever.
+fn known(context: &Context<'_>, on: &Blocker) -> Result<(), Refusal> {
+    match on {
+        Blocker::Task(id) if context.facts.dependencies.iter().any(|d| d.id == *id && d.state.is_none()) => {
+            Err(Refusal::new(Code::UnknownTask, format!("there is no task {id}"))
+                .hint("onus list --state all"))
+        }
+        Blocker::Person(_) if matches!(context.facts.mentioned, Some(Caller::Unregistered(_))) => {
+            Err(Refusal::new(Code::UnknownWorker, format!("{on}: nobody of that name is registered"))
+                .hint("onus worker list"))
+        }
+        _ => Ok(()),
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn decide(
     if reason.is_none() {
         findings.extend(queue::findings(&context.facts.dependencies));
     }
-    let (grant, workstation) = grant(context, ttl, findings, None, reason.is_some(), fresh)?;
+    let (grant, workstation) = grant(context, ttl, findings, reason.is_some(), fresh)?;
     Ok(Decision::one(Claimed { grant, reason }, Some(workstation)))
 }
 
@@ -36,7 +36,9 @@ fn claimable(context: &Context<'_>, forced: bool) -> Result<(), Refusal> {
     match &context.task.state {
         State::Open => Ok(()),
         State::InProgress(_) | State::Blocked { .. } if forced => Ok(()),
-        State::InProgress(held) | State::Blocked { held: Some(held), .. } => Err(held_by_other(context, held)),
+        State::InProgress(held) | State::Blocked { held: Some(held), .. } => {
+            Err(held_by_other(context, held))
+        }
         State::Blocked { on, held: None } => {
             Err(Refusal::new(Code::NotClaimable, format!("{id} is blocked on {on}"))
                 .hint(format!("onus unblock {id} once that is resolved, or take other work: onus ready")))
@@ -62,19 +64,19 @@ fn held_by_other(context: &Context<'_>, held: &Assignment) -> Refusal {
 }
 
 /// What claim and takeover share: the caller may have work, and the gate opens. All findings at once.
-///
-/// `vacating` is the assignment that the grant would end: its workstation becomes free by it.
 pub(super) fn grant(
     context: &Context<'_>,
     ttl: Option<Millis>,
     mut findings: Vec<Finding>,
-    vacating: Option<&Assignment>,
     forced: bool,
     fresh: &Fresh,
 ) -> Result<(Grant, WorkstationName), Refusal> {
     if context.facts.behind_anchor {
-        return Err(Refusal::new(Code::StoreBehindAnchor, "the store is older than its anchor: it may have been restored")
-            .hint("a person runs: onus ledger raise-generation --reason TEXT"));
+        return Err(Refusal::new(
+            Code::StoreBehindAnchor,
+            "the store is older than its anchor: it may have been restored",
+        )
+        .hint("a person runs: onus ledger raise-generation --reason TEXT"));
     }
     let ttl = context.lease_length(ttl)?;
     let caller = context.caller;
@@ -84,8 +86,8 @@ pub(super) fn grant(
                 .hint(format!("onus worker resume {}", caller.handle)),
         );
     }
-    // A forced claim ends the present assignment too, so its workstation counts as free.
-    let vacated = vacating.or_else(|| context.task.assignment()).map(|held| &held.workstation);
+    // The grant ends the present assignment, so its workstation counts as free.
+    let vacated = context.task.assignment().map(|held| &held.workstation);
     findings.extend(gate::findings(&context.facts.place, &context.task.id, vacated));
     match (Refusal::from_findings(findings), &context.facts.place.found) {
         (Some(refusal), _) => Err(refusal),

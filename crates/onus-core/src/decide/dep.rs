@@ -13,8 +13,19 @@ pub(super) fn add(context: &Context<'_>, on: &TaskId) -> Result<Decision, Refusa
     if context.task.state.name().is_terminal() {
         return Err(context.wrong_state("given a dependency"));
     }
+    // Whoever could give any task a dependency could stall the whole queue.
+    let own = context.task.created_by == context.caller.handle || context.holder().is_ok();
+    if !context.caller.is_human() && !own {
+        return Err(Refusal::new(
+            Code::NotPermitted,
+            format!("{} neither holds {id} nor asked for it", context.caller.handle),
+        )
+        .hint("leave a note for its holder: onus note"));
+    }
     if context.facts.dependencies.iter().any(|d| d.id == *on && d.state.is_none()) {
-        return Err(Refusal::new(Code::UnknownTask, format!("there is no task {on}")).hint("onus list --state all"));
+        return Err(
+            Refusal::new(Code::UnknownTask, format!("there is no task {on}")).hint("onus list --state all")
+        );
     }
     if context.task.depends_on.contains(on) {
         return Ok(Decision::Existing(id.clone()));

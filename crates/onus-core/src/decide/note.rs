@@ -3,7 +3,7 @@
 use super::{Context, Decision};
 use crate::event::Noted;
 use crate::refusal::Refusal;
-use crate::text::{lines, Text, BODY_MAX};
+use crate::text::{BODY_MAX, Text, lines};
 
 pub(super) fn decide(context: &Context<'_>, text: &Text) -> Result<Decision, Refusal> {
     if let Some(content) = text.content() {

@@ -1,6 +1,6 @@
 //! `reopen` and `drop`: a person changes their mind about a task. Both outdate every token given before.
 
-use super::{required_reason, Context, Decision};
+use super::{Context, Decision, required_reason};
 use crate::code::Code;
 use crate::event::{Dropped, Reopened};
 use crate::refusal::Refusal;
@@ -28,6 +28,8 @@ pub(super) fn drop(context: &Context<'_>, reason: Option<&str>) -> Result<Decisi
     let reason = required_reason(reason)?;
     match &context.task.state {
         State::Dropped(_) => Err(context.wrong_state("dropped")),
+        // What depends on finished history would wait for ever.
+        _ if context.task.archived => Err(context.wrong_state("dropped")),
         _ => Ok(Decision::one(Dropped { reason }, None)),
     }
 }

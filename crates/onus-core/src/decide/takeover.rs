@@ -1,6 +1,6 @@
 //! `takeover`: expiry permits it and never forces it (mission B3, B6).
 
-use super::{claim, required_reason, Context, Decision};
+use super::{Context, Decision, claim, required_reason};
 use crate::code::Code;
 use crate::command::Warrant;
 use crate::event::TakenOver;
@@ -18,12 +18,23 @@ pub(super) fn decide(
     warrant: &Warrant,
     fresh: &Fresh,
 ) -> Result<Decision, Refusal> {
+    // One reason serves both: why it is taken over, and why against the rules.
+    let warrant = match warrant {
+        Warrant::Forced { reason: None } => &Warrant::Forced { reason: reason.map(str::to_owned) },
+        other => other,
+    };
     let forced = context.force(warrant, "a takeover")?;
     let reason = required_reason(forced.as_deref().or(reason))?;
     let id = &context.task.id;
     let held = match &context.task.state {
-        State::InProgress(held) => Some(held),
-        State::Blocked { held, .. } => held.as_ref(),
+        State::InProgress(held) | State::Blocked { held: Some(held), .. } => held,
+        State::Blocked { on, held: None } => {
+            return Err(Refusal::new(
+                Code::NotClaimable,
+                format!("{id} is blocked on {on}: nobody holds it"),
+            )
+            .hint(format!("onus unblock {id} once that is resolved")));
+        }
         State::Open => {
             return Err(Refusal::new(Code::NotClaimable, format!("{id} is open: nobody holds it"))
                 .hint(format!("onus claim {id}")));
@@ -33,13 +44,11 @@ pub(super) fn decide(
                 .hint("take other work: onus ready"));
         }
     };
-    if let Some(held) = held
-        && forced.is_none()
-    {
+    if forced.is_none() {
         permitted(context, held)?;
     }
-    let (grant, workstation) = claim::grant(context, ttl, Vec::new(), held, forced.is_some(), fresh)?;
-    let from = held.map(|held| held.assignee.clone());
+    let (grant, workstation) = claim::grant(context, ttl, Vec::new(), forced.is_some(), fresh)?;
+    let from = held.assignee.clone();
     Ok(Decision::one(TakenOver { grant, reason, from }, Some(workstation)))
 }
 

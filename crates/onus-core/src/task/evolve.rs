@@ -65,10 +65,12 @@ fn born(entry: &Stamped, added: &Added) -> Result<Task, Inconsistent> {
 fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
     let state = std::mem::replace(&mut task.state, State::Open);
     let was = state.name();
-    let wrong = || Inconsistent(format!("entry {}: `{}` of a task that is {was}", entry.seq, entry.event.verb()));
+    let wrong =
+        || Inconsistent(format!("entry {}: `{}` of a task that is {was}", entry.seq, entry.event.verb()));
     let closing = |forced| Closing { by: entry.actor.clone(), at: entry.at, forced };
     task.state = match (&entry.event, state) {
-        (Event::Claimed(claimed), State::Open | State::InProgress(_) | State::Blocked { .. }) => {
+        (Event::Claimed(claimed), State::Open) => State::InProgress(granted(entry, &claimed.grant, None)?),
+        (Event::Claimed(claimed), State::InProgress(_) | State::Blocked { .. }) if claimed.grant.forced => {
             State::InProgress(granted(entry, &claimed.grant, None)?)
         }
         (Event::TakenOver(taken), State::InProgress(_)) => {
@@ -77,7 +79,20 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
         (Event::TakenOver(taken), State::Blocked { on, .. }) => {
             State::Blocked { on, held: Some(granted(entry, &taken.grant, Some(&taken.reason))?) }
         }
-        (Event::Renewed(renewed), State::InProgress(held)) => State::InProgress(renew(held, entry, &renewed.renewal)),
+        (event, State::InProgress(held) | State::Blocked { held: Some(held), .. })
+            if is_holders(event) && held.assignee != entry.actor =>
+        {
+            return Err(Inconsistent(format!(
+                "entry {}: `{}` by {}, while {} held the task",
+                entry.seq,
+                event.verb(),
+                entry.actor,
+                held.assignee
+            )));
+        }
+        (Event::Renewed(renewed), State::InProgress(held)) => {
+            State::InProgress(renew(held, entry, &renewed.renewal))
+        }
         (Event::Renewed(renewed), State::Blocked { on, held: Some(held) }) => {
             State::Blocked { on, held: Some(renew(held, entry, &renewed.renewal)) }
         }
@@ -99,10 +114,11 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
             _ => return Err(wrong()),
         },
         (Event::Released(_), State::InProgress(_) | State::Blocked { .. }) => State::Open,
-        (Event::Completed(completed), State::Open | State::InProgress(_) | State::Blocked { .. }) => {
-            State::Complete(closing(completed.forced))
+        (Event::Completed(completed), State::InProgress(_)) => State::Complete(closing(completed.forced)),
+        (Event::Completed(completed), State::Open | State::Blocked { .. }) if completed.forced => {
+            State::Complete(closing(true))
         }
-        (Event::Reopened(_), State::Complete(_)) => State::Open,
+        (Event::Reopened(_), State::Complete(_)) if !task.archived => State::Open,
         (Event::Dropped(_), state) if state.name() != StateName::Dropped => State::Dropped(closing(false)),
         (Event::DependencyAdded(dependency), state) => {
             task.depends_on.insert(dependency.on.clone());
@@ -116,6 +132,18 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
         _ => return Err(wrong()),
     };
     Ok(())
+}
+
+/// What only the holder does, unless a person forces it.
+fn is_holders(event: &Event) -> bool {
+    match event {
+        Event::Renewed(_) | Event::Blocked(_) => true,
+        Event::Noted(noted) => noted.renewal.is_some(),
+        Event::Unblocked(unblocked) => unblocked.renewal.is_some(),
+        Event::Released(released) => !released.forced,
+        Event::Completed(completed) => !completed.forced,
+        _ => false,
+    }
 }
 
 fn granted(entry: &Stamped, grant: &Grant, reason: Option<&str>) -> Result<Assignment, Inconsistent> {

@@ -50,7 +50,11 @@ pub fn entry(tx: &mut dyn Tx, workspace: WorkspaceId, seq: Seq) -> Result<Option
 }
 
 /// Streams the whole record.
-pub fn every(tx: &mut dyn Tx, workspace: WorkspaceId, each: &mut dyn FnMut(Entry) -> Result<()>) -> Result<()> {
+pub fn every(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    each: &mut dyn FnMut(Entry) -> Result<()>,
+) -> Result<()> {
     tx.each(&EVERY, &args![workspace.0], &mut |mut row| each(codec::entry(&mut row)?))
 }
 
@@ -71,7 +75,11 @@ pub struct StoredCheckpoint {
     pub signature: Vec<u8>,
 }
 
-pub fn insert_checkpoint(tx: &mut dyn Tx, workspace: WorkspaceId, checkpoint: &StoredCheckpoint) -> Result<()> {
+pub fn insert_checkpoint(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    checkpoint: &StoredCheckpoint,
+) -> Result<()> {
     let StoredCheckpoint { seq, document, signature } = checkpoint;
     tx.run_one(&INSERT_CHECKPOINT, &args![workspace.0, *seq, document.as_str(), signature.as_slice()])
 }

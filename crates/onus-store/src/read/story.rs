@@ -101,7 +101,10 @@ pub fn notes(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<V
 
 /// Tasks that wait for this one.
 pub fn dependents(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<Vec<TaskId>> {
-    tx.rows(&DEPENDENTS, &args![workspace.0, task.to_string()])?.into_iter().map(|mut row| row.parsed()).collect()
+    tx.rows(&DEPENDENTS, &args![workspace.0, task.to_string()])?
+        .into_iter()
+        .map(|mut row| row.parsed())
+        .collect()
 }
 
 /// A task that somebody holds now.

@@ -1,6 +1,6 @@
 //! The whole store at once: counts, export, and what `doctor` and `validate` compare.
 
-use crate::codec::{self, task_columns, task_from, StoredTask};
+use crate::codec::{self, StoredTask, task_columns, task_from};
 use crate::error::{Result, StoreError};
 use crate::port::Tx;
 use crate::{args, sql};
@@ -28,7 +28,8 @@ pub fn states(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(StateName,
     rows.into_iter()
         .map(|mut row| {
             let text = row.text()?;
-            let state = StateName::parse(&text).ok_or_else(|| StoreError::Corrupt(format!("unknown state `{text}`")))?;
+            let state = StateName::parse(&text)
+                .ok_or_else(|| StoreError::Corrupt(format!("unknown state `{text}`")))?;
             Ok((state, row.int()?))
         })
         .collect()
@@ -56,7 +57,11 @@ pub struct RowHead {
     pub head: Digest,
 }
 
-pub fn heads(tx: &mut dyn Tx, workspace: WorkspaceId, each: &mut dyn FnMut(RowHead) -> Result<()>) -> Result<()> {
+pub fn heads(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    each: &mut dyn FnMut(RowHead) -> Result<()>,
+) -> Result<()> {
     tx.each(&HEADS, &args![workspace.0], &mut |mut row| {
         each(RowHead { id: row.text()?, version: row.int()?, head: row.digest()? })
     })
@@ -71,7 +76,11 @@ pub struct Edge {
     pub on_state: String,
 }
 
-pub fn edges(tx: &mut dyn Tx, workspace: WorkspaceId, each: &mut dyn FnMut(Edge) -> Result<()>) -> Result<()> {
+pub fn edges(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    each: &mut dyn FnMut(Edge) -> Result<()>,
+) -> Result<()> {
     tx.each(&EDGES, &args![workspace.0], &mut |mut row| {
         each(Edge { task: row.parsed()?, on: row.parsed()?, task_state: row.text()?, on_state: row.text()? })
     })
@@ -98,10 +107,16 @@ pub fn every_note(
 
 /// The last resolution note of each task.
 pub fn resolutions(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(String, String)>> {
-    tx.rows(&RESOLUTIONS, &args![workspace.0])?.into_iter().map(|mut row| Ok((row.text()?, row.text()?))).collect()
+    tx.rows(&RESOLUTIONS, &args![workspace.0])?
+        .into_iter()
+        .map(|mut row| Ok((row.text()?, row.text()?)))
+        .collect()
 }
 
 /// Sessions that run although their assignment has ended.
 pub fn orphan_sessions(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(String, i64)>> {
-    tx.rows(&OPEN_SESSIONS, &args![workspace.0])?.into_iter().map(|mut row| Ok((row.text()?, row.int()?))).collect()
+    tx.rows(&OPEN_SESSIONS, &args![workspace.0])?
+        .into_iter()
+        .map(|mut row| Ok((row.text()?, row.int()?)))
+        .collect()
 }

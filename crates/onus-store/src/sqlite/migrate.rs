@@ -1,6 +1,6 @@
 //! The schema's versions. A migration runs once, in one transaction, after a backup.
 
-use super::{before_commit, during_commit, Sqlite};
+use super::{Sqlite, before_commit, during_commit};
 use crate::error::{Result, StoreError};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
@@ -15,10 +15,14 @@ pub(super) fn version(connection: &Connection) -> Result<i64> {
 /// Makes the tables of an empty file. Whoever comes second finds them there.
 pub(super) fn create(store: &Sqlite) -> Result<()> {
     let _turn = store.queue.wait()?;
-    let mode: String =
-        store.connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(before_commit)?;
+    let mode: String = store
+        .connection
+        .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
+        .map_err(before_commit)?;
     if mode != "wal" {
-        return Err(StoreError::unavailable(format!("the file system does not allow a write-ahead log ({mode})")));
+        return Err(StoreError::unavailable(format!(
+            "the file system does not allow a write-ahead log ({mode})"
+        )));
     }
     match version(&store.connection)? {
         version if version == LATEST => Ok(()),

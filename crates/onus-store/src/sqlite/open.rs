@@ -1,7 +1,7 @@
 //! Opening and creating the file.
 
 use super::queue::WriterQueue;
-use super::{before_commit, migrate, Sqlite};
+use super::{Sqlite, before_commit, migrate};
 use crate::error::{Result, StoreError};
 use onus_core::time::Now;
 use rusqlite::config::DbConfig;
@@ -48,7 +48,9 @@ impl Sqlite {
         let store = connect(path, options)?;
         match migrate::version(&store.connection)? {
             // Between the creation of the file and its first commit a crash leaves an empty file: no store yet.
-            0 => Err(StoreError::Missing(format!("{} is empty: no store was made there yet", path.display()))),
+            0 => {
+                Err(StoreError::Missing(format!("{} is empty: no store was made there yet", path.display())))
+            }
             version if version == migrate::LATEST => Ok(store),
             version => {
                 migrate::upgrade(&store, version)?;
@@ -60,7 +62,11 @@ impl Sqlite {
     /// Opens the store, creating file and tables when they are not there. Harmless when done twice or at once.
     pub fn create(path: &Path, options: &Options) -> Result<Sqlite> {
         if let Some(directory) = path.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|e| unusable(directory, &e))?;
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(directory)
+                .map_err(|e| unusable(directory, &e))?;
         }
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
             Ok(_) => {}

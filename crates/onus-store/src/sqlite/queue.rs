@@ -1,7 +1,7 @@
 //! Writers stand in line. The kernel serves `flock` waiters in turn, where SQLite's busy handler polls and starves.
 
 use crate::error::{Result, StoreError};
-use rustix::fs::{flock, FlockOperation};
+use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
