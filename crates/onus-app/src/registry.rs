@@ -1,13 +1,13 @@
 //! `init`, `worker add`, `workstation add`: who there is, and where.
 
 use crate::view::{WorkerView, WorkersView, WorkstationView, WorkstationsView};
-use crate::{Onus, LOCAL};
+use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::event::{Event, ProjectAdded, Stamped, WorkerAdded, WorkspaceCreated, WorkstationAdded};
 use onus_core::id::{Handle, ProjectKey, WorkstationName};
 use onus_core::ledger::Entry;
 use onus_core::refusal::Refusal;
-use onus_core::registry::{person, register_worker, register_workstation, Registration};
+use onus_core::registry::{Registration, person, register_worker, register_workstation};
 use onus_core::task::Task;
 use onus_core::worker::Worker;
 use onus_core::workstation::Workstation;
@@ -20,7 +20,10 @@ use uuid::Uuid;
 /// What `init` makes sure of.
 #[derive(Debug, Clone)]
 pub struct Founding {
-    pub project: ProjectKey,
+    /// The project that was asked for by name.
+    pub project: Option<ProjectKey>,
+    /// What the first project is called when none was.
+    pub default_project: ProjectKey,
     /// The person who runs it.
     pub person: Worker,
     /// The checkout in which they stand, if there is one.
@@ -32,7 +35,8 @@ pub struct Founding {
 pub struct Founded {
     pub uid: String,
     pub project: ProjectKey,
-    pub person: Handle,
+    /// The person, if they are registered.
+    pub person: Option<Handle>,
     pub checkout: Option<WorkstationName>,
     /// Whether anything was new.
     pub created: bool,
@@ -47,41 +51,12 @@ impl<S: Store> Onus<S> {
         key: impl Fn(&str) -> Result<String, Refusal>,
     ) -> Result<Founded, Refusal> {
         self.store.write(|tx| {
-            let mut created = false;
-            let uid = match load::workspace(tx, LOCAL) {
-                Ok(workspace) => workspace.uid,
-                Err(StoreError::Missing(_)) => {
-                    created = true;
-                    found_workspace(tx, founding, &key)?
-                }
-                Err(error) => return Err(error.into()),
+            let founded = match load::workspace(tx, LOCAL) {
+                Ok(workspace) => join_workspace(tx, workspace.uid, founding)?,
+                Err(StoreError::Missing(_)) => found_workspace(tx, founding, &key)?,
+                Err(error) => return Err(Refusal::from(error)),
             };
-            let person = match load::worker(tx, LOCAL, &founding.person.handle)? {
-                Some(found) => found.handle,
-                None => {
-                    created = true;
-                    add_worker(tx, &founding.person.handle, &founding.person)?;
-                    founding.person.handle.clone()
-                }
-            };
-            if !registry::projects(tx, LOCAL)?.contains(&founding.project) {
-                created = true;
-                registry::insert_project(tx, LOCAL, &founding.project)?;
-                record(tx, &person, ProjectAdded { key: founding.project.clone() })?;
-            }
-            let mut checkout = None;
-            if let Some(wanted) = &founding.checkout {
-                let (name, new) = checkout_of(tx, &person, wanted)?;
-                created |= new;
-                checkout = Some(name);
-            }
-            Ok::<_, Refusal>(Outcome::Commit(Founded {
-                uid,
-                project: founding.project.clone(),
-                person,
-                checkout,
-                created,
-            }))
+            Ok(Outcome::Commit(founded))
         })
     }
 
@@ -109,7 +84,8 @@ impl<S: Store> Onus<S> {
             let found = known.iter().map(|row| &row.workstation).find(|found| found.name == workstation.name);
             let registration = register_workstation(found, workstation)?;
             if registration == Registration::Created {
-                let same_place = |other: &&Workstation| other.path.is_some() && other.path == workstation.path;
+                let same_place =
+                    |other: &&Workstation| other.path.is_some() && other.path == workstation.path;
                 if let Some(other) = known.iter().map(|row| &row.workstation).find(same_place) {
                     return Err(Refusal::invalid(format!("{} already is at that directory", other.name))
                         .hint("one directory, one workstation"));
@@ -124,7 +100,8 @@ impl<S: Store> Onus<S> {
         let rows = self.ask(|tx| registry::workers(tx, LOCAL, only))?;
         match only {
             Some(handle) if rows.is_empty() => {
-                Err(Refusal::new(Code::UnknownName, format!("{handle} is not registered")).hint("onus worker list"))
+                Err(Refusal::new(Code::UnknownName, format!("{handle} is not registered"))
+                    .hint("onus worker list"))
             }
             _ => Ok(WorkersView { workers: rows.iter().map(WorkerView::from).collect() }),
         }
@@ -160,13 +137,55 @@ fn found_workspace(
     tx: &mut dyn Tx,
     founding: &Founding,
     key: &impl Fn(&str) -> Result<String, Refusal>,
-) -> Result<String, Refusal> {
+) -> Result<Founded, Refusal> {
     let now = tx.now()?;
     let uid = new_uid(now.wall.0)?;
     let public_key = key(&uid.to_string())?;
+    let person = &founding.person.handle;
     registry::insert_workspace(tx, LOCAL, &uid.to_string(), &public_key, now.wall)?;
-    record(tx, &founding.person.handle, WorkspaceCreated { uid, public_key })?;
-    Ok(uid.to_string())
+    record(tx, person, WorkspaceCreated { uid, public_key })?;
+    add_worker(tx, person, &founding.person)?;
+    let project = founding.project.as_ref().unwrap_or(&founding.default_project);
+    add_project(tx, person, project)?;
+    let checkout = founding.checkout.as_ref().map(|wanted| checkout_of(tx, person, wanted)).transpose()?;
+    Ok(Founded {
+        uid: uid.to_string(),
+        project: project.clone(),
+        person: Some(person.clone()),
+        checkout: checkout.map(|(name, _)| name),
+        created: true,
+    })
+}
+
+/// A store that is there keeps its people: running `init` in it makes nobody a person. A registered person's `init`
+/// adds the project and the checkout that are missing.
+fn join_workspace(tx: &mut dyn Tx, uid: String, founding: &Founding) -> Result<Founded, Refusal> {
+    let caller = load::caller(tx, LOCAL, Some(&founding.person.handle))?;
+    let known = registry::projects(tx, LOCAL)?;
+    let mut created = false;
+    if let Some(wanted) = founding.project.as_ref().filter(|wanted| !known.contains(wanted)) {
+        add_project(tx, person(&caller)?, wanted)?;
+        created = true;
+    }
+    let mut checkout = None;
+    if let (Some(wanted), Ok(by)) = (&founding.checkout, person(&caller)) {
+        let (name, new) = checkout_of(tx, by, wanted)?;
+        created |= new;
+        checkout = Some(name);
+    }
+    let project = founding.project.clone().or_else(|| known.first().cloned());
+    Ok(Founded {
+        uid,
+        project: project.unwrap_or_else(|| founding.default_project.clone()),
+        person: person(&caller).ok().cloned(),
+        checkout,
+        created,
+    })
+}
+
+fn add_project(tx: &mut dyn Tx, by: &Handle, key: &ProjectKey) -> Result<(), Refusal> {
+    registry::insert_project(tx, LOCAL, key)?;
+    record(tx, by, ProjectAdded { key: key.clone() })
 }
 
 fn new_uid(wall: i64) -> Result<Uuid, Refusal> {
@@ -205,7 +224,11 @@ fn add_workstation(tx: &mut dyn Tx, by: &Handle, workstation: &Workstation) -> R
 }
 
 /// The workstation of a directory: the one registered there, else a new one under the first free name.
-fn checkout_of(tx: &mut dyn Tx, by: &Handle, wanted: &Workstation) -> Result<(WorkstationName, bool), Refusal> {
+fn checkout_of(
+    tx: &mut dyn Tx,
+    by: &Handle,
+    wanted: &Workstation,
+) -> Result<(WorkstationName, bool), Refusal> {
     let known = registry::workstations(tx, LOCAL)?;
     if let Some(row) = known.iter().find(|row| row.workstation.path == wanted.path) {
         return Ok((row.workstation.name.clone(), false));

@@ -15,8 +15,9 @@ sql! {
         VALUES (?1, ?2, 1, ?3, ?4, ?5)";
     RAISE_GENERATION = "UPDATE workspace SET generation = ?3 WHERE id = ?1 AND generation = ?2";
     SET_ANCHOR = "UPDATE workspace SET anchor = ?2 WHERE id = ?1";
-    INSERT_PROJECT = "INSERT INTO project (workspace, key, last_number) VALUES (?1, ?2, 0)";
-    PROJECTS = "SELECT key FROM project WHERE workspace = ?1 ORDER BY key";
+    INSERT_PROJECT = "INSERT INTO project (workspace, key, last_number, born) \
+        VALUES (?1, ?2, 0, (SELECT coalesce(max(seq), 0) + 1 FROM ledger WHERE workspace = ?1))";
+    PROJECTS = "SELECT key FROM project WHERE workspace = ?1 ORDER BY born";
     INSERT_WORKER = "INSERT INTO worker (workspace, handle, kind, tier, role, state, tz) \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     WORKERS = "SELECT w.handle, w.kind, w.tier, w.role, w.state, w.tz, \
@@ -53,10 +54,12 @@ pub fn set_anchor(tx: &mut dyn Tx, workspace: WorkspaceId, anchor: &str) -> Resu
     tx.run_one(&SET_ANCHOR, &args![workspace.0, anchor])
 }
 
+/// Adds a project; its own ledger entry must be the next one.
 pub fn insert_project(tx: &mut dyn Tx, workspace: WorkspaceId, key: &ProjectKey) -> Result<()> {
     tx.run_one(&INSERT_PROJECT, &args![workspace.0, key.as_str()])
 }
 
+/// The projects, the oldest first.
 pub fn projects(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<ProjectKey>> {
     tx.rows(&PROJECTS, &args![workspace.0])?.into_iter().map(|mut row| row.parsed()).collect()
 }

@@ -14,6 +14,7 @@ CREATE TABLE project (
     workspace   INTEGER NOT NULL REFERENCES workspace (id),
     key         TEXT    NOT NULL,
     last_number INTEGER NOT NULL,
+    born        INTEGER NOT NULL,          -- the ledger entry that added it; the first one is the default
     PRIMARY KEY (workspace, key)
 ) STRICT, WITHOUT ROWID;
 
