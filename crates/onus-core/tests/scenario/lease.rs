@@ -86,6 +86,7 @@ fn expiry_takes_nothing_away_and_lateness_is_on_record() {
     check("add; claim a; tick 1h; complete a; state", "ok; ok e1; ok; ok late 45m; complete a");
     check("add; claim a; tick 1h; note a; tick 5m; renew a", "ok; ok e1; ok; ok late 45m; ok; ok");
     check("add; claim a; tick 1h; block a; state", "ok; ok e1; ok; ok late 45m; blocked a");
+    check("add; claim a; tick 1h; block a free; state", "ok; ok e1; ok; ok late 45m; blocked");
     check("add; claim a; tick 2d; tick 2d; state", "ok; ok e1; ok; ok; in_progress a");
 }
 
@@ -138,6 +139,11 @@ fn people_hold_longer_and_every_length_is_positive() {
     check("add; claim a; lease", "ok; ok e1; 15m until 900s renewed 0");
     check("add; claim p; lease", "ok; ok e1; 24h until 86400s renewed 0");
     check("add; claim a ttl=0; claim a ttl=-5", "ok; invalid_input; invalid_input");
+    check("add; claim a ttl=24h; renew a ttl=86400001", "ok; ok e1; invalid_input");
+    check(
+        "add; claim a ttl=86400001; claim p ttl=31622400001; claim p ttl=366d",
+        "ok; invalid_input; invalid_input; ok e1",
+    );
     check(
         "add; claim a; renew a ttl=0; renew a ttl=-1; lease",
         "ok; ok e1; invalid_input; invalid_input; 15m until 900s renewed 0",
@@ -165,6 +171,11 @@ fn wall_clock_jumps_and_suspend_change_nothing_on_the_holders_host() {
     check("add; claim a; wall +1d; takeover b", "ok; ok e1; ok; not_expired");
     check("add; claim a; wall -1d; tick 16m; takeover b", "ok; ok e1; ok; ok; ok e2");
     check("add; claim a; wall -1h; tick 5m; renew a", "ok; ok e1; ok; ok; ok");
+    // Nor does a story run backwards: nothing ends before it began.
+    check(
+        "add; claim a; wall -1h; tick 5m; complete a; sessions",
+        "ok; ok e1; ok; ok; ok; a 0s..0s completed",
+    );
 }
 
 #[test]
@@ -211,6 +222,9 @@ fn the_holders_own_act_closes_its_session_at_that_moment() {
         "add; claim a; tick 5m; block a; tick 1h; unblock a; tick 60s; complete a; sessions",
         "ok; ok e1; ok; ok; ok; ok; ok; ok; a 0s..300s blocked, a 3900s..3960s completed",
     );
+    check("add; claim p; tick 5h; drop p; sessions", "ok; ok e1; ok; ok e2; p 0s..18000s dropped");
+    check("add; claim p; tick 5h; complete! p; sessions", "ok; ok e1; ok; ok forced; p 0s..18000s forced");
+    check("add; claim p; tick 5h; release! p; sessions", "ok; ok e1; ok; ok forced; p 0s..18000s forced");
     check("add; claim a; tick 5m; sessions", "ok; ok e1; ok; a 0s..");
     check("add; claim a; tick 20m; complete a; sessions", "ok; ok e1; ok; ok late 5m; a 0s..1200s completed");
 }

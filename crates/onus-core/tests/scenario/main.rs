@@ -7,4 +7,6 @@ mod support;
 #[cfg(test)]
 mod lease;
 #[cfg(test)]
+mod story;
+#[cfg(test)]
 mod transition;

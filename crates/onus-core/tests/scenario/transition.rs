@@ -33,6 +33,8 @@ fn force_is_for_people_with_a_reason() {
     check("add; claim a; complete! p; renew a; state", "ok; ok e1; ok forced; fenced; complete p forced");
     check("add; complete! p; state", "ok; ok forced; complete p forced");
     check("add; complete! p silent", "ok; resolution_required");
+    // One reason serves both: why it is taken over, and why against the rules.
+    check("add; claim a; takeover! p bare", "ok; ok e1; ok e2 forced");
     check(
         "add; claim a; takeover! p; renew a; state",
         "ok; ok e1; ok e2 forced; fenced; in_progress p forced",
@@ -102,20 +104,55 @@ fn a_blocked_task_is_kept_or_given_back_by_choice() {
         "add; claim a; block a; unblock a; state; lease",
         "ok; ok e1; ok; ok; in_progress a; 15m until 900s renewed 2",
     );
-    check("add; claim a ttl=2d; block a; lease", "ok; ok e1; ok; 2d until 172800s renewed 1");
+    check("add; claim p ttl=2d; block p; lease", "ok; ok e1; ok; 2d until 172800s renewed 1");
     check("add; claim a; block a; release a; state", "ok; ok e1; ok; ok; open");
     check(
-        "add; claim a; block a free; state; renew a; unblock a; state",
+        "add; claim a; block a free; state; renew a; unblock p; state",
         "ok; ok e1; ok; blocked; fenced; ok; open",
     );
     check("add; claim a; block a; block a; complete a", "ok; ok e1; ok; wrong_state; wrong_state");
     check("add; claim a; block a; claim b", "ok; ok e1; ok; lease_held");
     check("add; claim a; block a free; claim b", "ok; ok e1; ok; not_claimable");
     check("add; claim a; block a on=task:T-1", "ok; ok e1; invalid_input");
-    check("add; claim a; block a on=task:T-9; state", "ok; ok e1; ok; blocked a");
+    check(
+        "add; claim a; block a on=task:T-9; block a on=person:@nobody",
+        "ok; ok e1; unknown_task; unknown_worker",
+    );
+    check("add; claim a; block a on=person:@q; state", "ok; ok e1; ok; blocked a");
     check(
         "add; claim a; unblock a; unblock b; unblock b token=a",
         "ok; ok e1; wrong_state; lease_required; fenced",
+    );
+}
+
+#[test]
+fn a_free_task_stays_blocked_until_a_person_or_the_blockers_end_opens_it() {
+    check(
+        "add; claim a; block a free; unblock a; unblock b; state",
+        "ok; ok e1; ok; human_required; human_required; blocked",
+    );
+    check(
+        "add; claim a; block a on=exception:E-1 free; unblock b; unblock p",
+        "ok; ok e1; ok; human_required; ok",
+    );
+    check(
+        "add; claim a; block a free; takeover b; takeover p; takeover! p",
+        "ok; ok e1; ok; not_claimable; not_claimable; not_claimable",
+    );
+    let waits = "add; add; claim a; block a on=task:T-1 free; unblock b";
+    check(waits, "ok; ok; ok e1; ok; human_required");
+    check(
+        &format!("{waits}; complete! p #1; unblock b; state"),
+        "ok; ok; ok e1; ok; human_required; ok forced; ok; open",
+    );
+    check(
+        &format!("{waits}; drop p #1; unblock b"),
+        "ok; ok; ok e1; ok; human_required; ok e1; human_required",
+    );
+    // The end of some other task says nothing.
+    check(
+        "add; complete! p; add; add on=1; claim a; block a on=task:T-2 free; unblock b; state",
+        "ok; ok forced; ok; ok; ok e1; ok; human_required; blocked",
     );
 }
 
@@ -132,12 +169,16 @@ fn dependencies_gate_the_claim() {
     check("add; add; add on=1,2; claim a", "ok; ok; ok; dependency_incomplete+dependency_incomplete");
     check("add; add on=1; claim! p; state", "ok; ok; ok e1 forced; in_progress p forced");
     check(
-        "add; add; dep a on=1; claim a; undep a on=1; undep p on=1; claim a",
+        "add; add; dep q on=1; claim a; undep a on=1; undep p on=1; claim a",
         "ok; ok; ok; dependency_incomplete; human_required; ok; ok e1",
     );
     check("add on=9", "unknown_task");
-    check("add; dep a on=9; undep p on=9", "ok; unknown_task; unknown_name");
-    check("add; add; dep a on=1; dep a on=1; version", "ok; ok; ok; existing T-2; 2");
+    check("add; dep p on=9; undep p on=9", "ok; unknown_task; unknown_name");
+    check("add; add; dep p on=1; dep q on=1; version", "ok; ok; ok; existing T-2; 2");
+    // An agent adds dependencies to what it holds or asked for; else one agent could stall the queue.
+    check("add; add; dep a on=1; claim a; dep a on=1", "ok; ok; not_permitted; ok e1; ok");
+    check("add; add; claim a; dep b on=1; dep b on=1 token=a", "ok; ok; ok e1; not_permitted; not_permitted");
+    check("add; add a; dep a on=1; dep b on=1", "ok; ok; ok; not_permitted");
     check(
         "add; add; claim a; complete a; dep p on=1; undep p on=1",
         "ok; ok; ok e1; ok; wrong_state; wrong_state",
@@ -169,6 +210,10 @@ fn the_same_ask_is_the_existing_task() {
 fn asks_are_checked_and_every_finding_is_told() {
     check("add scope=../secrets; add scope=/etc; add scope=src/**", "invalid_input; invalid_input; ok");
     check("add scope=/etc title=\u{202e}", "invalid_input+invalid_input");
+    check(
+        "add archived=open; add archived=blocked; add archived=in_progress",
+        "invalid_input; invalid_input; invalid_input",
+    );
     check("add scope=/etc on=8,9", "invalid_input+unknown_task+unknown_task");
 }
 
@@ -181,6 +226,8 @@ fn archived_history_is_never_work() {
     }
     check("add archived=complete; reopen p; reopen v", "ok; not_claimable; not_claimable");
     check("add archived=dropped; reopen p", "ok; wrong_state");
+    check("add archived=complete; drop p; state", "ok; wrong_state; complete p");
+    check("add a archived=complete; add v archived=dropped", "human_required; human_required");
     check("add archived=complete; add on=1; claim a", "ok; ok; ok e1");
     check("add archived=complete; complete! p; release! p; note a", "ok; wrong_state; wrong_state; ok");
 }
@@ -274,5 +321,8 @@ fn anybody_may_comment_and_a_stale_holder_may_not_pose_as_one() {
     );
     check("add; claim a; release a note=half-done; notes", "ok; ok e1; ok; handoff");
     check("add; claim a; note b token=a; note a token=forged; notes", "ok; ok e1; fenced; fenced; ");
-    check("add; note a note=\u{7}", "ok; invalid_input");
+    check(
+        "add; note a note=\u{7}; claim a; release a note=\u{7}; state",
+        "ok; invalid_input; ok e1; invalid_input; in_progress a",
+    );
 }

@@ -17,7 +17,7 @@ use onus_core::lease::Token;
 use onus_core::ledger::Entry;
 use onus_core::refusal::Refusal;
 use onus_core::settings::Settings;
-use onus_core::task::{Assignment, Priority, Risk, Spec, Task, evolve};
+use onus_core::task::{Assignment, Blocker, Priority, Risk, Spec, State, Task, evolve};
 use onus_core::text::Text;
 use onus_core::time::{Millis, Now, Tick, Timestamp};
 use onus_core::worker::{Kind, VERIFIER_ROLE, Worker, WorkerState};
@@ -235,8 +235,13 @@ impl World {
         let mut ids: BTreeSet<TaskId> = task.map(|task| task.depends_on.clone()).unwrap_or_default();
         match command {
             Command::Add { depends_on, .. } => ids.extend(depends_on.iter().cloned()),
-            Command::AddDependency { on } => ids.extend([on.clone()]),
+            Command::AddDependency { on } | Command::Block { on: Blocker::Task(on), .. } => {
+                ids.extend([on.clone()])
+            }
             _ => {}
+        }
+        if let Some(State::Blocked { on: Blocker::Task(on), .. }) = task.map(|task| &task.state) {
+            ids.insert(on.clone());
         }
         ids.into_iter()
             .map(|id| Dependency { state: self.tasks.get(&id).map(|t| t.state.name()), id })
@@ -272,7 +277,12 @@ impl World {
             Command::Add { spec, .. } => spec.origin.as_ref(),
             _ => None,
         };
+        let mentioned = match command {
+            Command::Block { on: Blocker::Person(who), .. } => Some(self.caller(Some(who))),
+            _ => None,
+        };
         Facts {
+            mentioned,
             settings: &self.settings,
             generation: self.generation,
             behind_anchor: self.behind_anchor,
@@ -332,18 +342,10 @@ impl World {
 
     fn record(&mut self, id: &TaskId, who: &Handle, workstation: Option<WorkstationName>, event: Event) {
         let before = self.tasks.get(id).cloned();
-        let raised =
-            matches!(event, Event::Claimed(_) | Event::TakenOver(_) | Event::Reopened(_) | Event::Dropped(_));
         self.seq += 1;
-        let stamped = Stamped {
-            seq: self.seq,
-            task: Some(id.clone()),
-            at: self.clock.wall,
-            actor: who.clone(),
-            workstation,
-            epoch: before.as_ref().map_or(0, |task| task.epoch) + i64::from(raised),
-            event,
-        };
+        let wall = self.clock.wall;
+        let stamped =
+            Stamped::following(before.as_ref(), self.seq, id.clone(), wall, who.clone(), workstation, event);
         let after = evolve(before.clone(), &stamped).expect("what was decided must be possible");
         let chain = self.chains.entry(id.clone()).or_default();
         let head = chain.last().map_or(Digest::ZERO, |entry| entry.hash);

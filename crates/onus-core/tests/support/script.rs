@@ -2,14 +2,15 @@
 //!
 //! A step is `verb[!] [worker] [#task] [key=value | word]...`; `!` forces. Without `#n` a step is about the task added
 //! last. Workers are those of [`World::new`], `-` is nobody and `x` is not registered. A worker shows the last token
-//! that it was given for the task; `token=none|forged|first|<worker>` shows another one, `mute` leaves the reason or
-//! the resolution out.
+//! that it was given for the task; `token=none|forged|first|<worker>` shows another one. `mute` leaves the reason out,
+//! `bare` only the one for the force, `silent` the resolution.
 
 use super::{BEGIN, Done, World, handle, spec, task_id, text, workstation_of};
 use onus_core::command::{Archive, Command, Warrant, WhileBlocked};
 use onus_core::event::Event;
 use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::lease::Token;
+use onus_core::ledger::Entry;
 use onus_core::refusal::Refusal;
 use onus_core::task::{Check, CheckState, State, StateName};
 use onus_core::time::{Millis, Timestamp};
@@ -39,6 +40,16 @@ pub(crate) fn refusal(steps: &str) -> Refusal {
         script.step(step);
     }
     script.refusal.unwrap_or_else(|| panic!("not refused: {steps}"))
+}
+
+/// Runs the steps; the story of the last task, as the ledger has it.
+pub(crate) fn story(steps: &str) -> Vec<Entry> {
+    let mut script = Script::new();
+    for step in parts(steps) {
+        script.step(step);
+        assert!(script.refusal.is_none(), "refused: {step}");
+    }
+    script.world.chains[&task_id(script.world.tasks.len())].clone()
 }
 
 fn parts(text: &str) -> impl Iterator<Item = &str> {
@@ -86,7 +97,8 @@ impl<'a> Step<'a> {
     }
 
     fn warrant(&self) -> Warrant {
-        if self.forced { Warrant::Forced { reason: self.reason() } } else { Warrant::Ordinary }
+        let reason = self.reason().filter(|_| !self.has("bare"));
+        if self.forced { Warrant::Forced { reason } } else { Warrant::Ordinary }
     }
 
     fn workstation(&self) -> Option<WorkstationName> {
@@ -200,7 +212,7 @@ impl Script {
         let (late, forced) = match event {
             Event::Renewed(e) => (e.renewal.late_by_ms, false),
             Event::Noted(e) => (e.renewal.as_ref().and_then(|r| r.late_by_ms), false),
-            Event::Blocked(e) => (e.kept.as_ref().and_then(|r| r.late_by_ms), false),
+            Event::Blocked(e) => (e.late_by_ms, false),
             Event::Released(e) => (e.late_by_ms, e.forced),
             Event::Completed(e) => (e.late_by_ms, e.forced),
             Event::Claimed(e) => (None, e.grant.forced),
@@ -258,10 +270,10 @@ impl Script {
         match step.verb {
             "state" => Some(state(&world.tasks[&id].state)),
             "version" => Some(world.tasks[&id].version.to_string()),
-            "lease" => world.tasks[&id].assignment().map(|held| {
-                let lease = &held.lease;
-                format!("{} until {} renewed {}", lease.ttl, at(lease.expires_at()), lease.renewals)
-            }),
+            "lease" => {
+                let lease = &world.tasks[&id].assignment().expect("a holder").lease;
+                Some(format!("{} until {} renewed {}", lease.ttl, at(lease.expires_at()), lease.renewals))
+            }
             "verbs" => {
                 let verbs: Vec<&str> = world.chains[&id].iter().map(|entry| entry.verb.as_str()).collect();
                 Some(verbs.join(" "))
