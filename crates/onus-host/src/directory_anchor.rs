@@ -3,7 +3,8 @@
 
 use crate::anchor::{broken, lost_race};
 use crate::file::{
-    create_new, create_private_dir, if_exists, read_capped, refused, shown, sync_dir, temporary_beside,
+    create_new, create_private_dir, if_exists, printable, read_capped, refused, shown, sync_dir,
+    temporary_beside,
 };
 use onus_core::hash::Fields;
 use onus_core::refusal::Refusal;
@@ -70,19 +71,18 @@ pub(crate) fn read(dir: &Path, id: &str, file: &str) -> Result<Option<Vec<u8>>, 
 pub(crate) fn history(dir: &Path) -> Result<Vec<String>, Refusal> {
     let mut ids = Vec::new();
     let mut next = tip(dir)?;
+    // An id covers what its entry follows, so that this cannot go round in a circle.
     while let Some(id) = next {
-        let about =
-            read(dir, &id, ABOUT)?.ok_or_else(|| broken(format!("the anchor {} has no {id}", shown(dir))))?;
+        let about = read(dir, &id, ABOUT)?
+            .ok_or_else(|| broken(format!("the anchor {} has no {}", shown(dir), printable(&id))))?;
         let about = String::from_utf8_lossy(&about);
-        let after = about.lines().next().and_then(|line| line.strip_prefix("after ")).map(str::to_owned);
-        let number = number_in(&id);
+        let after = about
+            .lines()
+            .next()
+            .and_then(|line| line.strip_prefix("after "))
+            .ok_or_else(|| broken(format!("the anchor {} does not say what {id} follows", shown(dir))))?;
+        next = (after != "nothing").then(|| after.to_owned());
         ids.push(id);
-        next = match after {
-            Some(after) if after == "nothing" => None,
-            // Backwards only: a chain that names a later entry would never end.
-            Some(after) if number_in(&after) < number && number_in(&after).is_some() => Some(after),
-            _ => return Err(broken(format!("the anchor {} does not say what it follows", shown(dir)))),
-        };
     }
     Ok(ids)
 }

@@ -194,3 +194,23 @@ pub fn head(dir: &Path) -> Option<String> {
 pub fn is_object_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A hook runs with `GIT_DIR` and more set; none of it may lead our git to another repository.
+    #[test]
+    fn everything_git_calls_local_is_removed_or_ours() {
+        let local = Git::in_dir(Path::new("/"), "rev-parse").args(&["--local-env-vars"]).line().unwrap();
+        let git = Git::in_dir(Path::new("/"), "version");
+        let decided: Vec<_> =
+            git.command.get_envs().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
+        assert!(local.lines().any(|name| name == "GIT_DIR"), "{local}");
+        for name in local.lines() {
+            assert!(decided.iter().any(|decided| decided == name), "{name}");
+        }
+        let git_dir = git.command.get_envs().find(|(name, _)| *name == "GIT_DIR");
+        assert_eq!(git_dir, Some((OsStr::new("GIT_DIR"), None)));
+    }
+}

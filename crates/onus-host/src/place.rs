@@ -138,10 +138,9 @@ impl Found {
             None => common_dir(&git_dir)?,
         };
         let root = match &env.git_work_tree {
-            Some(named) => Some(cwd.join(named)),
+            Some(named) => Some(without_links(cwd.join(named))),
             None => root(&git_dir, &common_dir, self.holder, env.git_dir.as_ref().map(|_| cwd))?,
         };
-        let root = root.map(|root| root.canonicalize().unwrap_or(root));
         Ok(Repo { root, git_dir, common_dir })
     }
 }
@@ -231,7 +230,7 @@ fn root(
     }
     let config = read_config(git_dir).map_err(|e| refused("read the config of", git_dir, &e))?;
     if let Some(worktree) = config.worktree {
-        return Ok(Some(git_dir.join(worktree)));
+        return Ok(Some(without_links(git_dir.join(worktree))));
     }
     if config.bare {
         return Ok(None);
@@ -243,7 +242,8 @@ fn root(
 /// A linked working tree's git dir names the tree's `.git` file.
 fn linked_root(git_dir: &Path) -> io::Result<Option<PathBuf>> {
     let read = if_exists(read_capped(&git_dir.join("gitdir"), PATH_FILE_MAX))?;
-    Ok(read.and_then(|bytes| git_dir.join(one_path(&bytes)).parent().map(Path::to_owned)))
+    let dot_git = read.map(|bytes| git_dir.join(one_path(&bytes)));
+    Ok(dot_git.and_then(|path| path.parent().map(Path::to_owned)).map(without_links))
 }
 
 fn read_config(git_dir: &Path) -> io::Result<GitConfig> {
@@ -257,6 +257,11 @@ fn read_config(git_dir: &Path) -> io::Result<GitConfig> {
         config.read(&text);
     }
     Ok(config)
+}
+
+/// A tree that is gone keeps the name it was given.
+fn without_links(path: PathBuf) -> PathBuf {
+    path.canonicalize().unwrap_or(path)
 }
 
 fn one_path(bytes: &[u8]) -> &Path {

@@ -48,7 +48,7 @@ fn parse(bytes: &[u8], name: &str) -> Result<Settings, Refusal> {
 /// Settings are a page of text: what needs more than this is an attack or a mistake.
 fn limits() -> Options {
     serde_saphyr::options! {
-        budget: serde_saphyr::budget! { max_events: 20_000, max_depth: 16, max_documents: 1 },
+        budget: serde_saphyr::budget! { max_events: 20_000, max_documents: 1 },
         // A merge could bring a key in a second time without anybody seeing it.
         merge_keys: MergeKeyPolicy::Error,
         with_snippet: false,

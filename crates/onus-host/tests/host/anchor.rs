@@ -143,10 +143,11 @@ fn neither_hooks_nor_replacements_touch_a_git_anchor() {
 #[test]
 fn of_many_that_append_at_once_one_wins() {
     let (area, directory) = (Area::with_main(&[]), Area::new());
+    directory.mkdir("a");
     for anchor in [in_git(&area, "main"), Anchor::Directory(directory.at("a"))] {
         let results: Vec<_> = std::thread::scope(|scope| {
             let append = |n: u8| anchor.append(None, &[("a", &[n][..])], "race");
-            let threads: Vec<_> = (0..4).map(|n| scope.spawn(move || append(n))).collect();
+            let threads: Vec<_> = (0..8).map(|n| scope.spawn(move || append(n))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         let winners: Vec<_> = results.iter().flatten().collect();
@@ -157,6 +158,8 @@ fn of_many_that_append_at_once_one_wins() {
             "{results:?}"
         );
     }
+    let left = fs::read_dir(directory.at("a")).unwrap().count();
+    assert_eq!(left, 1, "those that lost leave nothing behind");
 }
 
 #[test]
@@ -190,6 +193,7 @@ fn only_the_repositorys_own_store_is_anchored_in_it() {
     area.mkdir("main/.git/onus");
     area.mkdir("main/onus");
     area.mkdir("main/.git/refs/onus");
+    area.mkdir("main/.git/other");
     let env = Env { data_home: Some("/data".into()), ..Env::default() };
     let of = |store: &str| Anchor::of_store(&area.at(store), "0198-uid", &env).unwrap();
     assert_eq!(of("main/.git/onus/onus.db"), in_git(&area, "main"));
@@ -200,6 +204,7 @@ fn only_the_repositorys_own_store_is_anchored_in_it() {
         ".onus/onus.db",
         "main/.git/refs/onus/onus.db",
         "main/.git/other.db",
+        "main/.git/other/onus.db",
     ] {
         assert_eq!(of(store), directory, "{store}");
     }
