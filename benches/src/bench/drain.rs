@@ -2,6 +2,7 @@
 
 use crate::measure::{Outcome, output};
 use crate::place::{Place, agent, workstation};
+use crate::worker;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -43,7 +44,7 @@ impl Drain {
 }
 
 /// One worker: one-shot calls until one says that nothing is ready.
-fn worker(
+fn one_shot(
     mut claim: impl FnMut() -> Command,
     mut complete: impl FnMut(&str) -> Command,
 ) -> std::io::Result<(u64, Duration)> {
@@ -93,7 +94,7 @@ where
 pub(crate) fn onus(place: &Place, workers: usize) -> Outcome<Drain> {
     all(workers, |n| {
         let (by, at) = (agent(n), workstation(n));
-        worker(
+        one_shot(
             || place.onus(&["claim", "--next", "--as", &by, "--workstation", &at, "--json"]),
             |answer| {
                 let document: serde_json::Value = serde_json::from_str(answer).unwrap_or_default();
@@ -106,15 +107,27 @@ pub(crate) fn onus(place: &Place, workers: usize) -> Outcome<Drain> {
 
 /// The same pair of calls, bare.
 pub(crate) fn raw(place: &Place, workers: usize) -> Outcome<Drain> {
-    all(workers, |_| worker(|| place.raw(&["claim-next"]), |task| place.raw(&["complete", task])))
+    all(workers, |_| one_shot(|| place.raw(&["claim-next"]), |task| place.raw(&["complete", task])))
 }
 
-/// The bare program once per worker, claiming in a loop: the most that the database gives, fair or not.
-pub(crate) fn raw_loops(place: &Place, workers: usize) -> Outcome<Drain> {
-    all(workers, |_| {
-        let counted =
-            output(&mut place.raw(&["drain"])).map_err(|error| std::io::Error::other(error.to_string()))?;
-        let mut words = counted.split_whitespace().map(|word| word.parse::<u64>().unwrap_or_default());
-        Ok((words.next().unwrap_or_default(), Duration::from_micros(words.next().unwrap_or_default())))
+/// One process per worker that stays, claiming and completing in a loop through the store's own code.
+pub(crate) fn onus_loops(place: &Place, workers: usize) -> Outcome<Drain> {
+    let own = std::env::current_exe()?;
+    all(workers, |n| {
+        let mut stays = Command::new(&own);
+        stays.arg(worker::WORD).arg(place.store()).args([agent(n), workstation(n)]);
+        counted(&mut stays)
     })
+}
+
+/// The same with the bare statements: the most that the database gives, fair or not.
+pub(crate) fn raw_loops(place: &Place, workers: usize) -> Outcome<Drain> {
+    all(workers, |_| counted(&mut place.raw(&["drain"])))
+}
+
+/// Reads what a worker that stays prints: how many, and the longest wait in microseconds.
+fn counted(command: &mut Command) -> std::io::Result<(u64, Duration)> {
+    let said = output(command).map_err(|error| std::io::Error::other(error.to_string()))?;
+    let mut words = said.split_whitespace().map(|word| word.parse::<u64>().unwrap_or_default());
+    Ok((words.next().unwrap_or_default(), Duration::from_micros(words.next().unwrap_or_default())))
 }

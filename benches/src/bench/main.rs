@@ -8,6 +8,7 @@ mod peers;
 mod place;
 mod store;
 mod table;
+mod worker;
 
 use measure::Outcome;
 use place::Programs;
@@ -50,7 +51,7 @@ struct Asked {
 
 const PARTS: &[&str] = &["cli", "store"];
 
-fn parse(words: impl Iterator<Item = String>) -> Option<Asked> {
+fn parse(words: Vec<String>) -> Option<Asked> {
     let mut asked =
         Asked { extent: Extent { size: Size::Usual, peers: false }, parts: Vec::new(), write: false };
     for word in words {
@@ -115,11 +116,18 @@ fn run(asked: &Asked) -> Outcome<()> {
 }
 
 fn main() -> std::process::ExitCode {
-    let Some(asked) = parse(std::env::args().skip(1)) else {
-        drop(writeln!(std::io::stderr(), "{USAGE}"));
-        return 2.into();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let ended = match words.split_first() {
+        Some((word, rest)) if word == worker::WORD => worker::run(rest),
+        _ => match parse(words) {
+            Some(asked) => run(&asked),
+            None => {
+                drop(writeln!(std::io::stderr(), "{USAGE}"));
+                return 2.into();
+            }
+        },
     };
-    match run(&asked) {
+    match ended {
         Ok(()) => 0.into(),
         Err(error) => {
             drop(writeln!(std::io::stderr(), "bench: {error}"));

@@ -11,44 +11,39 @@ use std::time::Duration;
 
 const WORKERS: usize = 64;
 
-fn contention(programs: &Programs, extent: &Extent) -> Outcome<Table> {
-    let tasks = extent.pick(400, 1_500, 4_000);
-    let place = Place::with_tasks(programs, WORKERS, tasks)?;
-    let mine = drain::onus(&place, WORKERS)?;
-    let bare = drain::raw(&place, WORKERS)?;
-    let loops_place = Place::with_tasks(programs, 0, tasks * 5)?;
-    let loops = drain::raw_loops(&loops_place, WORKERS)?;
-
-    let mut table = Table::new(format!("{WORKERS} processes, {} tasks", grouped(tasks)));
+/// Two drains side by side: everybody is served, nobody waits long, and the sum is near the bare one.
+fn judge(table: &mut Table, how: &str, mine: &Drain, bare: &Drain, tasks: usize) {
     let rate = |drain: &Drain| format!("{:.0}/s", drain.per_second());
-    let figure = format!("{} to {}", rate(&mine), rate(&bare));
-    table.at_least(
-        "claim --next + complete, one-shot, to raw",
-        0.5,
-        mine.per_second() / bare.per_second(),
-        &figure,
-    );
+    let figure = format!("{} to {}", rate(mine), rate(bare));
+    table.at_least(format!("{how}: tasks/s to raw"), 0.5, mine.per_second() / bare.per_second(), &figure);
     let wait = mine.longest_wait;
+    let met = Verdict::of(wait < Duration::from_secs(2));
     table.row(
-        "longest wait for a claim",
+        format!("{how}: longest wait for a claim"),
         "< 2 s",
         format!("{:.2} s", wait.as_secs_f64()),
-        Verdict::of(wait < Duration::from_secs(2)),
+        met,
     );
     let served = format!("{} of {WORKERS}; {}", mine.served(), mine.shares());
-    table.row("workers served", "all", served, Verdict::of(mine.served() == WORKERS));
-    let all = mine.claims() == tasks as u64;
-    table.row("tasks claimed", &grouped(tasks), mine.claims().to_string(), Verdict::of(all));
-    for (name, drain) in [("raw, one-shot", &bare), ("raw, claims in a loop", &loops)] {
-        let figure = format!(
-            "{}, {} of {WORKERS} served, {}, longest wait {:.2} s",
-            rate(drain),
-            drain.served(),
-            drain.shares(),
-            drain.longest_wait.as_secs_f64()
-        );
-        table.row(name, "-", figure, Verdict::Shown);
-    }
+    table.row(format!("{how}: workers served"), "all", served, Verdict::of(mine.served() == WORKERS));
+    let all = Verdict::of(mine.claims() == tasks as u64);
+    table.row(format!("{how}: tasks completed"), &grouped(tasks), mine.claims().to_string(), all);
+    let (served, wait) = (bare.served(), bare.longest_wait.as_secs_f64());
+    let figure = format!("{served} of {WORKERS} served; {}; longest wait {wait:.2} s", bare.shares());
+    table.row(format!("{how}: raw"), "-", figure, Verdict::Shown);
+}
+
+fn contention(programs: &Programs, extent: &Extent) -> Outcome<Table> {
+    let mut table = Table::new(format!("{WORKERS} processes on one store, claim --next and complete"));
+    let tasks = extent.pick(1_000, 8_000, 20_000);
+    let place = Place::with_tasks(programs, WORKERS, tasks)?;
+    let (mine, bare) = (drain::onus_loops(&place, WORKERS)?, drain::raw_loops(&place, WORKERS)?);
+    judge(&mut table, "processes that stay", &mine, &bare, tasks);
+
+    let tasks = extent.pick(300, 1_500, 4_000);
+    let place = Place::with_tasks(programs, WORKERS, tasks)?;
+    let (mine, bare) = (drain::onus(&place, WORKERS)?, drain::raw(&place, WORKERS)?);
+    judge(&mut table, "one-shot calls", &mine, &bare, tasks);
     Ok(table)
 }
 
