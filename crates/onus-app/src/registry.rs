@@ -4,11 +4,10 @@ use crate::view::{WorkerView, WorkersView, WorkstationView, WorkstationsView};
 use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::event::{Event, ProjectAdded, Stamped, WorkerAdded, WorkspaceCreated, WorkstationAdded};
-use onus_core::id::{Handle, ProjectKey, WorkstationName};
+use onus_core::id::{Handle, ProjectKey, TaskId, WorkstationName};
 use onus_core::ledger::Entry;
 use onus_core::refusal::Refusal;
 use onus_core::registry::{Registration, person, register_worker, register_workstation};
-use onus_core::task::Task;
 use onus_core::worker::Worker;
 use onus_core::workstation::Workstation;
 use onus_store::error::StoreError;
@@ -122,13 +121,18 @@ impl<S: Store> Onus<S> {
         Ok(containing.max_by_key(|(_, path)| path.components().count()))
     }
 
-    /// Where a task's holder works: the directory of its workstation.
-    pub fn directory_of(&mut self, task: &Task) -> Result<Option<PathBuf>, Refusal> {
-        let Some(held) = task.assignment() else {
-            return Ok(None);
-        };
+    /// The directory of a workstation, if it has one.
+    pub fn directory_of(&mut self, name: &WorkstationName) -> Result<Option<PathBuf>, Refusal> {
         let rows = self.ask(|tx| registry::workstations(tx, LOCAL))?;
-        let found = rows.into_iter().find(|row| row.workstation.name == held.workstation);
+        let found = rows.into_iter().find(|row| row.workstation.name == *name);
+        Ok(found.and_then(|row| row.workstation.path).map(PathBuf::from))
+    }
+
+    /// The directory in which `worker` holds `task`, if it does and the workstation has one.
+    pub fn holding_directory(&mut self, task: &TaskId, worker: &Handle) -> Result<Option<PathBuf>, Refusal> {
+        let rows = self.ask(|tx| registry::workstations(tx, LOCAL))?;
+        let held = |row: &registry::WorkstationHolding| row.holds.as_ref().is_some_and(|(t, w)| t == task && w == worker);
+        let found = rows.into_iter().find(held);
         Ok(found.and_then(|row| row.workstation.path).map(PathBuf::from))
     }
 }

@@ -1,1 +1,23 @@
-fn main() {}
+//! The `onus` command: parse, submit, render. Rules live in onus-core.
+
+mod cli;
+mod commands;
+mod output;
+mod render;
+mod world;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    output::quiet_panics();
+    match cli::parse(std::env::args_os()) {
+        Ok(cli) => {
+            let mut out = output::Output::new(&cli.global);
+            match commands::run(&cli, &mut out) {
+                Ok(code) => code,
+                Err(refusal) => out.refuse(&refusal),
+            }
+        }
+        Err(parsed) => parsed.answer(),
+    }
+}

@@ -1,0 +1,133 @@
+//! What people type: global flags and one verb.
+
+use crate::commands::Verb;
+use crate::output::{refuse, Format};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser};
+use onus_core::id::{Handle, RequestId};
+use onus_core::refusal::Refusal;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// The coordination system of people and AI agents who share repositories.
+///
+/// One task row owns each unit of work: whoever holds its lease may write, everyone else is refused.
+#[derive(Debug, Parser)]
+#[command(name = "onus", version, max_term_width = 110, disable_help_subcommand = true)]
+#[command(after_help = "Exit codes: 0 ok, 1 unexpected, 2 invalid input, 3 not found, 4 held or fenced, \
+    5 refused by policy, 6 nothing ready, 7 a check failed, 69 store unavailable (retry).")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Global {
+    /// Where the tasks are: sqlite:PATH. Default: the repository's own store, the same for all its worktrees
+    #[arg(long, global = true, env = "ONUS_STORE", value_name = "URL", help_heading = "Global options")]
+    pub(crate) store: Option<String>,
+
+    /// Who you are; required for every change
+    #[arg(long = "as", global = true, env = "ONUS_AS", value_name = "@HANDLE", help_heading = "Global options",
+          value_parser = handle)]
+    pub(crate) actor: Option<Handle>,
+
+    /// One JSON document on stdout; errors as one JSON document on stderr
+    #[arg(long, global = true, help_heading = "Global options")]
+    pub(crate) json: bool,
+
+    /// Lists as one JSON object per line
+    #[arg(long, global = true, conflicts_with = "json", help_heading = "Global options")]
+    pub(crate) jsonl: bool,
+
+    /// No hints and no progress
+    #[arg(short, long, global = true, help_heading = "Global options")]
+    pub(crate) quiet: bool,
+
+    /// Names this call: repeating it with the same id gives the same answer and no second effect
+    #[arg(long, global = true, value_name = "ID", help_heading = "Global options", value_parser = request)]
+    pub(crate) request_id: Option<RequestId>,
+}
+
+impl Global {
+    pub(crate) fn format(&self) -> Format {
+        match (self.json, self.jsonl) {
+            (_, true) => Format::JsonLines,
+            (true, _) => Format::Json,
+            _ => Format::Human,
+        }
+    }
+}
+
+/// `@ada`, or `ada`: people forget the sign, and shells sometimes eat it.
+pub(crate) fn handle(text: &str) -> Result<Handle, String> {
+    if text.starts_with('@') { text.parse() } else { format!("@{text}").parse() }
+}
+
+fn request(text: &str) -> Result<RequestId, String> {
+    text.parse()
+}
+
+/// Arguments that do not make a call: help, version or a typing error.
+#[derive(Debug)]
+pub(crate) struct NotACall {
+    error: clap::Error,
+    format: Format,
+}
+
+pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, NotACall> {
+    let args: Vec<OsString> = args.collect();
+    Cli::try_parse_from(&args).map_err(|error| {
+        // The flags could not be parsed, so whoever wrote --json is known only from the words themselves.
+        let json = args.iter().any(|arg| arg == "--json" || arg == "--jsonl");
+        NotACall { error, format: if json { Format::Json } else { Format::Human } }
+    })
+}
+
+impl NotACall {
+    pub(crate) fn answer(self) -> ExitCode {
+        match (self.error.kind(), self.format) {
+            (ErrorKind::DisplayHelp | ErrorKind::DisplayVersion, _) => {
+                // A reader that closed the pipe has seen enough.
+                drop(self.error.print());
+                ExitCode::SUCCESS
+            }
+            (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, Format::Human) => {
+                drop(self.error.print());
+                ExitCode::from(2)
+            }
+            (_, Format::Human) => {
+                let text = self.error.to_string();
+                let text = text.strip_prefix("error: ").unwrap_or(&text);
+                refuse(&Refusal::invalid(visible(text.trim_end())), Format::Human)
+            }
+            _ => {
+                let text = self.error.to_string();
+                let first = text.lines().next().unwrap_or_default();
+                let detail = visible(first.strip_prefix("error: ").unwrap_or(first));
+                refuse(&Refusal::invalid(detail).hint("onus --help"), self.format)
+            }
+        }
+    }
+}
+
+/// An argument quoted back must not drive the terminal.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len().min(4_000));
+    for c in text.chars().take(4_000) {
+        match c {
+            '\n' => shown.push('\n'),
+            c if c.is_control() => shown.extend(c.escape_debug()),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// The whole command tree, for completions, manual pages and the reference.
+pub(crate) fn tree() -> clap::Command {
+    Cli::command()
+}

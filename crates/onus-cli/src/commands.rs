@@ -1,0 +1,196 @@
+//! One file per verb. A command file only translates: parse, submit, render.
+
+mod add;
+mod block;
+mod claim;
+mod complete;
+mod completions;
+mod demo;
+mod dep;
+mod init;
+mod list;
+mod man;
+mod note;
+mod ready;
+mod release;
+mod renew;
+mod reopen;
+mod show;
+mod stale;
+mod status;
+mod takeover;
+mod worker;
+mod workstation;
+
+use crate::cli::Cli;
+use crate::output::Output;
+use crate::render;
+use crate::world::{Store, World};
+use clap::{Args, Subcommand};
+use onus_app::submit::{Receipt, Target};
+use onus_app::view::{ChangeView, TaskView};
+use onus_core::code::Code;
+use onus_core::command::{Command, Warrant};
+use onus_core::id::{shown, TaskId};
+use onus_core::refusal::Refusal;
+use onus_core::text::{Text, BODY_MAX};
+use std::io::Read;
+use std::process::ExitCode;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    Init(init::Init),
+    #[command(visible_alias = "create")]
+    Add(add::Add),
+    List(list::List),
+    Show(show::Show),
+    Ready(ready::Ready),
+    Claim(claim::Claim),
+    #[command(visible_alias = "heartbeat")]
+    Renew(renew::Renew),
+    Release(release::Release),
+    #[command(visible_alias = "reclaim")]
+    Takeover(takeover::Takeover),
+    Block(block::Block),
+    Unblock(block::Unblock),
+    Note(note::Note),
+    #[command(visible_alias = "close")]
+    Complete(complete::Complete),
+    Reopen(reopen::Reopen),
+    Drop(reopen::Drop),
+    Dep(dep::Dep),
+    Stale(stale::Stale),
+    Status(status::Status),
+    Worker(worker::Worker),
+    Workstation(workstation::Workstation),
+    Demo(demo::Demo),
+    Completions(completions::Completions),
+    Man(man::Man),
+}
+
+pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
+    let call = |run: &dyn Fn(&World) -> Result<ExitCode, Refusal>| run(&World::find(&cli.global)?);
+    match &cli.verb {
+        Verb::Init(verb) => call(&|world| verb.run(world, out)),
+        Verb::Add(verb) => call(&|world| verb.run(world, out)),
+        Verb::List(verb) => call(&|world| verb.run(world, out)),
+        Verb::Show(verb) => call(&|world| verb.run(world, out)),
+        Verb::Ready(verb) => call(&|world| verb.run(world, out)),
+        Verb::Claim(verb) => call(&|world| verb.run(world, out)),
+        Verb::Renew(verb) => call(&|world| verb.run(world, out)),
+        Verb::Release(verb) => call(&|world| verb.run(world, out)),
+        Verb::Takeover(verb) => call(&|world| verb.run(world, out)),
+        Verb::Block(verb) => call(&|world| verb.run(world, out)),
+        Verb::Unblock(verb) => call(&|world| verb.run(world, out)),
+        Verb::Note(verb) => call(&|world| verb.run(world, out)),
+        Verb::Complete(verb) => call(&|world| verb.run(world, out)),
+        Verb::Reopen(verb) => call(&|world| verb.run(world, out)),
+        Verb::Drop(verb) => call(&|world| verb.run(world, out)),
+        Verb::Dep(verb) => call(&|world| verb.run(world, out)),
+        Verb::Stale(verb) => call(&|world| verb.run(world, out)),
+        Verb::Status(verb) => call(&|world| verb.run(world, out)),
+        Verb::Worker(verb) => call(&|world| verb.run(world, out)),
+        Verb::Workstation(verb) => call(&|world| verb.run(world, out)),
+        Verb::Demo(verb) => verb.run(out),
+        Verb::Completions(verb) => verb.run(out),
+        Verb::Man(verb) => verb.run(out),
+    }
+}
+
+/// The task a command is about.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TaskArg {
+    /// The task, e.g. API-12
+    #[arg(value_name = "TASK", value_parser = task_id)]
+    pub(crate) task: TaskId,
+}
+
+/// Proof of being the holder.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct LeaseArg {
+    /// The lease token of the claim. Default: $ONUS_LEASE, else the one that the claim left in the workstation
+    #[arg(long = "lease", value_name = "TOKEN")]
+    pub(crate) lease: Option<String>,
+}
+
+/// A person's override.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ForceArgs {
+    /// Do it against the rules: people only, with a reason, on record for ever
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// Why; goes into the ledger
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+}
+
+impl ForceArgs {
+    pub(crate) fn warrant(&self) -> Warrant {
+        if self.force { Warrant::Forced { reason: self.reason.clone() } } else { Warrant::Ordinary }
+    }
+}
+
+pub(crate) fn task_id(text: &str) -> Result<TaskId, String> {
+    text.parse()
+}
+
+/// A text argument, or standard input for `-`.
+pub(crate) fn text_argument(what: &str, given: &str) -> Result<String, Refusal> {
+    if given != "-" {
+        return Ok(given.to_owned());
+    }
+    // One byte more than allowed tells that there is more; the rest need not be read.
+    let mut bytes = Vec::new();
+    let limit = BODY_MAX as u64 + 1;
+    std::io::stdin()
+        .lock()
+        .take(limit)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Refusal::invalid(format!("cannot read {what} from standard input: {error}")))?;
+    if bytes.len() as u64 == limit {
+        return Err(Refusal::invalid(format!("{what} has more than {BODY_MAX} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|_| Refusal::invalid(format!("{what} is not UTF-8")))
+}
+
+/// Submits a command about one task with the holder's token, if there is one.
+pub(crate) fn submit_as_holder(
+    world: &World,
+    store: &mut Store,
+    task: &TaskId,
+    lease: &LeaseArg,
+    command: Command,
+) -> Result<Receipt, Refusal> {
+    let token = world.token(store, task, lease.lease.as_deref())?;
+    submit(world, store, task, token, command)
+}
+
+pub(crate) fn submit(
+    world: &World,
+    store: &mut Store,
+    task: &TaskId,
+    token: Option<onus_core::lease::Token>,
+    command: Command,
+) -> Result<Receipt, Refusal> {
+    store.submit(&world.envelope(Some(task.clone()), token, command)?, &Target::Named)
+}
+
+/// Renders a change that hands nothing to its caller but the task.
+pub(crate) fn show_change(out: &Output, receipt: &Receipt, said: &str) -> Result<ExitCode, Refusal> {
+    out.show(&ChangeView { task: TaskView::from(&receipt.task) }, |view| render::change(view, said))
+}
+
+pub(crate) fn text(content: &str) -> Text {
+    Text::new(content.trim_end().to_owned())
+}
+
+/// A closed set of words on the command line.
+pub(crate) fn word<T>(what: &str, text: &str, parse: impl Fn(&str) -> Option<T>, known: &str) -> Result<T, String> {
+    parse(text).ok_or_else(|| format!("{} is not {what}; known: {known}", shown(text)))
+}
+
+/// Input and output of files: the refusal names the file.
+pub(crate) fn file_error(path: &std::path::Path, error: &std::io::Error) -> Refusal {
+    Refusal::new(Code::InvalidInput, format!("{}: {error}", path.display())).hint("check the path and its permissions")
+}

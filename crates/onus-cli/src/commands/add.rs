@@ -1,0 +1,127 @@
+//! `onus add`
+
+use super::{task_id, text_argument, word};
+use crate::output::Output;
+use crate::render;
+use crate::world::World;
+use clap::Args;
+use onus_app::submit::{ReceiptKind, Target};
+use onus_app::view::{AddView, TaskView};
+use onus_core::command::{Command, Envelope};
+use onus_core::id::{OriginRef, ProjectKey, Role, TaskId, TaskType};
+use onus_core::refusal::Refusal;
+use onus_core::task::{Check, CheckState, Priority, Risk, Spec};
+use onus_core::text::Text;
+use std::process::ExitCode;
+
+/// Ask for something: one ask, one task
+///
+/// The same --origin twice gives the same task and says `existing`.
+#[derive(Debug, Args)]
+pub(crate) struct Add {
+    /// What is to be done, in one line
+    title: String,
+
+    /// What the identity map routes by, e.g. backend_feature
+    #[arg(long = "type", value_name = "TYPE", value_parser = |t: &str| t.parse::<TaskType>())]
+    task_type: Option<TaskType>,
+
+    /// feature, defect, chore, docs, …
+    #[arg(long, default_value = "feature")]
+    kind: String,
+
+    /// P0 (drop everything) to P4 (some day)
+    #[arg(long, default_value = "P2", value_parser = |t: &str| t.parse::<Priority>())]
+    priority: Priority,
+
+    /// Where the ask lives: CHANNEL:KEY, e.g. github:acme/api#12
+    #[arg(long, value_name = "CHANNEL:KEY", value_parser = |t: &str| t.parse::<OriginRef>())]
+    origin: Option<OriginRef>,
+
+    /// A task that must be complete first; may be repeated
+    #[arg(long, value_name = "TASK", value_parser = task_id)]
+    depends_on: Vec<TaskId>,
+
+    /// Paths that the work may touch, as a glob; may be repeated
+    #[arg(long, value_name = "GLOB")]
+    scope: Vec<String>,
+
+    /// A command that proves the work; may be repeated
+    #[arg(long, value_name = "COMMAND")]
+    check: Vec<String>,
+
+    /// The role that the work is for, e.g. A-backend
+    #[arg(long, value_parser = |t: &str| t.parse::<Role>())]
+    role: Option<Role>,
+
+    /// The role's lane
+    #[arg(long, value_name = "N")]
+    lane: Option<i64>,
+
+    /// The task that this is a slice of
+    #[arg(long, value_name = "TASK", value_parser = task_id)]
+    parent: Option<TaskId>,
+
+    /// The slice's place in the parent's merge order
+    #[arg(long, value_name = "N")]
+    merge_order: Option<i64>,
+
+    /// low, normal or high; high needs more evidence
+    #[arg(long, default_value = "normal", value_parser = |t: &str| word("a risk", t, Risk::parse, "low, normal, high"))]
+    risk: Risk,
+
+    #[arg(long)]
+    sprint: Option<String>,
+
+    /// May be repeated
+    #[arg(long, value_name = "TAG")]
+    tag: Vec<String>,
+
+    /// More words; `-` reads standard input
+    #[arg(long, value_name = "TEXT|-")]
+    body: Option<String>,
+
+    /// The project; default: the one in onus.yaml, else the store's first
+    #[arg(long, value_name = "KEY", value_parser = |t: &str| t.parse::<ProjectKey>())]
+    project: Option<ProjectKey>,
+}
+
+impl Add {
+    pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
+        let command = Command::Add {
+            spec: Box::new(self.spec()?),
+            depends_on: self.depends_on.iter().cloned().collect(),
+            archived: None,
+        };
+        let envelope = Envelope { project: self.project.clone(), ..world.envelope(None, None, command)? };
+        let receipt = world.open()?.submit(&envelope, &Target::Named)?;
+        let outcome = if receipt.kind == ReceiptKind::Existing { "existing" } else { "created" };
+        out.show(&AddView { outcome, task: TaskView::from(&receipt.task) }, render::added)
+    }
+
+    fn spec(&self) -> Result<Spec, Refusal> {
+        let body = self.body.as_deref().map(|given| text_argument("the body", given)).transpose()?;
+        Ok(Spec {
+            title: self.title.trim().to_owned(),
+            body: body.map(|body| Text::new(body.trim_end().to_owned())),
+            task_type: self.task_type.clone(),
+            kind: self.kind.clone(),
+            priority: self.priority,
+            risk: self.risk,
+            role: self.role.clone(),
+            lane: self.lane,
+            sprint: self.sprint.clone(),
+            tags: self.tag.clone(),
+            scope: self.scope.clone(),
+            parent: self.parent.clone(),
+            merge_order: self.merge_order,
+            origin: self.origin.clone(),
+            checks: self
+                .check
+                .iter()
+                .map(|command| Check { command: command.trim().to_owned(), state: CheckState::Approved })
+                .collect(),
+        })
+    }
+}
+

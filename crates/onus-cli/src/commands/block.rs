@@ -1,0 +1,56 @@
+//! `onus block` and `onus unblock`
+
+use super::{show_change, submit_as_holder, LeaseArg, TaskArg};
+use crate::output::Output;
+use crate::world::World;
+use clap::Args;
+use onus_core::command::{Command, WhileBlocked};
+use onus_core::refusal::Refusal;
+use onus_core::task::Blocker;
+use std::process::ExitCode;
+
+/// Say what the work waits for
+#[derive(Debug, Args)]
+pub(crate) struct Block {
+    #[command(flatten)]
+    task: TaskArg,
+
+    /// task:ID, person:@x, external:TEXT or exception:ID
+    #[arg(long, value_name = "BLOCKER", value_parser = |t: &str| t.parse::<Blocker>())]
+    on: Blocker,
+
+    /// Give the lease back meanwhile; default: keep it, for longer
+    #[arg(long)]
+    release_lease: bool,
+
+    #[command(flatten)]
+    lease: LeaseArg,
+}
+
+impl Block {
+    pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
+        let mut store = world.open()?;
+        let lease = if self.release_lease { WhileBlocked::ReleaseLease } else { WhileBlocked::KeepLease };
+        let command = Command::Block { on: self.on.clone(), lease };
+        let receipt = submit_as_holder(world, &mut store, &self.task.task, &self.lease, command)?;
+        show_change(out, &receipt, "blocked")
+    }
+}
+
+/// Go on: what the work waited for is there
+#[derive(Debug, Args)]
+pub(crate) struct Unblock {
+    #[command(flatten)]
+    task: TaskArg,
+
+    #[command(flatten)]
+    lease: LeaseArg,
+}
+
+impl Unblock {
+    pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
+        let mut store = world.open()?;
+        let receipt = submit_as_holder(world, &mut store, &self.task.task, &self.lease, Command::Unblock)?;
+        show_change(out, &receipt, "unblocked")
+    }
+}

@@ -1,0 +1,87 @@
+//! `onus claim`
+
+use super::list::FilterArgs;
+use super::{task_id, ForceArgs};
+use crate::output::Output;
+use crate::render;
+use crate::world::{Store, World};
+use clap::Args;
+use onus_app::submit::{Receipt, Target};
+use onus_app::view::{ClaimView, LeaseView, TaskView};
+use onus_core::command::Command;
+use onus_core::id::{TaskId, WorkstationName};
+use onus_core::refusal::Refusal;
+use onus_core::time::Millis;
+use std::process::ExitCode;
+
+/// Take a task: from now on you, and only you, may work on it
+#[derive(Debug, Args)]
+pub(crate) struct Claim {
+    /// The task, e.g. API-12
+    #[arg(value_name = "TASK", value_parser = task_id, required_unless_present = "next", conflicts_with = "next")]
+    task: Option<TaskId>,
+
+    /// The most important ready task, picked and taken in one step
+    #[arg(long)]
+    next: bool,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+
+    #[command(flatten)]
+    place: PlaceArgs,
+
+    #[command(flatten)]
+    force: ForceArgs,
+}
+
+/// Where and for how long.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PlaceArgs {
+    /// Where you will work; default: the workstation whose directory you are in
+    #[arg(long, env = "ONUS_WORKSTATION", value_name = "NAME", value_parser = |t: &str| t.parse::<WorkstationName>())]
+    pub(crate) workstation: Option<WorkstationName>,
+
+    /// How long the lease lasts unless renewed, e.g. 15m
+    #[arg(long, value_name = "DURATION", value_parser = Millis::parse)]
+    pub(crate) ttl: Option<Millis>,
+}
+
+impl Claim {
+    pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
+        let mut store = world.open()?;
+        let command = Command::Claim {
+            workstation: world.workstation(&mut store, self.place.workstation.as_ref())?,
+            ttl: self.place.ttl,
+            warrant: self.force.warrant(),
+        };
+        let target = if self.next { Target::Next(self.filter.filter()) } else { Target::Named };
+        let receipt = store.submit(&world.envelope(self.task.clone(), None, command)?, &target)?;
+        show_grant(world, &mut store, out, &receipt)
+    }
+}
+
+/// Leaves the token in the workstation and shows the grant.
+pub(super) fn show_grant(
+    world: &World,
+    store: &mut Store,
+    out: &Output,
+    receipt: &Receipt,
+) -> Result<ExitCode, Refusal> {
+    let task = &receipt.task;
+    let held = task.assignment();
+    if let (Some(token), Some(held)) = (&receipt.token, held) {
+        let directory = store.directory_of(&held.workstation)?;
+        // The grant is committed; a token that cannot be kept in a file can still be passed by hand.
+        if let Err(refusal) = world.keep_lease(task, token, directory.as_deref()) {
+            out.warn(&format!("{refusal}; pass --lease {token}"));
+        }
+    }
+    let lease = receipt.token.as_ref().zip(held).map(|(token, held)| LeaseView::new(token, held));
+    let task = TaskView::from(task);
+    let view = ClaimView { assignment: task.assignment.clone(), lease, task };
+    let code = out.show(&view, render::claim)?;
+    let id = &view.task.id;
+    out.hint(&format!("next: onus note {id} TEXT · onus renew {id} · onus complete {id} --resolution TEXT"));
+    Ok(code)
+}

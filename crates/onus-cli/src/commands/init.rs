@@ -1,0 +1,133 @@
+//! `onus init`
+
+use crate::output::Output;
+use crate::world::World;
+use clap::Args;
+use onus_app::registry::Founding;
+use onus_core::hash::encode_hex;
+use onus_core::id::{Handle, ProjectKey, WorkstationName};
+use onus_core::refusal::Refusal;
+use onus_core::worker::{Kind, Worker, WorkerState};
+use onus_core::workstation::{Lifecycle, Workstation, WorkstationKind, WorkstationState};
+use onus_host::{git, key};
+use serde::Serialize;
+use std::process::ExitCode;
+
+/// Make a store for this repository; harmless when done again
+///
+/// Registers the person who runs it (from git's user.name, or --as) and this checkout as a workstation.
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// The key of the project: ids will be KEY-1, KEY-2, … Again with another key: a second project in the same store
+    #[arg(long, value_name = "KEY", value_parser = |text: &str| text.parse::<ProjectKey>())]
+    project: Option<ProjectKey>,
+}
+
+#[derive(Debug, Serialize)]
+struct InitView {
+    created: bool,
+    store: String,
+    workspace: String,
+    project: ProjectKey,
+    worker: Option<Handle>,
+    workstation: Option<WorkstationName>,
+}
+
+impl Init {
+    pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
+        let person = world.actor.clone().map_or_else(|| person(world), Ok)?;
+        let founding = Founding {
+            project: self.project.clone(),
+            default_project: world.place.default_project_key()?,
+            person: Worker {
+                handle: person,
+                kind: Kind::Human,
+                tier: None,
+                role: None,
+                state: WorkerState::Active,
+                tz: "UTC".into(),
+            },
+            checkout: checkout(world)?,
+        };
+        let public_key = |uid: &str| Ok(encode_hex(&key::create_or_load(uid)?.public()));
+        let founded = world.create()?.init(&founding, public_key)?;
+        let view = InitView {
+            created: founded.created,
+            store: world.store_path.display().to_string(),
+            workspace: founded.uid,
+            project: founded.project,
+            worker: founded.person,
+            workstation: founded.checkout,
+        };
+        let code = out.show(&view, text)?;
+        if let Some(worker) = &view.worker {
+            out.hint(&format!(
+                "\nNext:\n  export ONUS_AS={worker}\n  onus add \"My first task\"\n  onus claim --next"
+            ));
+        }
+        Ok(code)
+    }
+}
+
+fn text(view: &InitView) -> String {
+    let made = if view.created { "Ready" } else { "Nothing to do" };
+    let mut text = format!("{made}: project {} in {}\n", view.project, view.store);
+    match &view.worker {
+        Some(worker) => text.push_str(&format!("You are {worker}")),
+        None => text.push_str("You are not registered here; a person runs: onus worker add @you --kind human"),
+    }
+    if let Some(workstation) = &view.workstation {
+        text.push_str(&format!(", and this checkout is the workstation {workstation}"));
+    }
+    text.push('\n');
+    text
+}
+
+/// The person at the keyboard, by the name git knows.
+fn person(world: &World) -> Result<Handle, Refusal> {
+    let name = git::user_name(&world.place.cwd).or_else(|| std::env::var("USER").ok()).unwrap_or_default();
+    let slug = slug(&name).unwrap_or_else(|| "owner".into());
+    format!("@{slug}").parse().map_err(Refusal::invalid)
+}
+
+/// The directory that people stand in, as a workstation.
+fn checkout(world: &World) -> Result<Option<Workstation>, Refusal> {
+    let root = match &world.place.repo {
+        Some(repo) => match &repo.root {
+            Some(root) => root.clone(),
+            None => return Ok(None),
+        },
+        None => world.place.cwd.clone(),
+    };
+    let Some(path) = root.to_str() else {
+        return Ok(None);
+    };
+    let directory = root.file_name().unwrap_or_default().to_string_lossy();
+    let name = format!("ws-{}", slug(&directory).unwrap_or_else(|| "main".into()));
+    Ok(Some(Workstation {
+        name: name.parse().map_err(Refusal::invalid)?,
+        kind: WorkstationKind::Checkout,
+        path: Some(path.to_owned()),
+        state: WorkstationState::Ready,
+        lifecycle: Lifecycle::Reusable,
+        version: 1,
+    }))
+}
+
+/// Lower-case letters, digits and single dashes, starting with a letter.
+fn slug(name: &str) -> Option<String> {
+    let mut slug = String::new();
+    for c in name.chars().map(|c| c.to_ascii_lowercase()) {
+        match c {
+            'a'..='z' => slug.push(c),
+            '0'..='9' if !slug.is_empty() => slug.push(c),
+            _ if slug.is_empty() || slug.ends_with('-') => {}
+            _ => slug.push('-'),
+        }
+        if slug.len() == 40 {
+            break;
+        }
+    }
+    let slug = slug.trim_end_matches('-');
+    (!slug.is_empty()).then(|| slug.to_owned())
+}

@@ -1,0 +1,28 @@
+//! `onus ready`
+
+use super::list::{FilterArgs, LimitArg};
+use crate::output::Output;
+use crate::render;
+use crate::world::World;
+use clap::Args;
+use onus_core::refusal::Refusal;
+use std::process::ExitCode;
+
+/// Tasks that can be claimed now, and why the rest cannot
+#[derive(Debug, Args)]
+pub(crate) struct Ready {
+    #[command(flatten)]
+    filter: FilterArgs,
+
+    #[command(flatten)]
+    limit: LimitArg,
+}
+
+impl Ready {
+    pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
+        let mut store = world.open()?;
+        let limit = self.limit.or(store.settings.queue.limit);
+        let view = store.ready(&self.filter.filter(), limit)?;
+        out.show_list(&view, |view| &view.tasks, render::ready)
+    }
+}

@@ -1,0 +1,23 @@
+//! `onus show`
+
+use super::TaskArg;
+use crate::output::Output;
+use crate::render;
+use crate::world::World;
+use clap::Args;
+use onus_core::refusal::Refusal;
+use std::process::ExitCode;
+
+/// The whole story of a task: assignment, lease, notes, sessions, ledger
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    #[command(flatten)]
+    task: TaskArg,
+}
+
+impl Show {
+    pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
+        let view = world.open()?.show(&self.task.task)?;
+        out.show(&view, render::story)
+    }
+}

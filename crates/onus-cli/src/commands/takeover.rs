@@ -1,0 +1,37 @@
+//! `onus takeover`
+
+use super::claim::{show_grant, PlaceArgs};
+use super::{submit, ForceArgs, TaskArg};
+use crate::output::Output;
+use crate::world::World;
+use clap::Args;
+use onus_core::command::Command;
+use onus_core::refusal::Refusal;
+use std::process::ExitCode;
+
+/// Take over a task whose lease has expired; its notes and history stay
+#[derive(Debug, Args)]
+pub(crate) struct Takeover {
+    #[command(flatten)]
+    task: TaskArg,
+
+    #[command(flatten)]
+    place: PlaceArgs,
+
+    #[command(flatten)]
+    force: ForceArgs,
+}
+
+impl Takeover {
+    pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
+        let mut store = world.open()?;
+        let command = Command::Takeover {
+            workstation: world.workstation(&mut store, self.place.workstation.as_ref())?,
+            ttl: self.place.ttl,
+            reason: self.force.reason.clone(),
+            warrant: self.force.warrant(),
+        };
+        let receipt = submit(world, &mut store, &self.task.task, None, command)?;
+        show_grant(world, &mut store, out, &receipt)
+    }
+}

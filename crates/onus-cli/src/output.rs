@@ -1,0 +1,138 @@
+//! Data on stdout, everything else on stderr. A closed pipe is quiet.
+
+use crate::cli::Global;
+use crate::render::error_text;
+use onus_core::code::Code;
+use onus_core::refusal::Refusal;
+use serde::Serialize;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Human,
+    Json,
+    JsonLines,
+}
+
+/// Where a command puts what it has to say.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) format: Format,
+    pub(crate) quiet: bool,
+}
+
+impl Output {
+    pub(crate) fn new(global: &Global) -> Output {
+        Output { format: global.format(), quiet: global.quiet }
+    }
+
+    /// One document, or its text for people.
+    pub(crate) fn show<T: Serialize>(
+        &self,
+        document: &T,
+        human: impl FnOnce(&T) -> String,
+    ) -> Result<ExitCode, Refusal> {
+        match self.format {
+            Format::Human => self.print(&human(document)),
+            Format::Json | Format::JsonLines => {
+                let json = serde_json::to_string(document).map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
+                // Every document says which version of the contract it follows.
+                let versioned = match json.strip_prefix('{') {
+                    Some("}") => "{\"format\":\"onus/1\"}".to_owned(),
+                    Some(rest) => format!("{{\"format\":\"onus/1\",{rest}"),
+                    None => json,
+                };
+                self.print(&format!("{versioned}\n"))
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// A list: one document, or one line each.
+    pub(crate) fn show_list<T: Serialize, I: Serialize>(
+        &self,
+        document: &T,
+        items: impl FnOnce(&T) -> &[I],
+        human: impl FnOnce(&T) -> String,
+    ) -> Result<ExitCode, Refusal> {
+        if self.format != Format::JsonLines {
+            return self.show(document, human);
+        }
+        let mut text = String::new();
+        for item in items(document) {
+            let line = serde_json::to_string(item).map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
+            text.push_str(&line);
+            text.push('\n');
+        }
+        self.print(&text);
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Text for people, to stdout.
+    pub(crate) fn print(&self, text: &str) {
+        let mut stdout = anstream::stdout().lock();
+        finish(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+    }
+
+    /// What to do next: for people only.
+    pub(crate) fn hint(&self, text: &str) {
+        if self.format == Format::Human && !self.quiet {
+            drop(writeln!(anstream::stderr(), "{text}"));
+        }
+    }
+
+    /// Something went wrong beside the point.
+    pub(crate) fn warn(&self, text: &str) {
+        if self.format == Format::Human || !self.quiet {
+            drop(writeln!(anstream::stderr(), "warning: {text}"));
+        }
+    }
+
+    pub(crate) fn refuse(&self, refusal: &Refusal) -> ExitCode {
+        refuse(refusal, self.format)
+    }
+}
+
+/// Writes the refusal to stderr and gives its exit code.
+pub(crate) fn refuse(refusal: &Refusal, format: Format) -> ExitCode {
+    let text = match format {
+        Format::Human => error_text(refusal),
+        Format::Json | Format::JsonLines => {
+            let document = serde_json::json!({ "error": {
+                "code": refusal.code,
+                "title": refusal.code.title(),
+                "detail": refusal.detail,
+                "hint": refusal.hint,
+                "task": refusal.task,
+                "findings": refusal.findings,
+                "request_id": refusal.request_id,
+            }});
+            format!("{document}\n")
+        }
+    };
+    drop(anstream::stderr().write_all(text.as_bytes()));
+    ExitCode::from(refusal.code.exit_code())
+}
+
+/// A reader that closed the pipe has seen enough; a full disk behind stdout is an error.
+fn finish(written: io::Result<()>) {
+    match written {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => {
+            drop(writeln!(anstream::stderr(), "error: cannot write to stdout: {error}"));
+            std::process::exit(1);
+        }
+    }
+}
+
+/// A defect ends as one sentence and exit code 1, not as a backtrace.
+pub(crate) fn quiet_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        let place = info.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
+        let text = info.payload_as_str().unwrap_or("no message");
+        drop(writeln!(io::stderr(), "error: internal: this is a defect of onus: {text}{place}"));
+        std::process::exit(1);
+    }));
+}

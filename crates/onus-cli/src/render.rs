@@ -1,0 +1,274 @@
+//! Text for people: short, aligned, coloured where the terminal allows it.
+
+mod story;
+mod table;
+
+pub(crate) use story::story;
+
+use anstyle::{AnsiColor, Style};
+use onus_app::view::{
+    AddView, ChangeView, ClaimView, HeldView, LedgerView, ListView, ReadyView, StaleView, StatusView, TaskView,
+    WorkersView, WorkstationsView,
+};
+use onus_core::refusal::Refusal;
+use onus_core::task::{Priority, StateName};
+use onus_core::time::{Millis, Timestamp};
+use std::fmt::Write as _;
+use table::Table;
+
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+const RED: Style = AnsiColor::Red.on_default();
+const GREEN: Style = AnsiColor::Green.on_default();
+const YELLOW: Style = AnsiColor::Yellow.on_default();
+const BLUE: Style = AnsiColor::Blue.on_default();
+
+pub(crate) fn paint(style: Style, text: impl std::fmt::Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+fn state_style(state: StateName) -> Style {
+    match state {
+        StateName::Open => Style::new(),
+        StateName::InProgress => BLUE,
+        StateName::Blocked => YELLOW,
+        StateName::Complete => GREEN,
+        StateName::Dropped => DIM,
+    }
+}
+
+fn priority_style(priority: Priority) -> Style {
+    match priority {
+        Priority::P0 => RED,
+        Priority::P1 => YELLOW,
+        _ => Style::new(),
+    }
+}
+
+/// The time to the second, as people write it.
+pub(crate) fn when(at: Timestamp) -> String {
+    let text = at.to_string();
+    text.get(..19).map(|head| format!("{}Z", head.replace('T', " "))).unwrap_or(text)
+}
+
+pub(crate) fn error_text(refusal: &Refusal) -> String {
+    let mut text = format!("{}: {}: {}\n", paint(RED, "error"), paint(BOLD, refusal.code), refusal.detail);
+    if refusal.findings.len() > 1 {
+        for finding in &refusal.findings {
+            let _ = writeln!(text, "  - {}: {}", finding.code, finding.detail);
+            if let Some(hint) = &finding.hint {
+                let _ = writeln!(text, "    {}", paint(DIM, hint));
+            }
+        }
+    } else if let Some(hint) = &refusal.hint {
+        let _ = writeln!(text, "{}: {hint}", paint(GREEN, "hint"));
+    }
+    if refusal.code == onus_core::code::Code::StoreUnavailable
+        && let Some(request) = &refusal.request_id
+    {
+        let _ = writeln!(text, "request id: {request}");
+    }
+    text
+}
+
+fn task_row(table: &mut Table, task: &TaskView) {
+    let holder = task.assignment.as_ref().map(|held| held.assignee.to_string()).unwrap_or_default();
+    table.row([
+        paint(BOLD, &task.id),
+        paint(priority_style(task.priority), task.priority),
+        paint(state_style(task.state), task.state),
+        holder,
+        task.title.clone(),
+    ]);
+}
+
+fn task_table(tasks: &[TaskView]) -> String {
+    let mut table = Table::new(["ID", "PRI", "STATE", "HOLDER", "TITLE"]);
+    for task in tasks {
+        task_row(&mut table, task);
+    }
+    table.to_string()
+}
+
+pub(crate) fn added(view: &AddView) -> String {
+    let word = if view.outcome == "existing" { "existing" } else { "added" };
+    format!("{} {word}: {}\n", paint(BOLD, &view.task.id), view.task.title)
+}
+
+pub(crate) fn change(view: &ChangeView, said: &str) -> String {
+    let task = &view.task;
+    let mut text = format!("{} {said}", paint(BOLD, &task.id));
+    match (&task.assignment, &task.blocked_on) {
+        (Some(held), Some(on)) => {
+            let _ = write!(text, " on {on}; {} keeps it until {}", held.assignee, when(held.lease_expires_at));
+        }
+        (Some(held), None) => {
+            let _ = write!(text, "; {} holds it until {}", held.assignee, when(held.lease_expires_at));
+        }
+        (None, Some(on)) => {
+            let _ = write!(text, " on {on}");
+        }
+        (None, None) => {
+            let _ = write!(text, "; it is {}", paint(state_style(task.state), task.state));
+        }
+    }
+    text.push('\n');
+    text
+}
+
+pub(crate) fn claim(view: &ClaimView) -> String {
+    let task = &view.task;
+    let Some(held) = &task.assignment else {
+        return format!("{} {}\n", task.id, task.state);
+    };
+    let mut text = format!(
+        "{} is yours, {}, in {} until {} ({})\n{}\n",
+        paint(BOLD, &task.id),
+        held.assignee,
+        held.workstation,
+        when(held.lease_expires_at),
+        Millis(held.lease_ttl_ms),
+        task.title,
+    );
+    if !task.scope.is_empty() {
+        let _ = writeln!(text, "scope: {}", task.scope.join(" "));
+    }
+    if let Some(body) = &task.body {
+        let _ = writeln!(text, "\n{body}");
+    }
+    text
+}
+
+pub(crate) fn list(view: &ListView) -> String {
+    if view.tasks.is_empty() {
+        return "no tasks\n".into();
+    }
+    let mut text = task_table(&view.tasks);
+    if let Some(next) = &view.next {
+        let _ = writeln!(text, "{}", paint(DIM, format!("more: --cursor {next}")));
+    }
+    text
+}
+
+pub(crate) fn ready(view: &ReadyView) -> String {
+    let mut text = if view.tasks.is_empty() { "nothing is ready\n".to_owned() } else { task_table(&view.tasks) };
+    if !view.not_ready.is_empty() {
+        let _ = writeln!(text, "\n{}", paint(BOLD, "not ready"));
+        let mut table = Table::new(["ID", "WHY", "WAITS FOR", "TITLE"]);
+        for other in &view.not_ready {
+            let waits = other.waits_for.join(" ");
+            table.row([other.task.to_string(), other.reasons.join(" "), waits, other.title.clone()]);
+        }
+        text.push_str(&table.to_string());
+    }
+    let counts = &view.counts;
+    let more = if counts.more { format!(" (of the first {})", counts.examined) } else { String::new() };
+    let line = format!(
+        "{} ready, {} waiting, {} in progress, {} blocked{more}",
+        counts.ready, counts.waiting, counts.in_progress, counts.blocked
+    );
+    let _ = writeln!(text, "{}", paint(DIM, line));
+    text
+}
+
+pub(crate) fn workers(view: &WorkersView) -> String {
+    let mut table = Table::new(["HANDLE", "KIND", "TIER", "ROLE", "STATE", "HOLDS"]);
+    for worker in &view.workers {
+        let holds: Vec<String> = worker.holds.iter().map(ToString::to_string).collect();
+        table.row([
+            paint(BOLD, &worker.handle),
+            worker.kind.name().to_owned(),
+            worker.tier.clone().unwrap_or_default(),
+            worker.role.as_ref().map(ToString::to_string).unwrap_or_default(),
+            worker.state.name().to_owned(),
+            holds.join(" "),
+        ]);
+    }
+    table.to_string()
+}
+
+pub(crate) fn workstations(view: &WorkstationsView) -> String {
+    if view.workstations.is_empty() {
+        return "no workstations\n".into();
+    }
+    let mut table = Table::new(["NAME", "KIND", "STATE", "HOLDS", "PATH"]);
+    for workstation in &view.workstations {
+        let held = workstation.held_by.as_ref().map(|held| format!("{} for {}", held.task, held.worker));
+        table.row([
+            paint(BOLD, &workstation.name),
+            workstation.kind.name().to_owned(),
+            workstation.state.name().to_owned(),
+            held.unwrap_or_default(),
+            workstation.path.clone().unwrap_or_default(),
+        ]);
+    }
+    table.to_string()
+}
+
+pub(crate) fn stale(view: &StaleView) -> String {
+    if view.stale.is_empty() {
+        return "nothing is stale\n".into();
+    }
+    held_table(&view.stale)
+}
+
+fn held_table(held: &[HeldView]) -> String {
+    let mut table = Table::new(["ID", "HOLDER", "WORKSTATION", "LEASE", "TITLE"]);
+    for one in held {
+        let lease = match one.expired_for_ms {
+            None => format!("until {}", when(one.expires_at)),
+            Some(late) if one.may_be_taken_over => paint(RED, format!("expired {} ago, free to take over", Millis(late))),
+            Some(late) => paint(YELLOW, format!("expired {} ago, in grace", Millis(late))),
+        };
+        table.row([
+            paint(BOLD, &one.task),
+            one.assignee.to_string(),
+            one.workstation.to_string(),
+            lease,
+            one.title.clone(),
+        ]);
+    }
+    table.to_string()
+}
+
+pub(crate) fn status(view: &StatusView) -> String {
+    let count = |state: StateName| view.counts.get(state.name()).copied().unwrap_or(0);
+    let counts: Vec<String> = StateName::ALL
+        .iter()
+        .map(|state| paint(state_style(*state), format!("{} {}", count(*state), state.name().replace('_', " "))))
+        .collect();
+    let mut text = format!("{}\n{}\n", view.store, counts.join(" · "));
+    let checkpoint = match view.last_checkpoint {
+        Some(seq) => format!("last checkpoint at {seq}"),
+        None => "no checkpoint yet: onus ledger checkpoint".into(),
+    };
+    let _ = writeln!(
+        text,
+        "projects {} · ledger {} entries, {checkpoint}",
+        view.projects.join(" "),
+        view.ledger_entries
+    );
+    if !view.held.is_empty() {
+        text.push('\n');
+        text.push_str(&held_table(&view.held));
+    }
+    text
+}
+
+pub(crate) fn ledger(view: &LedgerView) -> String {
+    if view.entries.is_empty() {
+        return "no entries\n".into();
+    }
+    let mut table = Table::new(["SEQ", "AT", "TASK", "ACTOR", "VERB", "DATA"]);
+    for entry in &view.entries {
+        table.row([
+            entry.seq.to_string(),
+            when(entry.at),
+            entry.task.clone().unwrap_or_else(|| "-".into()),
+            entry.actor.clone(),
+            paint(BOLD, &entry.verb),
+            entry.data.to_string(),
+        ]);
+    }
+    table.to_string()
+}

@@ -1,0 +1,132 @@
+//! The story of one task, in the order in which a reader asks: what, who, why not, what happened.
+
+use super::{paint, state_style, when, BOLD, DIM};
+use onus_app::view::{EntryView, StoryView};
+use onus_core::time::Millis;
+use std::fmt::Write as _;
+
+pub(crate) fn story(view: &StoryView) -> String {
+    let task = &view.task;
+    let mut text = format!("{}  {}\n", paint(BOLD, &task.id), paint(BOLD, &task.title));
+    let mut facts = vec![paint(state_style(task.state), task.state), task.priority.to_string(), task.kind.clone()];
+    facts.extend(task.task_type.as_ref().map(|t| format!("type {t}")));
+    facts.extend(task.role.as_ref().map(|role| match task.lane {
+        Some(lane) => format!("role {role}:{lane}"),
+        None => format!("role {role}"),
+    }));
+    facts.extend(task.sprint.as_ref().map(|sprint| format!("sprint {sprint}")));
+    if task.forced {
+        facts.push("FORCED".into());
+    }
+    if task.archived {
+        facts.push("archived".into());
+    }
+    let _ = writeln!(text, "{}", facts.join(" · "));
+    let _ = writeln!(text, "asked by {} at {}", task.created_by, when(task.created_at));
+    line(&mut text, "origin", task.origin_ask_ref.as_ref().map(ToString::to_string));
+    line(&mut text, "parent", task.parent.as_ref().map(ToString::to_string));
+    line(&mut text, "scope", words(&task.scope));
+    line(&mut text, "tags", words(&task.tags));
+    line(&mut text, "blocked on", task.blocked_on.clone());
+    let waits: Vec<String> = view
+        .dependencies
+        .iter()
+        .map(|d| format!("{} ({})", d.task, d.state.map_or("missing", |state| state.name())))
+        .collect();
+    line(&mut text, "depends on", words(&waits));
+    let waiting: Vec<String> = view.dependents.iter().map(ToString::to_string).collect();
+    line(&mut text, "needed by", words(&waiting));
+    for check in &task.checks {
+        let _ = writeln!(text, "check: {} ({:?})", check.command, check.state);
+    }
+    if let Some(body) = &task.body {
+        let _ = writeln!(text, "\n{body}");
+    }
+    assignments(&mut text, view);
+    sessions(&mut text, view);
+    notes(&mut text, view);
+    heading(&mut text, "ledger");
+    for entry in &view.ledger {
+        let _ = writeln!(text, "  {}", entry_line(entry));
+    }
+    text
+}
+
+fn line(text: &mut String, name: &str, value: Option<String>) {
+    if let Some(value) = value {
+        let _ = writeln!(text, "{name}: {value}");
+    }
+}
+
+fn words(list: &[String]) -> Option<String> {
+    (!list.is_empty()).then(|| list.join(" "))
+}
+
+fn heading(text: &mut String, name: &str) {
+    let _ = writeln!(text, "\n{}", paint(BOLD, name));
+}
+
+fn assignments(text: &mut String, view: &StoryView) {
+    if view.assignments.is_empty() {
+        return;
+    }
+    heading(text, "assignments");
+    for held in &view.assignments {
+        let _ = write!(text, "  epoch {}: {} in {}", held.epoch, held.assignee, held.workstation);
+        let _ = write!(text, ", from {}", when(held.assigned_at));
+        match (&held.ended_at, &held.end_reason) {
+            (Some(at), Some(reason)) => {
+                let _ = write!(text, " to {} ({reason})", when(*at));
+            }
+            _ => {
+                let ttl = Millis(held.lease_ttl_ms);
+                let _ = write!(text, ", lease {ttl} until {}", when(held.lease_expires_at));
+            }
+        }
+        if let Some(reason) = &held.handoff_reason {
+            let _ = write!(text, ", taken over: {reason}");
+        }
+        if held.forced {
+            text.push_str(", FORCED");
+        }
+        text.push('\n');
+    }
+}
+
+fn sessions(text: &mut String, view: &StoryView) {
+    if view.sessions.is_empty() {
+        return;
+    }
+    heading(text, "sessions");
+    for session in &view.sessions {
+        let end = session.end_reason.as_deref().unwrap_or("running");
+        let _ = writeln!(
+            text,
+            "  {} in {}: {} from {} ({end})",
+            session.worker,
+            session.workstation,
+            Millis(session.seconds * 1_000),
+            when(session.started_at)
+        );
+    }
+}
+
+fn notes(text: &mut String, view: &StoryView) {
+    if view.notes.is_empty() {
+        return;
+    }
+    heading(text, "notes");
+    for note in &view.notes {
+        let _ = writeln!(text, "  {} {} at {}", paint(DIM, &note.kind), note.by, when(note.at));
+        for line in note.text.lines() {
+            let _ = writeln!(text, "    {line}");
+        }
+    }
+}
+
+fn entry_line(entry: &EntryView) -> String {
+    let hash: String = entry.hash.chars().take(12).collect();
+    let place = entry.workstation.as_deref().map(|name| format!(" in {name}")).unwrap_or_default();
+    let verb = paint(BOLD, &entry.verb);
+    format!("{} {} {verb} by {}{place} {}", entry.seq, when(entry.at), entry.actor, paint(DIM, hash))
+}

@@ -1,0 +1,161 @@
+//! Where a call stands: repository, store, settings, identity, lease.
+
+use crate::cli::Global;
+use onus_app::Onus;
+use onus_core::code::Code;
+use onus_core::command::{Command, Envelope};
+use onus_core::id::{shown, Handle, RequestId, TaskId, WorkstationName};
+use onus_core::lease::Token;
+use onus_core::refusal::Refusal;
+use onus_core::task::Task;
+use onus_host::place::Place;
+use onus_host::{clock, filesystem, lease_file, place, settings};
+use onus_store::sqlite::{Options, Sqlite};
+use std::path::{Path, PathBuf};
+
+pub(crate) type Store = Onus<Sqlite>;
+
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) place: Place,
+    pub(crate) store_path: PathBuf,
+    pub(crate) actor: Option<Handle>,
+    request: Option<RequestId>,
+}
+
+impl World {
+    pub(crate) fn find(global: &Global) -> Result<World, Refusal> {
+        let place = place::here()?;
+        let store_path = match &global.store {
+            None => place.default_store(),
+            Some(url) => store_path(url, &place)?,
+        };
+        Ok(World { place, store_path, actor: global.actor.clone(), request: global.request_id.clone() })
+    }
+
+    /// Opens the store that is there.
+    pub(crate) fn open(&self) -> Result<Store, Refusal> {
+        self.with(Sqlite::open(&self.store_path, &Options::one_shot(clock::now))?)
+    }
+
+    /// Opens the store, making it first where there is none.
+    pub(crate) fn create(&self) -> Result<Store, Refusal> {
+        self.check_file_system()?;
+        self.with(Sqlite::create(&self.store_path, &Options::one_shot(clock::now))?)
+    }
+
+    fn with(&self, store: Sqlite) -> Result<Store, Refusal> {
+        let settings = settings::load(&self.place.settings_file())?;
+        Ok(Onus { store, settings, path: self.store_path.clone() })
+    }
+
+    /// SQLite's log needs memory that all processes share, which no network file system gives.
+    fn check_file_system(&self) -> Result<(), Refusal> {
+        match filesystem::network_file_system(&self.store_path) {
+            Some(kind) if std::env::var_os("ONUS_UNSAFE_FILE_SYSTEM").is_none() => {
+                Err(Refusal::new(Code::StoreUnavailable, format!("{} lies on {kind}", self.store_path.display()))
+                    .hint("put the store on a local disk: --store sqlite:PATH (ONUS_UNSAFE_FILE_SYSTEM=1 overrides)"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn request(&self) -> Result<RequestId, Refusal> {
+        match &self.request {
+            Some(request) => Ok(request.clone()),
+            None => {
+                let mut random = [0; 16];
+                getrandom::fill(&mut random).map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
+                let id = uuid::Builder::from_random_bytes(random).into_uuid().to_string();
+                id.parse().map_err(|e: String| Refusal::new(Code::Internal, e))
+            }
+        }
+    }
+
+    pub(crate) fn envelope(
+        &self,
+        task: Option<TaskId>,
+        token: Option<Token>,
+        command: Command,
+    ) -> Result<Envelope, Refusal> {
+        Ok(Envelope { request: self.request()?, actor: self.actor.clone(), token, task, project: None, command })
+    }
+
+    /// The holder's token: given, from the environment, or left by the claim in the workstation.
+    pub(crate) fn token(
+        &self,
+        store: &mut Store,
+        task: &TaskId,
+        given: Option<&str>,
+    ) -> Result<Option<Token>, Refusal> {
+        if let Some(text) = given {
+            return text.parse().map(Some).map_err(|e: String| Refusal::invalid(e).hint("--lease TOKEN"));
+        }
+        if let Some(text) = environment_lease(task) {
+            return text.parse().map(Some).map_err(|e: String| Refusal::invalid(e).hint("check ONUS_LEASE"));
+        }
+        let Some(worker) = &self.actor else {
+            return Ok(None);
+        };
+        let mut found = lease_file::load(&self.place.lease_dir(), task, worker)?;
+        if found.is_none()
+            && let Some(directory) = store.holding_directory(task, worker)?
+        {
+            found = lease_file::load(&place::lease_dir_of(&directory)?, task, worker)?;
+        }
+        found.map(|text| text.parse().map_err(Refusal::invalid)).transpose()
+    }
+
+    /// Where the lease file of a task held in `directory` lies.
+    pub(crate) fn lease_dir(&self, directory: Option<&Path>) -> PathBuf {
+        directory.and_then(|directory| place::lease_dir_of(directory).ok()).unwrap_or_else(|| self.place.lease_dir())
+    }
+
+    /// Forgets the token of a task that the caller no longer holds. That there is none is fine.
+    pub(crate) fn forget_lease(&self, task: &TaskId, directory: Option<&Path>) {
+        if let Some(worker) = &self.actor {
+            drop(lease_file::remove(&self.place.lease_dir(), task, worker));
+            drop(lease_file::remove(&self.lease_dir(directory), task, worker));
+        }
+    }
+
+    /// Leaves the token where the holder's next command finds it.
+    pub(crate) fn keep_lease(&self, task: &Task, token: &Token, directory: Option<&Path>) -> Result<(), Refusal> {
+        let Some(worker) = &self.actor else {
+            return Ok(());
+        };
+        lease_file::save(&self.lease_dir(directory), &task.id, worker, &token.to_string())
+    }
+
+    /// The workstation of a claim: the one named, else the one whose directory contains this one.
+    pub(crate) fn workstation(
+        &self,
+        store: &mut Store,
+        named: Option<&WorkstationName>,
+    ) -> Result<Option<WorkstationName>, Refusal> {
+        match named {
+            Some(name) => Ok(Some(name.clone())),
+            None => Ok(store.workstation_at(&self.place.cwd)?.map(|(name, _)| name)),
+        }
+    }
+}
+
+/// `ONUS_LEASE` belongs to `ONUS_TASK`, where that is set: a comment on another task is no holder's act.
+fn environment_lease(task: &TaskId) -> Option<String> {
+    let lease = std::env::var("ONUS_LEASE").ok().filter(|text| !text.is_empty())?;
+    match std::env::var("ONUS_TASK").ok().filter(|text| !text.is_empty()) {
+        Some(own) if own != task.to_string() => None,
+        _ => Some(lease),
+    }
+}
+
+fn store_path(url: &str, place: &Place) -> Result<PathBuf, Refusal> {
+    match url.split_once(':') {
+        Some(("sqlite", path)) if !path.is_empty() => Ok(place.cwd.join(path)),
+        Some(("postgres" | "postgresql" | "http" | "https", _)) => {
+            Err(Refusal::new(Code::StoreUnavailable, format!("this version of onus cannot use {}", shown(url)))
+                .hint("use sqlite:PATH"))
+        }
+        _ => Err(Refusal::invalid(format!("{} is not a store", shown(url))).hint("--store sqlite:PATH")),
+    }
+}
