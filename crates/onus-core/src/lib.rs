@@ -3,6 +3,7 @@
 //! Start at [`decide::decide`]: it is the only place where a rule exists. [`task::evolve`] says what an event does to
 //! a task, [`effect::effects`] what it does to the rows beside it, [`ledger`] how it is written down.
 
+pub mod check;
 pub mod code;
 pub mod command;
 pub mod decide;
@@ -12,6 +13,7 @@ pub mod facts;
 pub mod gate;
 pub mod hash;
 pub mod id;
+pub mod intake;
 pub mod lease;
 pub mod ledger;
 pub mod queue;
@@ -21,6 +23,7 @@ pub mod settings;
 pub mod task;
 pub mod text;
 pub mod time;
+pub mod validate;
 pub mod worker;
 pub mod workstation;
 

@@ -62,6 +62,11 @@ impl Text {
         Text { digest: Digest::of(content.as_bytes()), content: Some(content) }
     }
 
+    /// A text that is kept elsewhere, or nowhere: only its digest is known here.
+    pub fn known_by(digest: Digest) -> Text {
+        Text { digest, content: None }
+    }
+
     pub fn digest(&self) -> &Digest {
         &self.digest
     }
