@@ -4,9 +4,14 @@
 //! all chains into one Merkle root, which is signed and anchored outside the database. The formats are documented in
 //! `docs/reference/ledger.md`, so that anybody can verify an export without this program.
 
-use crate::event::{Event, Stamped};
+use crate::code::Code;
+use crate::event::{Event, GenerationRaised, Stamped};
+use crate::facts::Caller;
 use crate::hash::{Digest, Fields};
-use crate::id::{Epoch, Generation, Seq};
+use crate::id::{Epoch, Generation, Handle, Seq};
+use crate::refusal::Refusal;
+use crate::registry::person;
+use crate::text::{REASON_MAX, line};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -89,18 +94,18 @@ pub struct Head {
 /// The Merkle root over the heads, sorted by chain name. As in RFC 6962, leaves and nodes are hashed differently,
 /// so that no node can pass for a leaf.
 pub fn merkle_root(heads: &[Head]) -> Digest {
-    let leaves: Vec<Digest> = heads
-        .iter()
-        .map(|head| {
-            let mut fields = Fields::new("onus-head-1");
-            fields.text(&head.chain).int(head.seq).bytes(&head.hash.0);
-            fields.digest()
-        })
-        .collect();
-    fold_level(leaves)
+    root_of_leaves(heads.iter().map(|head| leaf(&head.chain, head.seq, &head.hash)).collect())
 }
 
-fn fold_level(mut level: Vec<Digest>) -> Digest {
+/// A head as it enters the Merkle tree.
+pub fn leaf(chain: &str, seq: Seq, hash: &Digest) -> Digest {
+    let mut fields = Fields::new("onus-head-1");
+    fields.text(chain).int(seq).bytes(&hash.0);
+    fields.digest()
+}
+
+/// The root over leaves in the order of their chains' names; see [`merkle_root`].
+pub fn root_of_leaves(mut level: Vec<Digest>) -> Digest {
     if level.is_empty() {
         return Digest::of(b"");
     }
@@ -157,6 +162,27 @@ impl Checkpoint {
             .text(&self.public_key);
         fields.digest()
     }
+}
+
+/// A person's word that every token given so far is dead, after a restore or a lossy failover (rules.md "Lease and
+/// fence"). `anchored` is the generation that the anchor has seen last: a store that came back from a backup may have
+/// forgotten that it was raised before.
+pub fn raise_generation(
+    caller: &Caller,
+    reason: Option<&str>,
+    present: Generation,
+    anchored: Option<Generation>,
+) -> Result<(Handle, GenerationRaised), Refusal> {
+    let by = person(caller)?.clone();
+    let reason = reason.filter(|text| !text.trim().is_empty()).ok_or_else(|| {
+        Refusal::new(Code::ReasonRequired, "say why; the reason goes into the ledger").hint("--reason TEXT")
+    })?;
+    let reason = line("the reason", reason, REASON_MAX).map_err(Refusal::invalid)?;
+    let highest = present.max(anchored.unwrap_or(present));
+    let generation = highest.checked_add(1).ok_or_else(|| {
+        Refusal::new(Code::LedgerBroken, "the generation cannot rise any further").hint("onus ledger verify")
+    })?;
+    Ok((by, GenerationRaised { generation, reason }))
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! The embedded driver: one file, write-ahead log, every commit synced.
 
+mod integrity;
 mod migrate;
 mod open;
 mod queue;
 
+pub use integrity::{Depth, Modes};
 pub use open::{Closing, Options};
 
 use crate::error::{Result, StoreError};

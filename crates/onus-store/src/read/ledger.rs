@@ -1,25 +1,33 @@
 //! The record, in the order in which it was written.
 
 use crate::codec::{self, entry_columns};
-use crate::error::Result;
-use crate::port::Tx;
+use crate::error::{Result, StoreError};
+use crate::port::{Row, Tx};
 use crate::{args, sql};
+use onus_core::event::Event;
+use onus_core::hash::Digest;
 use onus_core::id::{Generation, Seq, TaskId, WorkspaceId};
 use onus_core::ledger::Entry;
 
 pub use codec::entry_data;
 
+// The unary plus keeps the planner on the primary key: by an index that leads with the workspace it would read and sort
+// the whole record for its last line.
 sql! {
-    LOG = "SELECT ", entry_columns!(), " FROM ledger l WHERE l.workspace = ?1 AND l.seq > ?2 ORDER BY l.seq LIMIT ?3";
-    LATEST = "SELECT ", entry_columns!(), " FROM ledger l WHERE l.workspace = ?1 ORDER BY l.seq DESC LIMIT ?2";
+    LOG = "SELECT ", entry_columns!(), " FROM ledger l WHERE +l.workspace = ?1 AND l.seq > ?2 ORDER BY l.seq LIMIT ?3";
+    LATEST = "SELECT ", entry_columns!(), " FROM ledger l WHERE +l.workspace = ?1 ORDER BY l.seq DESC LIMIT ?2";
     TASK_LOG = "SELECT ", entry_columns!(),
         " FROM ledger l WHERE l.workspace = ?1 AND l.task = ?2 AND l.seq > ?3 ORDER BY l.seq LIMIT ?4";
     ONE = "SELECT ", entry_columns!(), " FROM ledger l WHERE l.workspace = ?1 AND l.seq = ?2";
-    EVERY = "SELECT ", entry_columns!(), " FROM ledger l WHERE l.workspace = ?1 ORDER BY l.seq";
+    EVERY = "SELECT l.seq, ", entry_columns!(), " FROM ledger l WHERE +l.workspace = ?1 AND l.seq > ?2 ORDER BY l.seq";
+    CHAIN = "SELECT l.seq, ", entry_columns!(),
+        " FROM ledger l WHERE l.workspace = ?1 AND l.task IS NOT DISTINCT FROM ?2 ORDER BY l.seq";
+    HEADS = "SELECT l.seq, l.task, l.hash FROM ledger l WHERE +l.workspace = ?1 AND l.seq > ?2 ORDER BY l.seq";
     INSERT_CHECKPOINT = "INSERT INTO checkpoint (workspace, seq, document, signature) VALUES (?1, ?2, ?3, ?4)";
     CHECKPOINTS = "SELECT seq, document, signature FROM checkpoint WHERE workspace = ?1 ORDER BY seq";
-    GENERATIONS = "SELECT count(*) FROM ledger WHERE workspace = ?1 AND task IS NULL AND seq <= ?2 \
-        AND verb = 'generation_raised'";
+    LAST_CHECKPOINT = "SELECT seq, document, signature FROM checkpoint WHERE workspace = ?1 ORDER BY seq DESC LIMIT 1";
+    RAISED = "SELECT verb, data FROM ledger WHERE workspace = ?1 AND task IS NULL AND seq <= ?2 \
+        AND verb = 'generation_raised' ORDER BY seq DESC LIMIT 1";
     COUNT = "SELECT count(*) FROM ledger WHERE workspace = ?1";
 }
 
@@ -49,18 +57,49 @@ pub fn entry(tx: &mut dyn Tx, workspace: WorkspaceId, seq: Seq) -> Result<Option
     tx.row(&ONE, &args![workspace.0, seq])?.map(|mut row| codec::entry(&mut row)).transpose()
 }
 
-/// Streams the whole record.
+/// Streams the record after `after`, each entry with its place. An entry that makes no sense is handed on as the
+/// error it is, so that one bad entry does not hide the others.
 pub fn every(
     tx: &mut dyn Tx,
     workspace: WorkspaceId,
-    each: &mut dyn FnMut(Entry) -> Result<()>,
+    after: Seq,
+    each: &mut dyn FnMut(Seq, Result<Entry>) -> Result<()>,
 ) -> Result<()> {
-    tx.each(&EVERY, &args![workspace.0], &mut |mut row| each(codec::entry(&mut row)?))
+    tx.each(&EVERY, &args![workspace.0, after], &mut |mut row| each(row.int()?, codec::entry(&mut row)))
+}
+
+/// One chain; without a task the workspace's own.
+pub fn chain(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    task: Option<&str>,
+    each: &mut dyn FnMut(Seq, Result<Entry>) -> Result<()>,
+) -> Result<()> {
+    tx.each(&CHAIN, &args![workspace.0, task], &mut |mut row| each(row.int()?, codec::entry(&mut row)))
+}
+
+/// Which chain each entry after `after` belongs to, and its hash: the last one of each chain is its head.
+pub fn heads(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    after: Seq,
+    each: &mut dyn FnMut(Seq, Option<String>, Digest) -> Result<()>,
+) -> Result<()> {
+    tx.each(&HEADS, &args![workspace.0, after], &mut |mut row| {
+        each(row.int()?, row.opt_text()?, row.digest()?)
+    })
 }
 
 /// The generation that was in force when entry `seq` was written; the first is 1.
 pub fn generation_at(tx: &mut dyn Tx, workspace: WorkspaceId, seq: Seq) -> Result<Generation> {
-    tx.row(&GENERATIONS, &args![workspace.0, seq])?.map_or(Ok(1), |mut row| Ok(row.int()? + 1))
+    let Some(mut row) = tx.row(&RAISED, &args![workspace.0, seq])? else {
+        return Ok(1);
+    };
+    match Event::parse(&row.text()?, &row.text()?) {
+        Ok(Event::GenerationRaised(raised)) => Ok(raised.generation),
+        Ok(_) => Err(StoreError::Corrupt("a generation was raised by something else".into())),
+        Err(error) => Err(StoreError::Corrupt(error)),
+    }
 }
 
 pub fn count(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<i64> {
@@ -85,14 +124,20 @@ pub fn insert_checkpoint(
 }
 
 pub fn checkpoints(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<StoredCheckpoint>> {
-    let rows = tx.rows(&CHECKPOINTS, &args![workspace.0])?;
-    rows.into_iter()
-        .map(|mut row| {
-            Ok(StoredCheckpoint {
-                seq: row.int()?,
-                document: row.text()?,
-                signature: row.opt_blob()?.unwrap_or_default(),
-            })
-        })
+    tx.rows(&CHECKPOINTS, &args![workspace.0])?
+        .into_iter()
+        .map(|mut row| stored_checkpoint(&mut row))
         .collect()
+}
+
+pub fn last_checkpoint(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Option<StoredCheckpoint>> {
+    tx.row(&LAST_CHECKPOINT, &args![workspace.0])?.map(|mut row| stored_checkpoint(&mut row)).transpose()
+}
+
+fn stored_checkpoint(row: &mut Row) -> Result<StoredCheckpoint> {
+    Ok(StoredCheckpoint {
+        seq: row.int()?,
+        document: row.text()?,
+        signature: row.opt_blob()?.unwrap_or_default(),
+    })
 }
