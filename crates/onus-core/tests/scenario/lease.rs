@@ -29,6 +29,7 @@ fn every_mutation_by_a_holder_needs_its_token() {
         check(&format!("add; claim a; {verb} a token=none"), "ok; ok e1; lease_required");
         check(&format!("add; claim a; {verb} a token=forged; state"), "ok; ok e1; fenced; in_progress a");
         check(&format!("add; claim a; {verb} b; {verb} p"), "ok; ok e1; lease_required; lease_required");
+        check(&format!("add; claim a; {verb} a token=epoch; state"), "ok; ok e1; fenced; in_progress a");
         // A token is not a bearer's: it opens the lease for its assignee alone.
         check(&format!("add; claim a; {verb} b token=a; {verb} p token=a"), "ok; ok e1; fenced; fenced");
         check(&format!("add; claim a; {verb} a"), "ok; ok e1; ok");

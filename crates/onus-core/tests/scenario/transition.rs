@@ -271,6 +271,10 @@ fn the_gate_reports_every_finding_at_once() {
     );
     // The task stays unassigned and the refusal is on record.
     check("add; claim a ws=nowhere; state; verbs", "ok; workstation_unknown; open; added refused");
+    check(
+        "add; tick 60s; claim a ws=nowhere; updated; note a; updated",
+        "ok; ok; workstation_unknown; 0s; ok; 60s",
+    );
     check("add; claim a; claim b; verbs", "ok; ok e1; lease_held; added claimed");
     assert_eq!(
         refusal("add; add; claim a #1; claim b ws=none").hint.as_deref(),

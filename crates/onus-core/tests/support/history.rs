@@ -193,7 +193,8 @@ impl History {
 
 /// Runs a property over as many cases; a failure names the seed that brings it back.
 pub(crate) fn hold<S: Strategy>(cases: u32, strategy: &S, property: impl Fn(S::Value)) {
-    let mut config = Config { cases, failure_persistence: None, ..Config::default() };
+    let mut config =
+        Config { cases, failure_persistence: None, max_shrink_iters: 1_000, ..Config::default() };
     if let RngSeed::Random = config.rng_seed {
         config.rng_seed = RngSeed::Fixed(RandomState::new().hash_one(0) >> 32);
     }

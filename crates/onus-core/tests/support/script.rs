@@ -2,8 +2,8 @@
 //!
 //! A step is `verb[!] [worker] [#task] [key=value | word]...`; `!` forces. Without `#n` a step is about the task added
 //! last. Workers are those of [`World::new`], `-` is nobody and `x` is not registered. A worker shows the last token
-//! that it was given for the task; `token=none|forged|first|<worker>` shows another one. `mute` leaves the reason out,
-//! `bare` only the one for the force, `silent` the resolution.
+//! that it was given for the task; `token=none|forged|epoch|first|<worker>` shows another one. `mute` leaves the reason
+//! out, `bare` only the one for the force, `silent` the resolution.
 
 use super::{BEGIN, Done, World, handle, spec, task_id, text, workstation_of};
 use onus_core::command::{Archive, Command, Warrant, WhileBlocked};
@@ -201,6 +201,9 @@ impl Script {
         match step.value("token") {
             Some("none") => None,
             Some("forged") => Some(Token { lease: [9; 16], ..self.world.live_token(task)? }),
+            Some("epoch") => {
+                self.world.live_token(task).map(|token| Token { epoch: token.epoch - 1, ..token })
+            }
             Some("first") => of(step.who()?)?.first().cloned(),
             Some(other) => of(handle(other))?.last().cloned(),
             None => of(step.who()?)?.last().cloned(),
@@ -270,6 +273,7 @@ impl Script {
         match step.verb {
             "state" => Some(state(&world.tasks[&id].state)),
             "version" => Some(world.tasks[&id].version.to_string()),
+            "updated" => Some(at(world.tasks[&id].updated_at)),
             "lease" => {
                 let lease = &world.tasks[&id].assignment().expect("a holder").lease;
                 Some(format!("{} until {} renewed {}", lease.ttl, at(lease.expires_at()), lease.renewals))
