@@ -71,14 +71,12 @@ pub fn effects(before: Option<&Task>, entry: &Stamped, after: &Task) -> Vec<Effe
         let (at, reason) = end(entry, old);
         effects.push(Effect::AssignmentEnded { epoch: old.epoch, at, reason });
     }
-    match (was, is) {
-        (Some(old), Some(new)) if old.epoch == new.epoch => {
-            if old.lease != new.lease {
-                effects.push(Effect::AssignmentRenewed(new.clone()));
-            }
+    if let Some(new) = is {
+        match was.filter(|old| old.epoch == new.epoch) {
+            None => effects.push(Effect::AssignmentStarted(new.clone())),
+            Some(old) if old.lease != new.lease => effects.push(Effect::AssignmentRenewed(new.clone())),
+            Some(_) => {}
         }
-        (_, Some(new)) => effects.push(Effect::AssignmentStarted(new.clone())),
-        _ => {}
     }
     let working = |task: Option<&Task>| match task.map(|task| &task.state) {
         Some(State::InProgress(held)) => Some(held.clone()),

@@ -63,7 +63,7 @@ impl Refusal {
     }
 
     #[must_use]
-    pub fn task(mut self, task: impl ToString) -> Self {
+    pub fn task(mut self, task: &impl ToString) -> Self {
         self.task = Some(task.to_string());
         self
     }

@@ -5,6 +5,7 @@ use crate::code::Code;
 use crate::command::WhileBlocked;
 use crate::event::{Blocked, Unblocked};
 use crate::facts::Caller;
+use crate::id::TaskId;
 use crate::refusal::Refusal;
 use crate::task::{Blocker, State, StateName};
 
@@ -40,8 +41,10 @@ pub(super) fn unblock(context: &Context<'_>) -> Result<Decision, Refusal> {
             Ok(Decision::one(Unblocked { renewal }, Some(held.workstation.clone())))
         }
         State::Blocked { on, held: None } => {
-            let resolved = matches!(on, Blocker::Task(_))
-                && context.facts.dependencies.iter().any(|d| d.state == Some(StateName::Complete));
+            let ended = |id: &TaskId| {
+                context.facts.dependencies.iter().any(|d| d.id == *id && d.state == Some(StateName::Complete))
+            };
+            let resolved = matches!(on, Blocker::Task(id) if ended(id));
             // Nobody holds it, so nobody's word but a person's, or the blocking task's own end, opens it again.
             if context.caller.is_human() || resolved {
                 Ok(Decision::one(Unblocked { renewal: None }, None))

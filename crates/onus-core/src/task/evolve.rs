@@ -76,7 +76,7 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
         (Event::TakenOver(taken), State::InProgress(_)) => {
             State::InProgress(granted(entry, &taken.grant, Some(&taken.reason))?)
         }
-        (Event::TakenOver(taken), State::Blocked { on, .. }) => {
+        (Event::TakenOver(taken), State::Blocked { on, held: Some(_) }) => {
             State::Blocked { on, held: Some(granted(entry, &taken.grant, Some(&taken.reason))?) }
         }
         (event, State::InProgress(held) | State::Blocked { held: Some(held), .. })
@@ -113,13 +113,14 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
             (None, None) => State::Open,
             _ => return Err(wrong()),
         },
-        (Event::Released(_), State::InProgress(_) | State::Blocked { .. }) => State::Open,
+        (Event::Released(_), State::InProgress(_) | State::Blocked { held: Some(_), .. }) => State::Open,
+        (Event::Released(released), State::Blocked { held: None, .. }) if released.forced => State::Open,
         (Event::Completed(completed), State::InProgress(_)) => State::Complete(closing(completed.forced)),
         (Event::Completed(completed), State::Open | State::Blocked { .. }) if completed.forced => {
             State::Complete(closing(true))
         }
         (Event::Reopened(_), State::Complete(_)) if !task.archived => State::Open,
-        (Event::Dropped(_), state) if state.name() != StateName::Dropped => State::Dropped(closing(false)),
+        (Event::Dropped(_), state) if state.name() != StateName::Dropped && !task.archived => State::Dropped(closing(false)),
         (Event::DependencyAdded(dependency), state) => {
             task.depends_on.insert(dependency.on.clone());
             state
