@@ -253,12 +253,12 @@ been expired (`human_required`).
                             assert_eq!(said, "`human_required`", "{at}");
                         }
                         who if state != "none" && *name == "drop" && who.contains("agent") => {
-                            assert!(!done, "{at}")
+                            assert!(!done, "{at}");
                         }
                         _ if *name == "add" => assert_eq!(said, "→ open", "{at}"),
                         _ if state == "none" => assert_eq!(said, "`unknown_task`", "{at}"),
                         _ if state == "archived" && *name != "note" && *name != "drop" => {
-                            assert!(!done, "{at}")
+                            assert!(!done, "{at}");
                         }
                         "stale holder, agent"
                             if state != "archived"

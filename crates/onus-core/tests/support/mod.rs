@@ -236,7 +236,7 @@ impl World {
         match command {
             Command::Add { depends_on, .. } => ids.extend(depends_on.iter().cloned()),
             Command::AddDependency { on } | Command::Block { on: Blocker::Task(on), .. } => {
-                ids.extend([on.clone()])
+                ids.extend([on.clone()]);
             }
             _ => {}
         }
