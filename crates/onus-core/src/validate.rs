@@ -80,7 +80,7 @@ impl<'a> Survey<'a> {
         for (task, on) in &self.queue.edges {
             match (self.standing(task), self.standing(on)) {
                 (None, _) => {
-                    self.report(task, unknown(format!("a dependency belongs to {task}, which is no task")))
+                    self.report(task, unknown(format!("a dependency belongs to {task}, which is no task")));
                 }
                 (_, None) => self.report(task, unknown(format!("it depends on {on}, which is no task"))),
                 (Some(waiting), Some(dropped))

@@ -24,7 +24,7 @@ sql! {
     UPDATE_TASK = "UPDATE task SET state = ?6, blocker = ?7, epoch = ?8, lease_id = ?9, version = ?10, head = ?11, \
         updated_at = ?12, closed_by = ?13, closed_at = ?14, forced = ?15 \
         WHERE workspace = ?1 AND id = ?2 AND version = ?3 AND epoch = ?4 AND lease_id IS NOT DISTINCT FROM ?5";
-    INSERT_DEPENDENCY = "INSERT INTO dependency (workspace, task, depends_on) VALUES (?1, ?2, ?3)";
+    pub(crate) INSERT_DEPENDENCY = "INSERT INTO dependency (workspace, task, depends_on) VALUES (?1, ?2, ?3)";
     DELETE_DEPENDENCY = "DELETE FROM dependency WHERE workspace = ?1 AND task = ?2 AND depends_on = ?3";
     INSERT_ASSIGNMENT = "INSERT INTO assignment (workspace, task, epoch, assignee, tier, workstation, lease_id, ttl_ms, \
         assigned_at, renewed_at, tick, renewals, handoff_reason, forced, route) VALUES \

@@ -211,7 +211,7 @@ fn json(error: serde_json::Error) -> StoreError {
     StoreError::Corrupt(error.to_string())
 }
 
-fn json_list<T: serde::de::DeserializeOwned>(row: &mut Row) -> Result<Vec<T>> {
+pub(crate) fn json_list<T: serde::de::DeserializeOwned>(row: &mut Row) -> Result<Vec<T>> {
     row.opt_text()?.map_or(Ok(Vec::new()), |text| serde_json::from_str(&text).map_err(json))
 }
 

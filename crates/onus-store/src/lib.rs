@@ -3,6 +3,7 @@
 //! [`load`] reads the facts of a decision under lock, [`apply`] writes what was decided, [`read`] answers questions.
 
 pub mod apply;
+pub mod bulk;
 mod codec;
 pub mod error;
 pub mod load;

@@ -91,6 +91,11 @@ impl Row {
         Row { values, next: 0 }
     }
 
+    /// All values, for whoever copies rows without reading them.
+    pub(crate) fn into_values(self) -> Vec<Value<'static>> {
+        self.values
+    }
+
     fn take(&mut self) -> Result<Value<'static>> {
         let value = self.values.get_mut(self.next).map(|value| std::mem::replace(value, Value::Null));
         self.next += 1;

@@ -1,0 +1,108 @@
+//! Many rows at once: what an import looks up and writes, what an export and `validate` read.
+
+pub mod table;
+
+use crate::apply::INSERT_DEPENDENCY;
+use crate::codec::{self, StoredTask, task_columns, task_from};
+use crate::error::{Result, StoreError};
+use crate::port::{Row, Tx};
+use crate::{args, sql};
+use onus_core::id::{ProjectKey, TaskId, WorkspaceId};
+use onus_core::task::StateName;
+use onus_core::validate::{Fence, Standing};
+use uuid::Uuid;
+
+sql! {
+    COUNTERS = "SELECT key, last_number FROM project WHERE workspace = ?1 ORDER BY born";
+    UID = "SELECT uid FROM task WHERE workspace = ?1 AND id = ?2";
+    SOME_TASK = "SELECT id FROM task WHERE workspace = ?1 LIMIT 1";
+    COUNT_TASKS = "SELECT count(*) FROM task WHERE workspace = ?1";
+    /// Every task with its last resolution.
+    RESOLVED_TASKS = "SELECT ", task_columns!(), ", (SELECT n.text FROM note n WHERE n.workspace = t.workspace \
+        AND n.task = t.id AND n.kind = 'resolution' ORDER BY n.seq DESC LIMIT 1) ", task_from!(),
+        "WHERE t.workspace = ?1 ORDER BY t.born";
+    STANDINGS = "SELECT id, state, epoch, CASE WHEN lease_id IS NULL THEN 0 ELSE 1 END, parent, checks FROM task \
+        WHERE workspace = ?1 ORDER BY born";
+    EDGES = "SELECT task, depends_on FROM dependency WHERE workspace = ?1";
+    LIVE = "SELECT task, epoch FROM assignment WHERE workspace = ?1 AND ended_at IS NULL";
+}
+
+/// Every project, the oldest first, with the last number it gave away.
+pub fn counters(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(ProjectKey, i64)>> {
+    tx.rows(&COUNTERS, &args![workspace.0])?
+        .into_iter()
+        .map(|mut row| Ok((row.parsed()?, row.int()?)))
+        .collect()
+}
+
+/// The uid of the task that has this id.
+pub fn uid(tx: &mut dyn Tx, workspace: WorkspaceId, id: &TaskId) -> Result<Option<Uuid>> {
+    let Some(mut row) = tx.row(&UID, &args![workspace.0, id.to_string()])? else {
+        return Ok(None);
+    };
+    row.text()?.parse().map(Some).map_err(|_| StoreError::Corrupt(format!("{id}: its uid is none")))
+}
+
+/// Whether there is any task: an empty store need not be asked about each line of a file.
+pub fn is_empty(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<bool> {
+    Ok(tx.row(&SOME_TASK, &args![workspace.0])?.is_none())
+}
+
+pub fn count_tasks(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<i64> {
+    tx.row(&COUNT_TASKS, &args![workspace.0])?.map_or(Ok(0), |mut row| row.int())
+}
+
+/// Writes one dependency down. Both tasks must be there: within one file they may refer to each other in any order.
+pub fn depend(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId, on: &TaskId) -> Result<()> {
+    tx.run_one(&INSERT_DEPENDENCY, &args![workspace.0, task.to_string(), on.to_string()])
+}
+
+/// Streams every task with its resolution, in the order in which they were asked for: parents before their children.
+pub fn resolved_tasks(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    each: &mut dyn FnMut(StoredTask, Option<String>) -> Result<()>,
+) -> Result<()> {
+    tx.each(&RESOLVED_TASKS, &args![workspace.0], &mut |mut row| {
+        let stored = codec::task(&mut row)?;
+        each(stored, row.opt_text()?)
+    })
+}
+
+/// Streams every task as far as its place in the queue matters.
+pub fn standings(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    each: &mut dyn FnMut(Standing) -> Result<()>,
+) -> Result<()> {
+    tx.each(&STANDINGS, &args![workspace.0], &mut |mut row| each(standing(&mut row)?))
+}
+
+fn standing(row: &mut Row) -> Result<Standing> {
+    let id: TaskId = row.parsed()?;
+    let state = row.text()?;
+    Ok(Standing {
+        state: StateName::parse(&state)
+            .ok_or_else(|| StoreError::Corrupt(format!("{id}: unknown state `{state}`")))?,
+        id,
+        epoch: row.int()?,
+        fence: if row.flag()? { Fence::Up } else { Fence::Down },
+        parent: row.opt_parsed()?,
+        checks: codec::json_list(row)?,
+    })
+}
+
+/// Every `(task, depends_on)`, whether or not there are such tasks.
+pub fn edges(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(TaskId, TaskId)>> {
+    let mut found = Vec::new();
+    tx.each(&EDGES, &args![workspace.0], &mut |mut row| {
+        found.push((row.parsed()?, row.parsed()?));
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Every assignment that has not ended.
+pub fn live(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(TaskId, i64)>> {
+    tx.rows(&LIVE, &args![workspace.0])?.into_iter().map(|mut row| Ok((row.parsed()?, row.int()?))).collect()
+}
