@@ -12,36 +12,36 @@ use onus_core::ledger::Entry;
 use onus_core::task::{Assignment, State, Task};
 
 sql! {
-    NEXT_NUMBER = "UPDATE project SET last_number = last_number + 1 WHERE workspace = ?1 AND key = ?2";
-    NUMBER = "SELECT last_number FROM project WHERE workspace = ?1 AND key = ?2";
-    RAISE_NUMBER = "UPDATE project SET last_number = ?3 WHERE workspace = ?1 AND key = ?2 AND last_number < ?3";
-    INSERT_TASK = "INSERT INTO task (workspace, id, uid, title, body, type, kind, priority, risk, role, lane, sprint, \
+    pub(crate) NEXT_NUMBER = "UPDATE project SET last_number = last_number + 1 WHERE workspace = ?1 AND key = ?2";
+    pub(crate) NUMBER = "SELECT last_number FROM project WHERE workspace = ?1 AND key = ?2";
+    pub(crate) RAISE_NUMBER = "UPDATE project SET last_number = ?3 WHERE workspace = ?1 AND key = ?2 AND last_number < ?3";
+    pub(crate) INSERT_TASK = "INSERT INTO task (workspace, id, uid, title, body, type, kind, priority, risk, role, lane, sprint, \
         tags, scope, parent, merge_order, origin_ask_ref, checks, born, created_by, created_at, state, blocker, \
         archived, epoch, lease_id, version, head, updated_at, closed_by, closed_at, forced) VALUES \
         (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, \
         ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32)";
     /// The fence: the row must still be the one the decision was made on.
-    UPDATE_TASK = "UPDATE task SET state = ?6, blocker = ?7, epoch = ?8, lease_id = ?9, version = ?10, head = ?11, \
+    pub(crate) UPDATE_TASK = "UPDATE task SET state = ?6, blocker = ?7, epoch = ?8, lease_id = ?9, version = ?10, head = ?11, \
         updated_at = ?12, closed_by = ?13, closed_at = ?14, forced = ?15 \
         WHERE workspace = ?1 AND id = ?2 AND version = ?3 AND epoch = ?4 AND lease_id IS NOT DISTINCT FROM ?5";
     pub(crate) INSERT_DEPENDENCY = "INSERT INTO dependency (workspace, task, depends_on) VALUES (?1, ?2, ?3)";
-    DELETE_DEPENDENCY = "DELETE FROM dependency WHERE workspace = ?1 AND task = ?2 AND depends_on = ?3";
-    INSERT_ASSIGNMENT = "INSERT INTO assignment (workspace, task, epoch, assignee, tier, workstation, lease_id, ttl_ms, \
+    pub(crate) DELETE_DEPENDENCY = "DELETE FROM dependency WHERE workspace = ?1 AND task = ?2 AND depends_on = ?3";
+    pub(crate) INSERT_ASSIGNMENT = "INSERT INTO assignment (workspace, task, epoch, assignee, tier, workstation, lease_id, ttl_ms, \
         assigned_at, renewed_at, tick, renewals, handoff_reason, forced, route) VALUES \
         (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
-    RENEW_ASSIGNMENT = "UPDATE assignment SET ttl_ms = ?4, renewed_at = ?5, tick = ?6, renewals = ?7 \
+    pub(crate) RENEW_ASSIGNMENT = "UPDATE assignment SET ttl_ms = ?4, renewed_at = ?5, tick = ?6, renewals = ?7 \
         WHERE workspace = ?1 AND task = ?2 AND epoch = ?3 AND ended_at IS NULL";
-    END_ASSIGNMENT = "UPDATE assignment SET ended_at = ?4, end_reason = ?5 \
+    pub(crate) END_ASSIGNMENT = "UPDATE assignment SET ended_at = ?4, end_reason = ?5 \
         WHERE workspace = ?1 AND task = ?2 AND epoch = ?3 AND ended_at IS NULL";
-    START_SESSION = "INSERT INTO session (workspace, id, task, epoch, worker, workstation, started_at) \
+    pub(crate) START_SESSION = "INSERT INTO session (workspace, id, task, epoch, worker, workstation, started_at) \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    STOP_SESSION = "UPDATE session SET ended_at = ?4, end_reason = ?5 \
+    pub(crate) STOP_SESSION = "UPDATE session SET ended_at = ?4, end_reason = ?5 \
         WHERE workspace = ?1 AND task = ?2 AND epoch = ?3 AND ended_at IS NULL";
-    INSERT_NOTE = "INSERT INTO note (workspace, seq, task, kind, text) VALUES (?1, ?2, ?3, ?4, ?5)";
-    INSERT_ENTRY = "INSERT INTO ledger (workspace, seq, task, at, actor, workstation, epoch, verb, data, prev, hash) \
+    pub(crate) INSERT_NOTE = "INSERT INTO note (workspace, seq, task, kind, text) VALUES (?1, ?2, ?3, ?4, ?5)";
+    pub(crate) INSERT_ENTRY = "INSERT INTO ledger (workspace, seq, task, at, actor, workstation, epoch, verb, data, prev, hash) \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
-    INSERT_REQUEST = "INSERT INTO request (workspace, id, fingerprint, seq) VALUES (?1, ?2, ?3, ?4)";
-    MOVE_HEAD = "UPDATE workspace SET head = ?3 WHERE id = ?1 AND head = ?2";
+    pub(crate) INSERT_REQUEST = "INSERT INTO request (workspace, id, fingerprint, seq) VALUES (?1, ?2, ?3, ?4)";
+    pub(crate) MOVE_HEAD = "UPDATE workspace SET head = ?3 WHERE id = ?1 AND head = ?2";
 }
 
 /// The next id of a project. Numbers are used once; a gap is no error.

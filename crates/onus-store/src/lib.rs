@@ -11,3 +11,4 @@ pub mod port;
 pub mod read;
 pub mod registry;
 pub mod sqlite;
+pub mod statements;

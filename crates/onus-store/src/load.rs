@@ -16,28 +16,28 @@ use std::collections::BTreeMap;
 pub use crate::codec::StoredTask as Stored;
 
 sql! {
-    WORKSPACE = "SELECT uid, generation, head, public_key, anchor, created_at, \
+    pub(crate) WORKSPACE = "SELECT uid, generation, head, public_key, anchor, created_at, \
         (SELECT max(seq) FROM ledger WHERE workspace = ?1) FROM workspace WHERE id = ?1";
-    REQUEST = "SELECT fingerprint, seq FROM request WHERE workspace = ?1 AND id = ?2";
-    WORKER = "SELECT handle, kind, tier, role, state, tz FROM worker WHERE workspace = ?1 AND handle = ?2";
+    pub(crate) REQUEST = "SELECT fingerprint, seq FROM request WHERE workspace = ?1 AND id = ?2";
+    pub(crate) WORKER = "SELECT handle, kind, tier, role, state, tz FROM worker WHERE workspace = ?1 AND handle = ?2";
     pub(crate) TASK = "SELECT ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 AND t.id = ?2 /*lock*/";
-    DEPENDENCIES = "SELECT d.depends_on, t.state FROM dependency d \
+    pub(crate) DEPENDENCIES = "SELECT d.depends_on, t.state FROM dependency d \
         LEFT JOIN task t ON t.workspace = d.workspace AND t.id = d.depends_on \
-        WHERE d.workspace = ?1 AND d.task = ?2 ORDER BY t.born";
-    STATE = "SELECT state FROM task WHERE workspace = ?1 AND id = ?2";
+        WHERE d.workspace = ?1 AND d.task = ?2 ORDER BY d.depends_on";
+    pub(crate) STATE = "SELECT state FROM task WHERE workspace = ?1 AND id = ?2";
     /// Everything that can be reached from one task along `depends_on`, as edges.
-    REACHABLE = "WITH RECURSIVE reach (id) AS ( \
+    pub(crate) REACHABLE = "WITH RECURSIVE reach (id) AS ( \
             SELECT ?2 UNION SELECT d.depends_on FROM reach r JOIN dependency d ON d.workspace = ?1 AND d.task = r.id) \
         SELECT d.task, d.depends_on FROM reach r JOIN dependency d ON d.workspace = ?1 AND d.task = r.id";
-    WORKSTATION = "SELECT w.name, w.kind, w.path, w.state, w.lifecycle, w.version, a.task, a.assignee \
+    pub(crate) WORKSTATION = "SELECT w.name, w.kind, w.path, w.state, w.lifecycle, w.version, a.task, a.assignee \
         FROM workstation w LEFT JOIN assignment a ON a.workspace = w.workspace AND a.workstation = w.name \
         AND a.ended_at IS NULL WHERE w.workspace = ?1 AND w.name = ?2 /*lock*/";
     /// Ready workstations that hold nothing.
-    FREE_WORKSTATIONS = "SELECT w.name FROM workstation w WHERE w.workspace = ?1 AND w.state = 'ready' AND NOT EXISTS ( \
+    pub(crate) FREE_WORKSTATIONS = "SELECT w.name FROM workstation w WHERE w.workspace = ?1 AND w.state = 'ready' AND NOT EXISTS ( \
             SELECT 1 FROM assignment a WHERE a.workspace = w.workspace AND a.workstation = w.name AND a.ended_at IS NULL) \
         ORDER BY w.name LIMIT 8";
-    ORIGIN = "SELECT id FROM task WHERE workspace = ?1 AND origin_ask_ref = ?2";
-    ASSIGNMENT_SECRET = "SELECT lease_id, ttl_ms FROM assignment WHERE workspace = ?1 AND task = ?2 AND epoch = ?3";
+    pub(crate) ORIGIN = "SELECT id FROM task WHERE workspace = ?1 AND origin_ask_ref = ?2";
+    pub(crate) ASSIGNMENT_SECRET = "SELECT lease_id, ttl_ms FROM assignment WHERE workspace = ?1 AND task = ?2 AND epoch = ?3";
 }
 
 /// The workspace's own row, with the position of its last ledger entry.

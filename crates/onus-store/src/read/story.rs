@@ -9,16 +9,16 @@ use onus_core::task::Assignment;
 use onus_core::time::Timestamp;
 
 sql! {
-    ASSIGNMENTS = "SELECT epoch, ended_at, end_reason, assignee, tier, workstation, lease_id, ttl_ms, assigned_at, \
+    pub(crate) ASSIGNMENTS = "SELECT epoch, ended_at, end_reason, assignee, tier, workstation, lease_id, ttl_ms, assigned_at, \
         renewed_at, tick, renewals, handoff_reason, forced, route FROM assignment \
         WHERE workspace = ?1 AND task = ?2 ORDER BY epoch";
-    SESSIONS = "SELECT id, epoch, worker, workstation, started_at, ended_at, end_reason FROM session \
+    pub(crate) SESSIONS = "SELECT id, epoch, worker, workstation, started_at, ended_at, end_reason FROM session \
         WHERE workspace = ?1 AND task = ?2 ORDER BY id";
-    NOTES = "SELECT n.seq, n.kind, n.text, l.actor, l.at FROM note n \
+    pub(crate) NOTES = "SELECT n.seq, n.kind, n.text, l.actor, l.at FROM note n \
         JOIN ledger l ON l.workspace = n.workspace AND l.seq = n.seq \
         WHERE n.workspace = ?1 AND n.task = ?2 ORDER BY n.seq";
-    DEPENDENTS = "SELECT task FROM dependency WHERE workspace = ?1 AND depends_on = ?2 ORDER BY task LIMIT 100";
-    LIVE = "SELECT a.epoch, a.task, t.title, t.state, t.type, a.assignee, a.tier, a.workstation, a.lease_id, a.ttl_ms, \
+    pub(crate) DEPENDENTS = "SELECT task FROM dependency WHERE workspace = ?1 AND depends_on = ?2 ORDER BY task LIMIT 100";
+    pub(crate) LIVE = "SELECT a.epoch, a.task, t.title, t.state, t.type, a.assignee, a.tier, a.workstation, a.lease_id, a.ttl_ms, \
         a.assigned_at, a.renewed_at, a.tick, a.renewals, a.handoff_reason, a.forced, a.route \
         FROM assignment a JOIN task t ON t.workspace = a.workspace AND t.id = a.task \
         WHERE a.workspace = ?1 AND a.ended_at IS NULL ORDER BY a.renewed_at";

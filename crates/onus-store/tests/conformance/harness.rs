@@ -1,0 +1,177 @@
+//! A fresh database for each case, and enough of the rules to write real rows.
+
+use onus_core::effect::effects;
+use onus_core::event::{Added, Claimed, Event, Grant, Stamped};
+use onus_core::hash::Digest;
+use onus_core::id::{Handle, TaskId, WorkspaceId, WorkstationName};
+use onus_core::lease::LeaseId;
+use onus_core::ledger::Entry;
+use onus_core::task::{Priority, Risk, Spec, Task, evolve};
+use onus_core::time::{Now, Tick, Timestamp};
+use onus_core::worker::{Kind, Worker, WorkerState};
+use onus_core::workstation::{Lifecycle, Workstation, WorkstationKind, WorkstationState};
+use onus_store::apply::{self, Change};
+use onus_store::error::{Result, StoreError};
+use onus_store::port::{Outcome, Store, Tx};
+use onus_store::sqlite::{Options, Sqlite};
+use onus_store::{load, registry};
+use std::collections::BTreeSet;
+use std::str::FromStr;
+
+pub(crate) const WS: WorkspaceId = WorkspaceId(1);
+
+/// Makes databases of one kind.
+pub(crate) trait Harness: Sync {
+    type Store: Store + Send;
+
+    /// Another connection to the case's database, made on first use.
+    fn connect(&self) -> Self::Store;
+
+    /// The plan of a statement, for databases that tell; `None` otherwise.
+    fn plan(&self, sql: &str) -> Option<String>;
+}
+
+pub(crate) struct SqliteFile {
+    dir: tempfile::TempDir,
+}
+
+impl SqliteFile {
+    pub(crate) fn new() -> SqliteFile {
+        SqliteFile { dir: tempfile::tempdir().unwrap() }
+    }
+}
+
+impl Harness for SqliteFile {
+    type Store = Sqlite;
+
+    fn connect(&self) -> Sqlite {
+        Sqlite::create(&self.dir.path().join("onus.db"), &Options::one_shot(now)).unwrap()
+    }
+
+    fn plan(&self, sql: &str) -> Option<String> {
+        let connection = rusqlite::Connection::open(self.dir.path().join("onus.db")).unwrap();
+        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let lines = statement.raw_query().mapped(|row| row.get::<_, String>(3)).map(|line| line.unwrap());
+        Some(lines.collect::<Vec<_>>().join("\n"))
+    }
+}
+
+pub(crate) fn now() -> Now {
+    Now { wall: Timestamp(1_000_000), tick: Tick { host: "h".into(), boot: "b".into(), millis: 5_000 } }
+}
+
+pub(crate) fn id<T: FromStr<Err = String>>(text: &str) -> T {
+    text.parse().unwrap()
+}
+
+/// Commits what `work` did.
+pub(crate) fn commit<S: Store, T>(store: &mut S, work: impl FnOnce(&mut dyn Tx) -> Result<T>) -> Result<T> {
+    store.write(|tx| work(tx).map(Outcome::Commit))
+}
+
+pub(crate) fn ask<S: Store, T>(store: &mut S, question: impl FnOnce(&mut dyn Tx) -> Result<T>) -> T {
+    store.read(question).unwrap()
+}
+
+/// A workspace with a project, a person, an agent and two workstations.
+pub(crate) fn furnished<H: Harness>(harness: &H) -> H::Store {
+    let mut store = harness.connect();
+    commit(&mut store, |tx| {
+        registry::insert_workspace(tx, WS, "0190-test", "key", Timestamp(1))?;
+        registry::insert_project(tx, WS, &id("T"))?;
+        for (handle, kind) in [("@ada", Kind::Human), ("@bot", Kind::Agent)] {
+            registry::insert_worker(tx, WS, &worker(handle, kind))?;
+        }
+        for name in ["ws-1", "ws-2"] {
+            registry::insert_workstation(tx, WS, &workstation(name))?;
+        }
+        Ok(())
+    })
+    .unwrap();
+    store
+}
+
+pub(crate) fn worker(handle: &str, kind: Kind) -> Worker {
+    Worker { handle: id(handle), kind, tier: None, role: None, state: WorkerState::Active, tz: "UTC".into() }
+}
+
+pub(crate) fn workstation(name: &str) -> Workstation {
+    Workstation {
+        name: id(name),
+        kind: WorkstationKind::Logical,
+        path: None,
+        state: WorkstationState::Ready,
+        lifecycle: Lifecycle::Reusable,
+        version: 1,
+    }
+}
+
+pub(crate) fn spec(title: &str) -> Spec {
+    Spec {
+        title: title.into(),
+        body: None,
+        task_type: None,
+        kind: "feature".into(),
+        priority: Priority::P2,
+        risk: Risk::Normal,
+        role: None,
+        lane: None,
+        sprint: None,
+        tags: vec![],
+        scope: vec![],
+        parent: None,
+        merge_order: None,
+        origin: None,
+        checks: vec![],
+    }
+}
+
+/// Adds a task with the next free number.
+pub(crate) fn add(tx: &mut dyn Tx, spec: Spec, depends_on: &[&str]) -> Result<Task> {
+    let task = apply::allocate(tx, WS, &id("T"))?.unwrap();
+    let depends_on: BTreeSet<TaskId> = depends_on.iter().map(|on| id(on)).collect();
+    let uid = uuid::Uuid::from_u128(task.number as u128);
+    write(tx, None, &task, "@ada", None, Added { uid, spec, depends_on, archived: None })
+}
+
+/// A claim's event.
+pub(crate) fn claimed(secret: u8) -> Claimed {
+    Claimed {
+        grant: Grant {
+            lease: LeaseId::new([secret; 16]),
+            ttl_ms: 60_000,
+            tick: now().tick,
+            tier: None,
+            route: None,
+            forced: false,
+        },
+        reason: None,
+    }
+}
+
+/// Writes one event of a task down, as the application does.
+pub(crate) fn write(
+    tx: &mut dyn Tx,
+    before: Option<Task>,
+    task: &TaskId,
+    actor: &str,
+    place: Option<&str>,
+    event: impl Into<Event>,
+) -> Result<Task> {
+    let head = match &before {
+        None => Digest::ZERO,
+        Some(row) => load::task(tx, WS, &row.id)?.unwrap().head,
+    };
+    let seq = load::workspace(tx, WS)?.last_seq + 1;
+    let (by, place): (Handle, Option<WorkstationName>) = (id(actor), place.map(id));
+    let stamped = Stamped::following(before.as_ref(), seq, task.clone(), now().wall, by, place, event.into());
+    let after = evolve(before.clone(), &stamped).map_err(|e| StoreError::Corrupt(e.to_string()))?;
+    let entry = Entry::seal("0190-test", &stamped, head).unwrap();
+    let effects = effects(before.as_ref(), &stamped, &after);
+    apply::change(
+        tx,
+        WS,
+        &Change { before: before.as_ref(), after: &after, entry: &entry, effects: &effects },
+    )?;
+    Ok(after)
+}

@@ -1,0 +1,43 @@
+//! One suite for every database: what a driver must do. A second driver adds a `Harness` and one line at the end.
+
+mod harness;
+mod queue;
+mod rows;
+mod transactions;
+
+/// Runs every case of the suite against one database.
+macro_rules! conformance {
+    ($name:ident, $harness:expr, [$($module:ident :: $case:ident),+ $(,)?]) => {
+        mod $name {
+            use super::*;
+            $(#[test] fn $case() { $module::$case(&$harness); })+
+        }
+    };
+}
+
+conformance!(
+    sqlite,
+    harness::SqliteFile::new(),
+    [
+        transactions::a_commit_is_seen_by_others,
+        transactions::a_rollback_leaves_nothing,
+        transactions::an_error_leaves_nothing,
+        transactions::a_view_does_not_move,
+        transactions::writers_take_turns_and_lose_nothing,
+        transactions::numbers_are_used_once,
+        transactions::the_clock_is_read_inside,
+        rows::every_value_reads_back,
+        rows::every_state_reads_back,
+        rows::the_guard_of_a_row_holds,
+        rows::a_chain_cannot_fork,
+        rows::a_workstation_holds_one_assignment,
+        rows::an_origin_is_one_task,
+        rows::a_request_is_carried_out_once,
+        rows::what_refers_to_nothing_is_refused,
+        rows::nonsense_is_corruption_not_a_default,
+        queue::the_list_is_in_order_and_pages_join,
+        queue::ready_means_open_with_complete_dependencies,
+        queue::filters_narrow,
+        queue::no_hot_statement_scans_a_table,
+    ]
+);

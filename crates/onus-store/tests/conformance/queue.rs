@@ -1,0 +1,125 @@
+//! Order, pages, readiness, filters; and no hot statement reads a whole table.
+
+use crate::harness::{Harness, WS, add, ask, claimed, commit, furnished, id, spec, write};
+use onus_core::event::Completed;
+use onus_core::task::{Priority, Spec, StateName, Task};
+use onus_core::text::Text;
+use onus_store::port::Tx;
+use onus_store::read::queue::{After, Filter, Which, list, ready, window};
+use onus_store::statements;
+
+fn with_priority(title: &str, priority: Priority) -> Spec {
+    Spec { priority, ..spec(title) }
+}
+
+fn names(tasks: &[Task]) -> String {
+    tasks.iter().map(|task| task.spec.title.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+fn complete(tx: &mut dyn Tx, task: Task) -> onus_store::error::Result<Task> {
+    let id = task.id.clone();
+    let held = write(tx, Some(task), &id, "@bot", Some("ws-1"), claimed(9))?;
+    let resolution = Text::new("done".into());
+    write(
+        tx,
+        Some(held),
+        &id,
+        "@bot",
+        Some("ws-1"),
+        Completed { resolution, reason: None, forced: false, late_by_ms: None },
+    )
+}
+
+pub(crate) fn the_list_is_in_order_and_pages_join<H: Harness>(harness: &H) {
+    let mut store = furnished(harness);
+    commit(&mut store, |tx| {
+        for (title, priority) in [
+            ("a", Priority::P3),
+            ("b", Priority::P0),
+            ("c", Priority::P3),
+            ("d", Priority::P2),
+            ("e", Priority::P0),
+        ] {
+            add(tx, with_priority(title, priority), &[])?;
+        }
+        Ok(())
+    })
+    .unwrap();
+    let page = |store: &mut H::Store, after, limit| {
+        ask(store, |tx| list(tx, WS, Which::Active, &Filter::default(), after, limit))
+    };
+    let all = page(&mut store, After::START, 100);
+    assert_eq!(names(&all), "b e d a c");
+    let (mut seen, mut after) = (Vec::new(), After::START);
+    loop {
+        let tasks = page(&mut store, after, 2);
+        let Some(last) = tasks.last() else { break };
+        after = After { priority: last.spec.priority.rank(), born: last.born };
+        seen.extend(tasks);
+    }
+    assert_eq!(names(&seen), "b e d a c");
+    let by_age = ask(&mut store, |tx| list(tx, WS, Which::All, &Filter::default(), After::START, 100));
+    assert_eq!(names(&by_age), "a b c d e");
+}
+
+pub(crate) fn ready_means_open_with_complete_dependencies<H: Harness>(harness: &H) {
+    let mut store = furnished(harness);
+    let first = commit(&mut store, |tx| {
+        let first = add(tx, spec("first"), &[])?;
+        add(tx, with_priority("second", Priority::P0), &["T-1"])?;
+        add(tx, spec("third"), &["T-1", "T-2"])?;
+        Ok(first)
+    })
+    .unwrap();
+    let now_ready = |store: &mut H::Store| ask(store, |tx| ready(tx, WS, &Filter::default(), 10));
+    assert_eq!(names(&now_ready(&mut store)), "first");
+    let queued = ask(&mut store, |tx| window(tx, WS, &Filter::default(), 10));
+    let waiting: Vec<bool> = queued.iter().map(|task| task.waiting).collect();
+    assert_eq!(waiting, [true, false, true]);
+    commit(&mut store, |tx| complete(tx, first)).unwrap();
+    assert_eq!(names(&now_ready(&mut store)), "second");
+    let done = ask(&mut store, |tx| {
+        list(tx, WS, Which::Only(StateName::Complete), &Filter::default(), After::START, 10)
+    });
+    assert_eq!(names(&done), "first");
+}
+
+pub(crate) fn filters_narrow<H: Harness>(harness: &H) {
+    let mut store = furnished(harness);
+    commit(&mut store, |tx| {
+        add(tx, Spec { task_type: Some(id("infra")), role: Some(id("C-ops")), ..spec("ops") }, &[])?;
+        add(tx, Spec { lane: Some(2), sprint: Some("s1".into()), ..spec("lane") }, &[])?;
+        let held = add(tx, spec("held"), &[])?;
+        let task = held.id.clone();
+        write(tx, Some(held), &task, "@bot", Some("ws-1"), claimed(1)).map(drop)
+    })
+    .unwrap();
+    let mut check = |filter: Filter, expected: &str| {
+        let found = ask(&mut store, |tx| list(tx, WS, Which::Active, &filter, After::START, 10));
+        assert_eq!(names(&found), expected, "{filter:?}");
+    };
+    check(Filter::default(), "ops lane held");
+    check(Filter { task_type: Some(id("infra")), ..Filter::default() }, "ops");
+    check(Filter { role: Some(id("C-ops")), ..Filter::default() }, "ops");
+    check(Filter { lane: Some(2), ..Filter::default() }, "lane");
+    check(Filter { sprint: Some("s1".into()), ..Filter::default() }, "lane");
+    check(Filter { assignee: Some(id("@bot")), ..Filter::default() }, "held");
+    check(Filter { project: Some(id("T")), ..Filter::default() }, "ops lane held");
+    check(Filter { project: Some(id("OTHER")), ..Filter::default() }, "");
+}
+
+/// A statement that every claim runs must not grow with the number of tasks.
+pub(crate) fn no_hot_statement_scans_a_table<H: Harness>(harness: &H) {
+    drop(furnished(harness));
+    for statement in statements::HOT {
+        let Some(plan) = harness.plan(statement.text) else { return };
+        for line in plan.lines().filter(|line| line.trim_start().starts_with("SCAN")) {
+            // Scanning the handful of live assignments, or rows made by the statement itself, is fine.
+            let harmless = ["USING COVERING INDEX assignment_live", "SCAN r", "SCAN CONSTANT ROW"]
+                .iter()
+                .any(|known| line.contains(known));
+            assert!(harmless, "{} scans: {line}\n{plan}", statement.name);
+        }
+        assert!(!plan.contains("USE TEMP B-TREE FOR ORDER BY"), "{} sorts:\n{plan}", statement.name);
+    }
+}

@@ -1,0 +1,187 @@
+//! What is written is what is read; the database itself refuses what must never be.
+
+use crate::harness::{Harness, WS, add, ask, claimed, commit, furnished, id, now, spec, worker, write};
+use onus_core::event::{Blocked, Completed, Dropped, Event, Released, Renewal, Unblocked};
+use onus_core::hash::Digest;
+use onus_core::id::TaskId;
+use onus_core::task::{Blocker, Check, CheckState, Priority, Risk, Spec, StateName, Task};
+use onus_core::text::Text;
+use onus_core::worker::Kind;
+use onus_store::error::StoreError;
+use onus_store::port::{Sql, Store, Tx};
+use onus_store::read::{ledger, story};
+use onus_store::{apply, args, load, registry, sql};
+
+fn read_back<S: Store>(store: &mut S, id: &TaskId) -> Task {
+    ask(store, |tx| load::task(tx, WS, id)).unwrap().task
+}
+
+fn full_spec() -> Spec {
+    Spec {
+        title: "Ünïcödé ✓ 日本 'quoted' \"twice\" %_\\".into(),
+        body: Some(Text::new("line\n\ttab \u{1F600}".into())),
+        task_type: Some(id("backend_feature")),
+        kind: "defect".into(),
+        priority: Priority::P0,
+        risk: Risk::High,
+        role: Some(id("A-backend")),
+        lane: Some(3),
+        sprint: Some("2026-46".into()),
+        tags: vec!["a".into(), "b,c".into()],
+        scope: vec!["src/**".into()],
+        parent: None,
+        merge_order: Some(i64::MAX),
+        origin: Some(id("mail:<a@b>")),
+        checks: vec![Check { command: "make test".into(), state: CheckState::Proposed }],
+    }
+}
+
+pub(crate) fn every_value_reads_back<H: Harness>(harness: &H) {
+    let mut store = furnished(harness);
+    let parent = commit(&mut store, |tx| add(tx, spec("parent"), &[])).unwrap();
+    let spec = Spec { parent: Some(parent.id), ..full_spec() };
+    let written = commit(&mut store, |tx| add(tx, spec, &["T-1"])).unwrap();
+    assert_eq!(read_back(&mut harness.connect(), &written.id), written);
+    let body = read_back(&mut store, &written.id).spec.body;
+    assert_eq!(body.as_ref().and_then(|body| body.content()), Some("line\n\ttab \u{1F600}"));
+    let someone = worker("@grace", Kind::Human);
+    commit(&mut store, |tx| registry::insert_worker(tx, WS, &someone)).unwrap();
+    assert_eq!(ask(&mut store, |tx| load::worker(tx, WS, &someone.handle)), Some(someone));
+}
+
+pub(crate) fn every_state_reads_back<H: Harness>(harness: &H) {
+    let renewal = || Some(Renewal { tick: now().tick, ttl_ms: Some(5), late_by_ms: Some(7) });
+    let resolution = || Text::new("done".into());
+    let blocked = |kept| Blocked { on: Blocker::External("a \"part\"".into()), kept, late_by_ms: None };
+    let completed =
+        |forced| Completed { resolution: resolution(), reason: None, forced, late_by_ms: Some(1) };
+    let stories: Vec<Vec<Event>> = vec![
+        vec![],
+        vec![claimed(1).into()],
+        vec![claimed(2).into(), blocked(renewal()).into()],
+        vec![claimed(3).into(), blocked(None).into()],
+        vec![claimed(4).into(), blocked(renewal()).into(), Unblocked { renewal: renewal() }.into()],
+        vec![claimed(5).into(), completed(false).into()],
+        vec![completed(true).into()],
+        vec![claimed(6).into(), Dropped { reason: "no".into() }.into()],
+        vec![
+            claimed(7).into(),
+            Released { note: Some(resolution()), reason: None, forced: false, late_by_ms: None }.into(),
+        ],
+    ];
+    let mut store = furnished(harness);
+    for (n, events) in stories.into_iter().enumerate() {
+        let place = format!("ws-story-{n}");
+        let written = commit(&mut store, |tx| {
+            registry::insert_workstation(tx, WS, &crate::harness::workstation(&place))?;
+            let mut task = add(tx, spec("story"), &[])?;
+            for event in events {
+                let id = task.id.clone();
+                task = write(tx, Some(task), &id, "@bot", Some(&place), event)?;
+            }
+            Ok(task)
+        })
+        .unwrap();
+        assert_eq!(read_back(&mut store, &written.id), written, "story {n}");
+        let entries = ask(&mut store, |tx| ledger::log(tx, WS, &ledger::Part::Task(&written.id, 0), 100));
+        assert_eq!(entries.len() as i64, written.version);
+        assert_eq!(
+            ask(&mut store, |tx| load::task(tx, WS, &written.id)).unwrap().head,
+            entries.last().unwrap().hash
+        );
+        let sessions = ask(&mut store, |tx| story::sessions(tx, WS, &written.id));
+        let running = sessions.iter().filter(|session| session.ended_at.is_none()).count();
+        assert_eq!(running, usize::from(written.state.name() == StateName::InProgress), "story {n}");
+    }
+}
+
+pub(crate) fn the_guard_of_a_row_holds<H: Harness>(harness: &H) {
+    let mut store = furnished(harness);
+    let old = commit(&mut store, |tx| add(tx, spec("one"), &[])).unwrap();
+    let id = old.id.clone();
+    commit(&mut store, |tx| write(tx, Some(old.clone()), &id, "@bot", Some("ws-1"), claimed(1))).unwrap();
+    // A decision made on the row as it was before must not be written.
+    let stale = commit(&mut store, |tx| write(tx, Some(old), &id, "@ada", Some("ws-2"), claimed(2)));
+    assert!(matches!(stale, Err(StoreError::Guard(_))), "{stale:?}");
+    assert_eq!(read_back(&mut store, &id).assignment().unwrap().assignee.as_str(), "@bot");
+}
+
+pub(crate) fn a_chain_cannot_fork<H: Harness>(harness: &H) {
+    let mut store = furnished(harness);
+    let task = commit(&mut store, |tx| add(tx, spec("one"), &[])).unwrap();
+    let forked = commit(&mut store, |tx| {
+        let mut entry = ledger::entry(tx, WS, task.born)?.unwrap();
+        entry.seq += 1;
+        apply::entry(tx, WS, &entry)
+    });
+    assert!(matches!(forked, Err(StoreError::Guard(_))), "{forked:?}");
+}
+
+pub(crate) fn a_workstation_holds_one_assignment<H: Harness>(harness: &H) {
+    let mut store = furnished(harness);
+    let claim = |tx: &mut dyn Tx, secret| {
+        let task = add(tx, spec("x"), &[])?;
+        let id = task.id.clone();
+        write(tx, Some(task), &id, "@bot", Some("ws-1"), claimed(secret))
+    };
+    commit(&mut store, |tx| claim(tx, 1)).unwrap();
+    let second = commit(&mut store, |tx| claim(tx, 2));
+    assert!(matches!(second, Err(StoreError::Guard(_))), "{second:?}");
+}
+
+pub(crate) fn an_origin_is_one_task<H: Harness>(harness: &H) {
+    let mut store = furnished(harness);
+    let first = commit(&mut store, |tx| add(tx, full_spec(), &[])).unwrap();
+    let found = ask(&mut store, |tx| load::task_by_origin(tx, WS, &id("mail:<a@b>")));
+    assert_eq!(found, Some(first.id));
+    let second = commit(&mut store, |tx| add(tx, full_spec(), &[]));
+    assert!(matches!(second, Err(StoreError::Guard(_))), "{second:?}");
+}
+
+pub(crate) fn a_request_is_carried_out_once<H: Harness>(harness: &H) {
+    let mut store = furnished(harness);
+    let (request, print) = (id("abc"), Digest::of(b"command"));
+    commit(&mut store, |tx| apply::request(tx, WS, &request, &print, 42)).unwrap();
+    let found = ask(&mut store, |tx| load::replay(tx, WS, &request)).unwrap();
+    assert_eq!((found.seq, found.fingerprint.as_slice()), (42, apply::fingerprint_key(&print)));
+    let again = commit(&mut store, |tx| apply::request(tx, WS, &request, &print, 43));
+    assert!(matches!(again, Err(StoreError::Guard(_))), "{again:?}");
+    assert_eq!(ask(&mut store, |tx| load::replay(tx, WS, &id("abd"))), None);
+}
+
+pub(crate) fn what_refers_to_nothing_is_refused<H: Harness>(harness: &H) {
+    let mut store = furnished(harness);
+    let dangling = commit(&mut store, |tx| add(tx, spec("one"), &["T-99"]));
+    assert!(matches!(dangling, Err(StoreError::Guard(_))), "{dangling:?}");
+    let nobody = commit(&mut store, |tx| {
+        let task = add(tx, spec("two"), &[])?;
+        let id = task.id.clone();
+        write(tx, Some(task), &id, "@nobody", Some("ws-1"), claimed(1))
+    });
+    assert!(matches!(nobody, Err(StoreError::Guard(_))), "{nobody:?}");
+}
+
+sql! {
+    BREAK_STATE = "UPDATE task SET state = 'finished' WHERE workspace = ?1";
+    BREAK_LEASE = "UPDATE task SET lease_id = ?2 WHERE workspace = ?1";
+    BREAK_PRIORITY = "UPDATE task SET priority = 9 WHERE workspace = ?1";
+    BREAK_CLOSING = "UPDATE task SET state = 'complete' WHERE workspace = ?1";
+}
+
+pub(crate) fn nonsense_is_corruption_not_a_default<H: Harness>(harness: &H) {
+    let mut store = furnished(harness);
+    let task = commit(&mut store, |tx| add(tx, spec("one"), &[])).unwrap();
+    let broken: [(&Sql, bool); 4] =
+        [(&BREAK_STATE, false), (&BREAK_LEASE, true), (&BREAK_PRIORITY, false), (&BREAK_CLOSING, false)];
+    for (statement, with_blob) in broken {
+        let found: Result<(), StoreError> = store.write(|tx| {
+            let mut values = args![WS.0].to_vec();
+            if with_blob {
+                values.extend(args![[7_u8; 16].as_slice()]);
+            }
+            tx.run(statement, &values)?;
+            load::task(tx, WS, &task.id).map(|_| onus_store::port::Outcome::Rollback(()))
+        });
+        assert!(matches!(found, Err(StoreError::Corrupt(_))), "{}: {found:?}", statement.name);
+    }
+}
