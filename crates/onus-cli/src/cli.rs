@@ -1,7 +1,7 @@
 //! What people type: global flags and one verb.
 
 use crate::commands::Verb;
-use crate::output::{refuse, Format};
+use crate::output::{Format, refuse};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser};
 use onus_core::id::{Handle, RequestId};
@@ -130,4 +130,58 @@ fn visible(text: &str) -> String {
 /// The whole command tree, for completions, manual pages and the reference.
 pub(crate) fn tree() -> clap::Command {
     Cli::command()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write as _;
+
+    /// Every verb's help, in one file that a reviewer reads first when the interface changes.
+    fn reference() -> String {
+        let mut text = String::from("# Command line reference\n\nGenerated from the program; `UPDATE_CONTRACT=1` rewrites it.\n");
+        let mut root = tree().term_width(100).bin_name("onus");
+        root.build();
+        page(&mut text, &mut root);
+        text
+    }
+
+    fn page(text: &mut String, command: &mut clap::Command) {
+        let name = command.get_bin_name().unwrap_or_else(|| command.get_name()).to_owned();
+        let help = command.render_long_help().to_string();
+        let help: Vec<&str> = help.lines().map(str::trim_end).collect();
+        let _ = write!(text, "\n## {name}\n\n```text\n{}\n```\n", help.join("\n").trim_end());
+        for verb in command.get_subcommands_mut() {
+            page(text, verb);
+        }
+    }
+
+    #[test]
+    fn the_reference_is_up_to_date() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../contract/cli-reference.md");
+        let text = reference();
+        if std::env::var_os("UPDATE_CONTRACT").is_some() {
+            std::fs::write(path, &text).unwrap();
+        }
+        let stored = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(stored == text, "contract/cli-reference.md differs: run UPDATE_CONTRACT=1 cargo test -p onus-cli");
+    }
+
+    #[test]
+    fn the_tree_is_sound() {
+        tree().debug_assert();
+    }
+
+    #[test]
+    fn names_people_already_know_keep_working() {
+        for (alias, verb) in [("create", "add"), ("close", "complete"), ("heartbeat", "renew"), ("reclaim", "takeover")] {
+            let found = tree().find_subcommand(alias).map(|command| command.get_name().to_owned());
+            assert_eq!(found.as_deref(), Some(verb));
+        }
+    }
+
+    #[test]
+    fn what_is_quoted_back_cannot_drive_a_terminal() {
+        assert_eq!(visible("a\u{1b}[31mb\u{7}\nc"), "a\\u{1b}[31mb\\u{7}\nc");
+    }
 }

@@ -36,7 +36,8 @@ impl Output {
         match self.format {
             Format::Human => self.print(&human(document)),
             Format::Json | Format::JsonLines => {
-                let json = serde_json::to_string(document).map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
+                let json = serde_json::to_string(document)
+                    .map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
                 // Every document says which version of the contract it follows.
                 let versioned = match json.strip_prefix('{') {
                     Some("}") => "{\"format\":\"onus/1\"}".to_owned(),
@@ -61,7 +62,8 @@ impl Output {
         }
         let mut text = String::new();
         for item in items(document) {
-            let line = serde_json::to_string(item).map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
+            let line =
+                serde_json::to_string(item).map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
             text.push_str(&line);
             text.push('\n');
         }

@@ -7,8 +7,8 @@ pub(crate) use story::story;
 
 use anstyle::{AnsiColor, Style};
 use onus_app::view::{
-    AddView, ChangeView, ClaimView, HeldView, LedgerView, ListView, ReadyView, StaleView, StatusView, TaskView,
-    WorkersView, WorkstationsView,
+    AddView, ChangeView, ClaimView, HeldView, LedgerView, ListView, ReadyView, StaleView, StatusView,
+    TaskView, WorkersView, WorkstationsView,
 };
 use onus_core::refusal::Refusal;
 use onus_core::task::{Priority, StateName};
@@ -100,7 +100,8 @@ pub(crate) fn change(view: &ChangeView, said: &str) -> String {
     let mut text = format!("{} {said}", paint(BOLD, &task.id));
     match (&task.assignment, &task.blocked_on) {
         (Some(held), Some(on)) => {
-            let _ = write!(text, " on {on}; {} keeps it until {}", held.assignee, when(held.lease_expires_at));
+            let _ =
+                write!(text, " on {on}; {} keeps it until {}", held.assignee, when(held.lease_expires_at));
         }
         (Some(held), None) => {
             let _ = write!(text, "; {} holds it until {}", held.assignee, when(held.lease_expires_at));
@@ -151,7 +152,8 @@ pub(crate) fn list(view: &ListView) -> String {
 }
 
 pub(crate) fn ready(view: &ReadyView) -> String {
-    let mut text = if view.tasks.is_empty() { "nothing is ready\n".to_owned() } else { task_table(&view.tasks) };
+    let mut text =
+        if view.tasks.is_empty() { "nothing is ready\n".to_owned() } else { task_table(&view.tasks) };
     if !view.not_ready.is_empty() {
         let _ = writeln!(text, "\n{}", paint(BOLD, "not ready"));
         let mut table = Table::new(["ID", "WHY", "WAITS FOR", "TITLE"]);
@@ -217,7 +219,9 @@ fn held_table(held: &[HeldView]) -> String {
     for one in held {
         let lease = match one.expired_for_ms {
             None => format!("until {}", when(one.expires_at)),
-            Some(late) if one.may_be_taken_over => paint(RED, format!("expired {} ago, free to take over", Millis(late))),
+            Some(late) if one.may_be_taken_over => {
+                paint(RED, format!("expired {} ago, free to take over", Millis(late)))
+            }
             Some(late) => paint(YELLOW, format!("expired {} ago, in grace", Millis(late))),
         };
         table.row([
@@ -235,7 +239,9 @@ pub(crate) fn status(view: &StatusView) -> String {
     let count = |state: StateName| view.counts.get(state.name()).copied().unwrap_or(0);
     let counts: Vec<String> = StateName::ALL
         .iter()
-        .map(|state| paint(state_style(*state), format!("{} {}", count(*state), state.name().replace('_', " "))))
+        .map(|state| {
+            paint(state_style(*state), format!("{} {}", count(*state), state.name().replace('_', " ")))
+        })
         .collect();
     let mut text = format!("{}\n{}\n", view.store, counts.join(" · "));
     let checkpoint = match view.last_checkpoint {

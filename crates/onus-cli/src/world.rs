@@ -4,7 +4,7 @@ use crate::cli::Global;
 use onus_app::Onus;
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
-use onus_core::id::{shown, Handle, RequestId, TaskId, WorkstationName};
+use onus_core::id::{Handle, RequestId, TaskId, WorkstationName, shown};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
@@ -52,10 +52,13 @@ impl World {
     /// SQLite's log needs memory that all processes share, which no network file system gives.
     fn check_file_system(&self) -> Result<(), Refusal> {
         match filesystem::network_file_system(&self.store_path) {
-            Some(kind) if std::env::var_os("ONUS_UNSAFE_FILE_SYSTEM").is_none() => {
-                Err(Refusal::new(Code::StoreUnavailable, format!("{} lies on {kind}", self.store_path.display()))
-                    .hint("put the store on a local disk: --store sqlite:PATH (ONUS_UNSAFE_FILE_SYSTEM=1 overrides)"))
-            }
+            Some(kind) if std::env::var_os("ONUS_UNSAFE_FILE_SYSTEM").is_none() => Err(Refusal::new(
+                Code::StoreUnavailable,
+                format!("{} lies on {kind}", self.store_path.display()),
+            )
+            .hint(
+                "put the store on a local disk: --store sqlite:PATH (ONUS_UNSAFE_FILE_SYSTEM=1 overrides)",
+            )),
             _ => Ok(()),
         }
     }
@@ -78,7 +81,14 @@ impl World {
         token: Option<Token>,
         command: Command,
     ) -> Result<Envelope, Refusal> {
-        Ok(Envelope { request: self.request()?, actor: self.actor.clone(), token, task, project: None, command })
+        Ok(Envelope {
+            request: self.request()?,
+            actor: self.actor.clone(),
+            token,
+            task,
+            project: None,
+            command,
+        })
     }
 
     /// The holder's token: given, from the environment, or left by the claim in the workstation.
@@ -108,7 +118,9 @@ impl World {
 
     /// Where the lease file of a task held in `directory` lies.
     pub(crate) fn lease_dir(&self, directory: Option<&Path>) -> PathBuf {
-        directory.and_then(|directory| place::lease_dir_of(directory).ok()).unwrap_or_else(|| self.place.lease_dir())
+        directory
+            .and_then(|directory| place::lease_dir_of(directory).ok())
+            .unwrap_or_else(|| self.place.lease_dir())
     }
 
     /// Forgets the token of a task that the caller no longer holds. That there is none is fine.
@@ -120,7 +132,12 @@ impl World {
     }
 
     /// Leaves the token where the holder's next command finds it.
-    pub(crate) fn keep_lease(&self, task: &Task, token: &Token, directory: Option<&Path>) -> Result<(), Refusal> {
+    pub(crate) fn keep_lease(
+        &self,
+        task: &Task,
+        token: &Token,
+        directory: Option<&Path>,
+    ) -> Result<(), Refusal> {
         let Some(worker) = &self.actor else {
             return Ok(());
         };
@@ -152,10 +169,11 @@ fn environment_lease(task: &TaskId) -> Option<String> {
 fn store_path(url: &str, place: &Place) -> Result<PathBuf, Refusal> {
     match url.split_once(':') {
         Some(("sqlite", path)) if !path.is_empty() => Ok(place.cwd.join(path)),
-        Some(("postgres" | "postgresql" | "http" | "https", _)) => {
-            Err(Refusal::new(Code::StoreUnavailable, format!("this version of onus cannot use {}", shown(url)))
-                .hint("use sqlite:PATH"))
-        }
+        Some(("postgres" | "postgresql" | "http" | "https", _)) => Err(Refusal::new(
+            Code::StoreUnavailable,
+            format!("this version of onus cannot use {}", shown(url)),
+        )
+        .hint("use sqlite:PATH")),
         _ => Err(Refusal::invalid(format!("{} is not a store", shown(url))).hint("--store sqlite:PATH")),
     }
 }

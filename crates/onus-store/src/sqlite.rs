@@ -1,6 +1,7 @@
 //! The embedded driver: one file, write-ahead log, every commit synced.
 
 mod integrity;
+mod log;
 mod migrate;
 mod open;
 mod queue;
@@ -51,6 +52,7 @@ impl Store for Sqlite {
         match work(&mut SqliteTx { connection: &self.connection, clock: self.clock })? {
             Outcome::Commit(value) => {
                 tx.commit().map_err(during_commit)?;
+                log::keep_short(&self.connection, &self.path);
                 Ok(value)
             }
             Outcome::Rollback(value) => {

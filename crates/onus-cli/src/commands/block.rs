@@ -1,6 +1,6 @@
 //! `onus block` and `onus unblock`
 
-use super::{show_change, submit_as_holder, LeaseArg, TaskArg};
+use super::{LeaseArg, TaskArg, show_change, submit_as_holder};
 use crate::output::Output;
 use crate::world::World;
 use clap::Args;

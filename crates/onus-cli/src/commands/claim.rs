@@ -1,7 +1,7 @@
 //! `onus claim`
 
 use super::list::FilterArgs;
-use super::{task_id, ForceArgs};
+use super::{ForceArgs, task_id};
 use crate::output::Output;
 use crate::render;
 use crate::world::{Store, World};

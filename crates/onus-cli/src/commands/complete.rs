@@ -1,6 +1,6 @@
 //! `onus complete`
 
-use super::{show_change, submit_as_holder, text, text_argument, ForceArgs, LeaseArg, TaskArg};
+use super::{ForceArgs, LeaseArg, TaskArg, show_change, submit_as_holder, text, text_argument};
 use crate::output::Output;
 use crate::world::World;
 use clap::Args;
@@ -27,11 +27,14 @@ pub(crate) struct Complete {
 
 impl Complete {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
-        let words = self.resolution.as_deref().map(|given| text_argument("the resolution", given)).transpose()?;
+        let words =
+            self.resolution.as_deref().map(|given| text_argument("the resolution", given)).transpose()?;
         let mut store = world.open()?;
         let task = &self.task.task;
-        let directory = world.actor.as_ref().map(|by| store.holding_directory(task, by)).transpose()?.flatten();
-        let command = Command::Complete { resolution: words.as_deref().map(text), warrant: self.force.warrant() };
+        let directory =
+            world.actor.as_ref().map(|by| store.holding_directory(task, by)).transpose()?.flatten();
+        let command =
+            Command::Complete { resolution: words.as_deref().map(text), warrant: self.force.warrant() };
         let receipt = submit_as_holder(world, &mut store, task, &self.lease, command)?;
         world.forget_lease(task, directory.as_deref());
         show_change(out, &receipt, "complete")

@@ -2,7 +2,7 @@
 
 use super::file_error;
 use crate::output::Output;
-use crate::render::{paint, BOLD, DIM};
+use crate::render::{BOLD, DIM, paint};
 use clap::Args;
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
@@ -47,14 +47,20 @@ fn play(stage: &Stage<'_>) -> Result<(), Refusal> {
     }
 
     stage.say("Three asks. The same ask twice is one task; the third waits for the first.");
-    stage.onus(&["add", "Rate limit the login", "--priority", "P1", "--origin", "github:api#7", "--as", "@ada"], 0)?;
+    stage.onus(
+        &["add", "Rate limit the login", "--priority", "P1", "--origin", "github:api#7", "--as", "@ada"],
+        0,
+    )?;
     stage.onus(&["add", "Rate limiting, please!", "--origin", "github:api#7", "--as", "@ada"], 0)?;
     stage.onus(&["add", "Document the API", "--as", "@ada"], 0)?;
     stage.onus(&["add", "Announce the limit", "--depends-on", "API-1", "--as", "@ada"], 0)?;
     stage.onus(&["ready"], 0)?;
 
     stage.say("The first agent takes the most important task. The second one wants it too, and is refused.");
-    stage.onus(&["claim", "--next", "--as", "@builder-01", "--workstation", "ws-backend-01", "--ttl", "1s"], 0)?;
+    stage.onus(
+        &["claim", "--next", "--as", "@builder-01", "--workstation", "ws-backend-01", "--ttl", "1s"],
+        0,
+    )?;
     stage.onus(&["claim", "API-1", "--as", "@builder-02", "--workstation", "ws-backend-02"], 4)?;
     stage.onus(&["note", "API-1", "The limiter works; the tests are missing", "--as", "@builder-01"], 0)?;
 
@@ -62,7 +68,16 @@ fn play(stage: &Stage<'_>) -> Result<(), Refusal> {
     stage.wait_until_stale()?;
     stage.onus(&["stale"], 0)?;
     stage.onus(
-        &["takeover", "API-1", "--as", "@builder-02", "--workstation", "ws-backend-02", "--reason", "builder-01 is silent"],
+        &[
+            "takeover",
+            "API-1",
+            "--as",
+            "@builder-02",
+            "--workstation",
+            "ws-backend-02",
+            "--reason",
+            "builder-01 is silent",
+        ],
         0,
     )?;
 
@@ -93,7 +108,8 @@ impl Stage<'_> {
         std::fs::create_dir(&root).map_err(|error| file_error(&root, &error))?;
         // A day in seconds: the shortest grace period that still shows.
         let settings = root.join("onus.yaml");
-        std::fs::write(&settings, "lease:\n  grace: 500ms\n").map_err(|error| file_error(&settings, &error))?;
+        std::fs::write(&settings, "lease:\n  grace: 500ms\n")
+            .map_err(|error| file_error(&settings, &error))?;
         let program = std::env::current_exe().map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
         Ok(Stage { out, root, program })
     }
@@ -105,7 +121,15 @@ impl Stage<'_> {
     fn command(&self, program: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(args).current_dir(&self.root).env("ONUS_KEY_DIR", self.root.join(".git/demo-keys"));
-        for name in ["ONUS_STORE", "ONUS_AS", "ONUS_LEASE", "ONUS_TASK", "ONUS_WORKSTATION", "GIT_DIR", "GIT_WORK_TREE"] {
+        for name in [
+            "ONUS_STORE",
+            "ONUS_AS",
+            "ONUS_LEASE",
+            "ONUS_TASK",
+            "ONUS_WORKSTATION",
+            "GIT_DIR",
+            "GIT_WORK_TREE",
+        ] {
             command.env_remove(name);
         }
         command

@@ -1,6 +1,6 @@
 //! `onus dep`
 
-use super::{show_change, submit_as_holder, task_id, LeaseArg};
+use super::{LeaseArg, show_change, submit_as_holder, task_id};
 use crate::output::Output;
 use crate::world::World;
 use clap::{Args, Subcommand};

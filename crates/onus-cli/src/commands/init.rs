@@ -74,7 +74,9 @@ fn text(view: &InitView) -> String {
     let mut text = format!("{made}: project {} in {}\n", view.project, view.store);
     match &view.worker {
         Some(worker) => text.push_str(&format!("You are {worker}")),
-        None => text.push_str("You are not registered here; a person runs: onus worker add @you --kind human"),
+        None => {
+            text.push_str("You are not registered here; a person runs: onus worker add @you --kind human")
+        }
     }
     if let Some(workstation) = &view.workstation {
         text.push_str(&format!(", and this checkout is the workstation {workstation}"));

@@ -100,5 +100,6 @@ fn which(text: &str) -> Result<Which, String> {
     if text == "all" {
         return Ok(Which::All);
     }
-    word("a state", text, StateName::parse, "open, in_progress, blocked, complete, dropped, all").map(Which::Only)
+    word("a state", text, StateName::parse, "open, in_progress, blocked, complete, dropped, all")
+        .map(Which::Only)
 }

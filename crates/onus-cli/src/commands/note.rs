@@ -1,6 +1,6 @@
 //! `onus note`
 
-use super::{show_change, submit_as_holder, text, text_argument, LeaseArg, TaskArg};
+use super::{LeaseArg, TaskArg, show_change, submit_as_holder, text, text_argument};
 use crate::output::Output;
 use crate::world::World;
 use clap::Args;

@@ -1,6 +1,6 @@
 //! `onus release`
 
-use super::{show_change, submit_as_holder, text, text_argument, ForceArgs, LeaseArg, TaskArg};
+use super::{ForceArgs, LeaseArg, TaskArg, show_change, submit_as_holder, text, text_argument};
 use crate::output::Output;
 use crate::world::World;
 use clap::Args;
@@ -30,7 +30,8 @@ impl Release {
         let note = self.note.as_deref().map(|given| text_argument("the note", given)).transpose()?;
         let mut store = world.open()?;
         let task = &self.task.task;
-        let directory = world.actor.as_ref().map(|by| store.holding_directory(task, by)).transpose()?.flatten();
+        let directory =
+            world.actor.as_ref().map(|by| store.holding_directory(task, by)).transpose()?.flatten();
         let command = Command::Release { note: note.as_deref().map(text), warrant: self.force.warrant() };
         let receipt = submit_as_holder(world, &mut store, task, &self.lease, command)?;
         world.forget_lease(task, directory.as_deref());

@@ -1,6 +1,6 @@
 //! `onus reopen` and `onus drop`
 
-use super::{show_change, submit, TaskArg};
+use super::{TaskArg, show_change, submit};
 use crate::output::Output;
 use crate::world::World;
 use clap::Args;

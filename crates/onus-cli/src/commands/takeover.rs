@@ -1,7 +1,7 @@
 //! `onus takeover`
 
-use super::claim::{show_grant, PlaceArgs};
-use super::{submit, ForceArgs, TaskArg};
+use super::claim::{PlaceArgs, show_grant};
+use super::{ForceArgs, TaskArg, submit};
 use crate::output::Output;
 use crate::world::World;
 use clap::Args;

@@ -67,7 +67,9 @@ impl Worker {
         let human = |view: &WorkersView| render::workers(view);
         match &self.verb {
             WorkerVerb::List => out.show_list(&store.workers(None)?, |view| &view.workers, human),
-            WorkerVerb::Show { handle } => out.show_list(&store.workers(Some(handle))?, |view| &view.workers, human),
+            WorkerVerb::Show { handle } => {
+                out.show_list(&store.workers(Some(handle))?, |view| &view.workers, human)
+            }
             WorkerVerb::Add(add) => {
                 let worker = Registered {
                     handle: add.handle.clone(),

@@ -65,8 +65,17 @@ impl Workstation {
                 let registration = store.add_workstation(world.actor.as_ref(), &workstation)?;
                 let view = WorkstationAddedView { outcome: outcome(registration), workstation };
                 out.show(&view, |view| {
-                    let at = view.workstation.path.as_deref().map(|path| format!(" at {path}")).unwrap_or_default();
-                    format!("{} is registered as {}{at}\n", view.workstation.name, view.workstation.kind.name())
+                    let at = view
+                        .workstation
+                        .path
+                        .as_deref()
+                        .map(|path| format!(" at {path}"))
+                        .unwrap_or_default();
+                    format!(
+                        "{} is registered as {}{at}\n",
+                        view.workstation.name,
+                        view.workstation.kind.name()
+                    )
                 })
             }
         }
@@ -98,6 +107,7 @@ impl Add {
 }
 
 fn kind(text: &str) -> Result<WorkstationKind, String> {
-    let registrable = |text: &str| WorkstationKind::parse(text).filter(|kind| *kind != WorkstationKind::Worktree);
+    let registrable =
+        |text: &str| WorkstationKind::parse(text).filter(|kind| *kind != WorkstationKind::Worktree);
     word("a kind that can be registered", text, registrable, "logical, checkout")
 }

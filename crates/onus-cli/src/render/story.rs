@@ -1,6 +1,6 @@
 //! The story of one task, in the order in which a reader asks: what, who, why not, what happened.
 
-use super::{paint, state_style, when, BOLD, DIM};
+use super::{BOLD, DIM, paint, state_style, when};
 use onus_app::view::{EntryView, StoryView};
 use onus_core::time::Millis;
 use std::fmt::Write as _;
@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 pub(crate) fn story(view: &StoryView) -> String {
     let task = &view.task;
     let mut text = format!("{}  {}\n", paint(BOLD, &task.id), paint(BOLD, &task.title));
-    let mut facts = vec![paint(state_style(task.state), task.state), task.priority.to_string(), task.kind.clone()];
+    let mut facts =
+        vec![paint(state_style(task.state), task.state), task.priority.to_string(), task.kind.clone()];
     facts.extend(task.task_type.as_ref().map(|t| format!("type {t}")));
     facts.extend(task.role.as_ref().map(|role| match task.lane {
         Some(lane) => format!("role {role}:{lane}"),

@@ -1,6 +1,6 @@
 //! Aligned columns; the last one is cut to the terminal's width.
 
-use super::{paint, DIM};
+use super::{DIM, paint};
 use std::fmt;
 use unicode_width::UnicodeWidthChar;
 

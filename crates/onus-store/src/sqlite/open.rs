@@ -91,7 +91,8 @@ fn connect(path: &Path, options: &Options) -> Result<Sqlite> {
     connection.set_prepared_statement_cache_capacity(64);
     // FULL: with NORMAL a power loss takes commits back that were acknowledged.
     connection
-        .execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;")
+        .execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; \
+             PRAGMA wal_autocheckpoint = 0;")
         .map_err(before_commit)?;
     let queue = WriterQueue::new(path, options.patience);
     Ok(Sqlite { connection, queue, path: path.to_owned(), clock: options.clock })

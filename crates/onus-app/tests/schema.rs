@@ -1,0 +1,69 @@
+//! The documents that scripts rely on, as a published JSON schema.
+
+use onus_app::view::{AddView, ChangeView, ClaimView, LedgerView, ListView, ReadyView, StaleView, StatusView, StoryView, WorkersView, WorkstationsView};
+use schemars::SchemaGenerator;
+use serde_json::{json, Value};
+
+fn document() -> String {
+    let mut generator = SchemaGenerator::default();
+    generator.subschema_for::<AddView>();
+    generator.subschema_for::<ChangeView>();
+    generator.subschema_for::<ClaimView>();
+    generator.subschema_for::<LedgerView>();
+    generator.subschema_for::<ListView>();
+    generator.subschema_for::<ReadyView>();
+    generator.subschema_for::<StaleView>();
+    generator.subschema_for::<StatusView>();
+    generator.subschema_for::<StoryView>();
+    generator.subschema_for::<WorkersView>();
+    generator.subschema_for::<WorkstationsView>();
+    let definitions: Value = generator.take_definitions(true).into_iter().collect::<serde_json::Map<_, _>>().into();
+    let document = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Documents of onus --json",
+        "description": "Every document also has `format`: \"onus/1\". Fields may be added, never renamed.",
+        "$defs": definitions,
+    });
+    format!("{document:#}\n")
+}
+
+#[test]
+fn the_published_schema_is_up_to_date() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../contract/documents.schema.json");
+    let text = document();
+    if std::env::var_os("UPDATE_CONTRACT").is_some() {
+        std::fs::write(path, &text).unwrap();
+    }
+    let stored = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(stored == text, "contract/documents.schema.json differs: UPDATE_CONTRACT=1 cargo test -p onus-app --test schema");
+}
+
+/// The field names of interface.md, word for word.
+#[test]
+fn no_field_of_the_contract_was_renamed() {
+    let schema: Value = serde_json::from_str(&document()).unwrap();
+    let fields = |name: &str, wanted: &str| {
+        for field in wanted.split_whitespace() {
+            assert!(schema["$defs"][name]["properties"][field].is_object(), "{name} lost `{field}`");
+        }
+    };
+    fields(
+        "TaskView",
+        "id uid title body type kind state priority risk role lane sprint tags scope depends_on parent merge_order \
+         origin_ask_ref checks assignment version created_by created_at updated_at",
+    );
+    fields(
+        "AssignmentView",
+        "task assignee tier workstation scope constraints epoch assigned_at lease_ttl_ms lease_expires_at renewed_at \
+         renewals handoff_reason forced route ended_at end_reason",
+    );
+    fields("LeaseView", "token epoch ttl_ms expires_at");
+    fields("AddView", "outcome task");
+    fields("ClaimView", "task lease assignment");
+    fields("ListView", "tasks next");
+    fields("ReadyView", "tasks not_ready counts");
+    fields("NotReadyView", "task reasons");
+    fields("WorkerView", "handle kind tier role state tz");
+    fields("WorkstationView", "name kind path state lifecycle version held_by probes");
+    fields("EntryView", "seq task at actor workstation epoch verb data prev hash");
+}
