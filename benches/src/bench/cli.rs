@@ -1,7 +1,7 @@
 //! Part `cli`: one-shot calls against the bare program, and their growth with the store.
 
 use crate::measure::{Contender, Cost, Outcome, interleaved, millis, ratio};
-use crate::place::{Place, Programs, agent, id, workstation};
+use crate::place::{Place, Programs, Shape, agent, workstation};
 use crate::table::{Table, Verdict};
 use crate::{Extent, peers};
 
@@ -42,16 +42,7 @@ impl Call {
     const GROWTH: &[Call] = &[Call::Ready, Call::Claim, Call::ClaimNext, Call::Show, Call::Add];
 }
 
-/// The task that repeat `turn` works on: spread over the store, never one that waits for another.
-fn target(turn: usize, size: usize) -> usize {
-    let spread = size / 10;
-    turn % spread.max(1) * 10 + 3
-}
-
-/// The first task that `claim --next` takes: the lowest priority number, then the lowest id.
-const NEXT: usize = 5;
-
-fn onus(place: &Place, call: Call, size: usize) -> Contender<'_> {
+fn onus(place: &Place, call: Call) -> Contender<'_> {
     let (by, at) = (agent(1), workstation(1));
     let grant = ["--as", &by, "--workstation", &at].map(str::to_owned);
     let release = move |task: String| place.onus(&["release", &task, "--as", &by]);
@@ -59,36 +50,35 @@ fn onus(place: &Place, call: Call, size: usize) -> Contender<'_> {
         Call::Version => Contender::new(|_| place.onus(&["--version"])),
         Call::Ready => Contender::new(|_| place.onus(&["ready"])),
         Call::List => Contender::new(|_| place.onus(&["list"])),
-        Call::Show => Contender::new(move |turn| place.onus(&["show", &id(target(turn, size))])),
+        Call::Show => Contender::new(move |turn| place.onus(&["show", &place.target(turn)])),
         Call::Claim => Contender::new(move |turn| {
-            let mut claim = place.onus(&["claim", &id(target(turn, size))]);
+            let mut claim = place.onus(&["claim", &place.target(turn)]);
             claim.args(&grant);
             claim
         })
-        .undone_by(move |turn| release(id(target(turn, size)))),
+        .undone_by(move |turn| release(place.target(turn))),
         Call::ClaimNext => Contender::new(move |_| {
             let mut claim = place.onus(&["claim", "--next"]);
             claim.args(&grant);
             claim
         })
-        .undone_by(move |_| release(id(NEXT))),
+        .undone_by(move |_| release(place.next())),
         Call::Add => {
             Contender::new(|turn| place.onus(&["add", &format!("added {turn}"), "--as", place.person()]))
         }
     }
 }
 
-fn raw(place: &Place, call: Call, size: usize) -> Contender<'_> {
+fn raw(place: &Place, call: Call) -> Contender<'_> {
     match call {
         Call::Version => Contender::new(|_| place.raw_version()),
         Call::Ready => Contender::new(|_| place.raw(&["ready"])),
         Call::List => Contender::new(|_| place.raw(&["list"])),
-        Call::Show => Contender::new(move |turn| place.raw(&["show", &id(target(turn, size))])),
-        Call::Claim => Contender::new(move |turn| place.raw(&["claim", &id(target(turn, size))]))
-            .undone_by(move |turn| place.raw(&["release", &id(target(turn, size))])),
-        Call::ClaimNext => {
-            Contender::new(|_| place.raw(&["claim-next"])).undone_by(|_| place.raw(&["release", &id(NEXT)]))
-        }
+        Call::Show => Contender::new(move |turn| place.raw(&["show", &place.target(turn)])),
+        Call::Claim => Contender::new(move |turn| place.raw(&["claim", &place.target(turn)]))
+            .undone_by(move |turn| place.raw(&["release", &place.target(turn)])),
+        Call::ClaimNext => Contender::new(|_| place.raw(&["claim-next"]))
+            .undone_by(|_| place.raw(&["release", &place.next()])),
         Call::Add => Contender::new(|turn| place.raw(&["add", &format!("added {turn}")])),
     }
 }
@@ -115,7 +105,7 @@ fn one_size(programs: &Programs, size: usize, repeats: usize) -> Outcome<(Table,
     let mut table = Table::new(format!("One-shot calls, {} tasks", grouped(size)));
     let mut costs = Vec::new();
     for &call in Call::ALL {
-        let measured = interleaved(&mut [onus(&place, call, size), raw(&place, call, size)], repeats)?;
+        let measured = interleaved(&mut [onus(&place, call), raw(&place, call)], repeats)?;
         compare(&mut table, call, measured[0], measured[1]);
         costs.push((call, measured[0]));
     }
@@ -125,20 +115,20 @@ fn one_size(programs: &Programs, size: usize, repeats: usize) -> Outcome<(Table,
     Ok((table, costs))
 }
 
-fn growth(programs: &Programs, large: usize, repeats: usize) -> Outcome<Table> {
+/// The same calls on a small and a large store of one shape.
+fn growth(programs: &Programs, shape: Shape, large: usize, repeats: usize) -> Outcome<Table> {
     const SMALL: usize = 1_000;
-    let places = (Place::with_tasks(programs, 1, SMALL)?, Place::with_tasks(programs, 1, large)?);
-    let mut table = Table::new(format!("Growth from {} to {} tasks", grouped(SMALL), grouped(large)));
-    for &call in Call::GROWTH {
-        let measured =
-            interleaved(&mut [onus(&places.1, call, large), onus(&places.0, call, SMALL)], repeats)?;
+    let places = (Place::shaped(programs, SMALL, shape)?, Place::shaped(programs, large, shape)?);
+    let (calls, how): (&[Call], _) = match shape {
+        Shape::SomeWait => (Call::GROWTH, "a tenth waiting"),
+        Shape::HeadWaits => (&[Call::Ready, Call::ClaimNext], "the first nine tenths waiting"),
+    };
+    let mut table = Table::new(format!("Growth from {} to {} tasks, {how}", grouped(SMALL), grouped(large)));
+    for &call in calls {
+        let measured = interleaved(&mut [onus(&places.1, call), onus(&places.0, call)], repeats)?;
         let (grown, base) = (measured[0], measured[1]);
-        let figure = format!(
-            "{:.2} ms to {:.2} ms; CPU {:.2}x",
-            millis(grown.wall),
-            millis(base.wall),
-            ratio(grown.cpu, base.cpu)
-        );
+        let cpu = ratio(grown.cpu, base.cpu);
+        let figure = format!("{:.2} ms to {:.2} ms; CPU {cpu:.2}x", millis(grown.wall), millis(base.wall));
         table.at_most(format!("{}, wall", call.name()), GROWTH_LIMIT, ratio(grown.wall, base.wall), &figure);
     }
     Ok(table)
@@ -155,7 +145,9 @@ pub(crate) fn run(programs: &Programs, extent: &Extent) -> Outcome<Vec<Table>> {
             tables.extend(peers::compare(&costs, extent)?);
         }
     }
-    tables.push(growth(programs, extent.pick(10_000, 100_000, 1_000_000), repeats)?);
+    for shape in [Shape::SomeWait, Shape::HeadWaits] {
+        tables.push(growth(programs, shape, extent.pick(10_000, 100_000, 1_000_000), repeats)?);
+    }
     Ok(tables)
 }
 

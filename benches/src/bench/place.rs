@@ -31,12 +31,35 @@ impl Programs {
     }
 }
 
+/// How the tasks of a data set hang together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Every tenth task waits for the one before it.
+    SomeWait,
+    /// The most important nine tenths wait for the first task: whoever looks for work must get past them.
+    HeadWaits,
+}
+
+impl Shape {
+    /// The priority of task `n` of `size`, and the task it waits for.
+    fn of(self, n: usize, size: usize) -> (usize, Option<usize>) {
+        match self {
+            Shape::SomeWait => (n % 5, n.is_multiple_of(10).then(|| n - 1)),
+            Shape::HeadWaits if n == 1 => (4, None),
+            Shape::HeadWaits if n <= size / 10 * 9 => (0, Some(1)),
+            Shape::HeadWaits => (3, None),
+        }
+    }
+}
+
 /// A store with `size` tasks, and the same tasks in the bare database.
 #[derive(Debug)]
 pub(crate) struct Place {
     dir: TempDir,
     programs: Programs,
     person: String,
+    size: usize,
+    shape: Shape,
 }
 
 /// The project's key: tasks are `B-1`, `B-2`, ….
@@ -50,7 +73,8 @@ impl Place {
     /// A store with one person, `agents` agents and nothing to do.
     pub(crate) fn empty(programs: &Programs, agents: usize) -> Outcome<Place> {
         let dir = tempfile::Builder::new().prefix("onus-bench-").tempdir()?;
-        let mut place = Place { dir, programs: programs.clone(), person: String::new() };
+        let mut place =
+            Place { dir, programs: programs.clone(), person: String::new(), size: 0, shape: Shape::SomeWait };
         for name in ["home", "keys", "repo"] {
             std::fs::create_dir(place.path().join(name))?;
         }
@@ -69,10 +93,18 @@ impl Place {
     }
 
     pub(crate) fn with_tasks(programs: &Programs, agents: usize, size: usize) -> Outcome<Place> {
-        let place = Place::empty(programs, agents)?;
-        place.write_tasks(size)?;
+        let mut place = Place::empty(programs, agents)?;
+        place.write_tasks(size, Shape::SomeWait)?;
         output(&mut place.import())?;
         output(&mut place.raw(&["bulk", &size.to_string()]))?;
+        Ok(place)
+    }
+
+    /// Without the bare database: only Onus is compared with itself.
+    pub(crate) fn shaped(programs: &Programs, size: usize, shape: Shape) -> Outcome<Place> {
+        let mut place = Place::empty(programs, 1)?;
+        place.write_tasks(size, shape)?;
+        output(&mut place.import())?;
         Ok(place)
     }
 
@@ -82,6 +114,20 @@ impl Place {
 
     pub(crate) fn store(&self) -> PathBuf {
         self.path().join("repo/.git/onus/onus.db")
+    }
+
+    /// The task that repeat `turn` works on: spread over the store, never one that waits for another.
+    pub(crate) fn target(&self, turn: usize) -> String {
+        let spread = self.size / 10;
+        id(turn % spread.max(1) * 10 + 3)
+    }
+
+    /// The task that `claim --next` takes: the most important one that waits for nothing.
+    pub(crate) fn next(&self) -> String {
+        match self.shape {
+            Shape::SomeWait => id(5),
+            Shape::HeadWaits => id(self.size / 10 * 9 + 1),
+        }
     }
 
     fn surroundings<'c>(&self, command: &'c mut Command) -> &'c mut Command {
@@ -129,19 +175,17 @@ impl Place {
         self.path().join("tasks.jsonl")
     }
 
-    /// Every tenth task waits for the one before it. Written as a stream: a child's peak memory starts at ours.
-    pub(crate) fn write_tasks(&self, size: usize) -> Outcome<()> {
+    /// Written as a stream: a child's peak memory starts at ours.
+    pub(crate) fn write_tasks(&mut self, size: usize, shape: Shape) -> Outcome<()> {
+        (self.size, self.shape) = (size, shape);
         let mut file = BufWriter::new(File::create(self.tasks())?);
         for n in 1..=size {
-            write!(
-                file,
-                "{{\"title\":\"task number {n}\",\"priority\":\"P{}\",\"origin_ask_ref\":\"bench:{n}\"",
-                n % 5
-            )?;
-            if n % 10 == 0 {
-                write!(file, ",\"depends_on\":[\"bench:{}\"]", n - 1)?;
+            let (priority, waits_for) = shape.of(n, size);
+            write!(file, "{{\"title\":\"task number {n}\",\"priority\":\"P{priority}\",")?;
+            if let Some(other) = waits_for {
+                write!(file, "\"depends_on\":[\"bench:{other}\"],")?;
             }
-            writeln!(file, "}}")?;
+            writeln!(file, "\"origin_ask_ref\":\"bench:{n}\"}}")?;
         }
         Ok(file.flush()?)
     }

@@ -4,7 +4,7 @@ use crate::Extent;
 use crate::cli::grouped;
 use crate::drain::{self, Drain};
 use crate::measure::{Contender, Outcome, interleaved, millis, ratio};
-use crate::place::{Place, Programs, agent, id, workstation};
+use crate::place::{Place, Programs, Shape, agent, id, workstation};
 use crate::table::{Table, Verdict};
 use std::fs;
 use std::time::Duration;
@@ -53,8 +53,8 @@ fn bulk(programs: &Programs, extent: &Extent, table: &mut Table) -> Outcome<()> 
     let count = size.to_string();
     let places: Vec<Place> = (0..5)
         .map(|_| {
-            let place = Place::empty(programs, 0)?;
-            place.write_tasks(size)?;
+            let mut place = Place::empty(programs, 0)?;
+            place.write_tasks(size, Shape::SomeWait)?;
             Ok(place)
         })
         .collect::<Outcome<_>>()?;

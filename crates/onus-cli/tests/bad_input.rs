@@ -12,103 +12,9 @@
 mod support;
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use support::{Answer, Site, text};
-
-/// A call and the codes it may be refused with, separated by `|`.
-#[derive(Debug, Clone)]
-struct Case {
-    words: Vec<OsString>,
-    input: Vec<u8>,
-    codes: &'static str,
-}
-
-/// Words are separated by blanks.
-fn case(line: &str, codes: &'static str) -> Case {
-    Case { words: line.split(' ').map(OsString::from).collect(), input: Vec::new(), codes }
-}
-
-/// `{}` in the line is replaced by one word with anything in it.
-fn with(line: &str, value: impl AsRef<OsStr>, codes: &'static str) -> Case {
-    let mut case = case(line, codes);
-    for word in &mut case.words {
-        if let Some((before, after)) = word.to_str().and_then(|word| word.split_once("{}")) {
-            let parts = [OsStr::new(before), value.as_ref(), OsStr::new(after)];
-            *word = parts.join(OsStr::new(""));
-        }
-    }
-    case
-}
-
-impl Case {
-    fn input(mut self, bytes: impl Into<Vec<u8>>) -> Case {
-        self.input = bytes.into();
-        self
-    }
-
-    fn shown(&self) -> String {
-        let mut shown = format!("onus {:?}", self.words);
-        if shown.len() > 300 {
-            shown = format!("{}…", shown.chars().take(300).collect::<String>());
-        }
-        shown
-    }
-}
-
-/// A site with `@ada-lovelace`, `@a1` at `ws-1`, T-1 open, T-2 held by `@a1`, T-3 complete.
-fn furnished() -> Site {
-    let site = Site::new();
-    let agents = site.agents(2);
-    for title in ["open", "held", "complete"] {
-        site.add(title);
-    }
-    for (task, agent) in [("T-3", &agents[0]), ("T-2", &agents[0])] {
-        site.ok(&["claim", task, "--as", &agent.handle, "--workstation", &agent.workstation]);
-        if task == "T-3" {
-            site.ok(&["complete", task, "--as", &agent.handle, "--resolution", "done"]);
-        }
-    }
-    site
-}
-
-/// Neither stream may carry what a terminal would obey or a reader would be deceived by.
-fn assert_plain(shown: &str, answer: &Answer) {
-    let hostile =
-        |c: char| (c.is_control() && !matches!(c, '\n' | '\t')) || matches!(c, '\u{202a}'..='\u{202e}');
-    for stream in [&answer.stdout, &answer.stderr] {
-        assert!(!stream.contains(hostile), "{shown}: a hostile character came back: {answer:#?}");
-        assert!(stream.len() < 20_000, "{shown}: the input came back at length");
-    }
-}
-
-/// Runs every case for a script and for a person; afterwards the store is as it was.
-fn refuse(site: &Site, cases: &[Case]) {
-    let before = (site.tasks(), site.ok(&["worker", "list"]), site.ok(&["workstation", "list"]));
-    let mut wrong = Vec::new();
-    for case in cases {
-        let mut words = case.words.clone();
-        let person = site.feed(&words, case.input.clone());
-        words.push("--json".into());
-        let script = site.feed(&words, case.input.clone());
-        assert_plain(&case.shown(), &person);
-        assert_plain(&case.shown(), &script);
-        let answered = if script.is_ok() { "ok".to_owned() } else { script.code() };
-        if !case.codes.split('|').any(|code| code == answered) {
-            wrong.push(format!(
-                "{}: {answered}, not {}: {}",
-                case.shown(),
-                case.codes,
-                script.stderr.trim_end()
-            ));
-        } else if person.exit != script.exit || !person.stdout.is_empty() || person.stderr.trim().is_empty() {
-            wrong.push(format!("{}: people are answered differently: {person:?}", case.shown()));
-        }
-    }
-    assert!(wrong.is_empty(), "{} of {} cases:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
-    assert_eq!((site.tasks(), site.ok(&["worker", "list"]), site.ok(&["workstation", "list"])), before);
-    site.assert_sound();
-}
+use support::case::{Case, case, furnished, refuse, with};
+use support::text;
 
 /// Texts that no field takes.
 fn bad_texts() -> Vec<OsString> {
@@ -230,7 +136,7 @@ fn task_ids() {
 
 #[test]
 fn names() {
-    let bad_handles = ["", "ada", "@", "@A", "@-a", "@a b", "@../a", "@a\u{1b}", "@ä"];
+    let bad_handles = ["", "@", "@A", "@-a", "@a b", "@../a", "@a\u{1b}", "@ä"];
     let mut cases = Vec::new();
     for bad in bad_handles {
         cases.push(with("add title --as {}", bad, "invalid_input|identity_required"));
@@ -275,7 +181,6 @@ fn values() {
     }
     for bad in ["", "nonsense", "complete;drop"] {
         cases.push(with("list --state {}", bad, "invalid_input"));
-        cases.push(with("add title --kind {} --as @ada-lovelace", bad, "invalid_input"));
         cases.push(with("add title --risk {} --as @ada-lovelace", bad, "invalid_input"));
         cases.push(with("worker add @new --kind {} --as @ada-lovelace", bad, "invalid_input"));
         cases.push(with("workstation add new --kind {} --as @ada-lovelace", bad, "invalid_input"));
@@ -286,7 +191,7 @@ fn values() {
     for bad in ["", "x", "1.2", "1.1.zz", "9.9.00000000000000000000000000000000"] {
         cases.push(with("complete T-2 --resolution done --as @a1 --lease {}", bad, "invalid_input|fenced"));
     }
-    cases.push(case("worker add @new --kind human --tz Nowhere/Land --as @ada-lovelace", "invalid_input"));
+    cases.push(with("worker add @new --kind human --tz {} --as @ada-lovelace", "no zone", "invalid_input"));
     refuse(&furnished(), &cases);
 }
 
@@ -418,99 +323,4 @@ fn stores_that_cannot_be() {
     let error = answer.error();
     assert_eq!(error["code"], "store_unavailable");
     assert!(text(&error["hint"]).contains("onus init"), "the way out is named: {error}");
-}
-
-/// A settings file, the line a message must name, and what is wrong with it.
-fn bad_settings() -> Vec<(&'static str, Vec<u8>, &'static str)> {
-    let bomb = {
-        let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
-        for level in 1..10 {
-            let previous = format!("*a{}", level - 1);
-            let many = vec![previous; 9].join(", ");
-            bomb.push_str(&format!("a{level}: &a{level} [{many}]\n"));
-        }
-        bomb
-    };
-    vec![
-        ("an unknown key", b"project: T\n\nprojekt: T\n".to_vec(), "3"),
-        ("an unknown key inside", b"lease:\n  agent_ttl: 15m\n  agent_tll: 15m\n".to_vec(), "3"),
-        ("a duplicate key", b"project: T\nproject: U\n".to_vec(), "2"),
-        ("a wrong type", b"lease: soon\n".to_vec(), "1"),
-        ("a list", b"- project\n".to_vec(), "1"),
-        ("a bad duration", b"lease:\n  grace: soon\n".to_vec(), "2"),
-        ("a negative number", b"queue:\n  limit: -1\n".to_vec(), "2"),
-        ("a bad name", b"project: ../T\n".to_vec(), "1"),
-        ("broken syntax", b"lease: [1, 2\nqueue: {\n".to_vec(), ""),
-        ("no text", b"\xff\xfe\x00\x01".to_vec(), ""),
-        ("control characters", b"project: \"T\x1b[31m\"\n".to_vec(), ""),
-        ("a bomb", bomb.into_bytes(), ""),
-        ("two megabytes", b"# x\n".repeat(500_000), ""),
-        ("a deep nest", b"[".repeat(100_000), ""),
-    ]
-}
-
-#[test]
-fn settings_are_read_strictly() {
-    let site = furnished();
-    let settings = site.repo().join("onus.yaml");
-    for (name, bytes, line) in bad_settings() {
-        fs::write(&settings, &bytes).unwrap();
-        for args in
-            [&["claim", "T-1", "--as", "@a2", "--workstation", "ws-2", "--json"][..], &["validate", "--json"]]
-        {
-            let answer = site.run(args);
-            let error = answer.error();
-            assert_eq!(error["code"], "invalid_input", "{name}: {answer:#?}");
-            let detail = text(&error["detail"]);
-            assert!(detail.contains("onus.yaml") && detail.contains(line), "{name}: line {line:?}: {detail}");
-            assert_plain(name, &answer);
-        }
-    }
-    fs::remove_file(&settings).unwrap();
-    fs::create_dir(&settings).unwrap();
-    let answer = site.run(&["claim", "T-1", "--as", "@a2", "--workstation", "ws-2", "--json"]);
-    assert_eq!(answer.code(), "invalid_input", "{answer:#?}");
-    fs::remove_dir(&settings).unwrap();
-    fs::write(&settings, "").unwrap();
-    site.ok(&["claim", "T-1", "--as", "@a2", "--workstation", "ws-2"]);
-}
-
-#[test]
-fn imports_are_whole_or_nothing() {
-    let good = "{\"title\":\"good\",\"origin_ask_ref\":\"bad:1\"}\n";
-    let deep = format!("{{\"title\":{}1{}}}\n", "[".repeat(50_000), "]".repeat(50_000));
-    let lines: Vec<(String, &'static str)> = vec![
-        ("nonsense\n".into(), "invalid_input"),
-        ("{\"title\":\"x\"\n".into(), "invalid_input"),
-        ("[]\n".into(), "invalid_input"),
-        ("{}\n".into(), "invalid_input"),
-        ("{\"title\":5}\n".into(), "invalid_input"),
-        ("{\"title\":\"\"}\n".into(), "invalid_input"),
-        ("{\"title\":\"a\\u001b[31m\"}\n".into(), "invalid_input"),
-        ("{\"title\":\"a\\u0000\"}\n".into(), "invalid_input"),
-        (format!("{{\"title\":\"{}\"}}\n", "x".repeat(200_000)), "invalid_input"),
-        ("{\"title\":\"x\",\"no_such_field\":1}\n".into(), "invalid_input"),
-        ("{\"title\":\"x\",\"title\":\"y\"}\n".into(), "invalid_input"),
-        ("{\"title\":\"x\",\"priority\":\"P9\"}\n".into(), "invalid_input"),
-        ("{\"title\":\"x\",\"depends_on\":[\"T-999\"]}\n".into(), "invalid_input|unknown_task"),
-        ("{\"title\":\"x\",\"depends_on\":[\"bad:none\"]}\n".into(), "invalid_input|unknown_task"),
-        (
-            "{\"title\":\"x\",\"origin_ask_ref\":\"bad:2\",\"depends_on\":[\"bad:3\"]}\n\
-             {\"title\":\"y\",\"origin_ask_ref\":\"bad:3\",\"depends_on\":[\"bad:2\"]}\n"
-                .into(),
-            "dependency_cycle",
-        ),
-        (deep, "invalid_input"),
-    ];
-    let line = "import --format jsonl - --as @ada-lovelace";
-    let mut cases: Vec<Case> =
-        lines.into_iter().map(|(bad, codes)| case(line, codes).input(format!("{good}{bad}"))).collect();
-    cases.push(case(line, "invalid_input").input(b"{\"title\":\"\xff\"}\n".to_vec()));
-    cases.push(with(
-        "import --format jsonl {} --as @ada-lovelace",
-        "/nonexistent.jsonl",
-        "invalid_input|unknown_name",
-    ));
-    cases.push(with("import --format jsonl {} --as @ada-lovelace", "/", "invalid_input|unknown_name"));
-    refuse(&furnished(), &cases);
 }

@@ -26,7 +26,7 @@ impl Answer {
             took,
         };
         let crashed = matches!(answer.exit, Some(101 | 134)) || matches!(signal, Some(4 | 6 | 7 | 8 | 11));
-        let said = ["panicked at", "stack backtrace", "RUST_BACKTRACE"];
+        let said = ["panicked at", "stack backtrace", "RUST_BACKTRACE", "a defect of onus"];
         assert!(!crashed && !said.iter().any(|words| answer.stderr.contains(words)), "a crash: {answer:#?}");
         answer
     }

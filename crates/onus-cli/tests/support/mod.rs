@@ -3,6 +3,7 @@
 #![allow(dead_code, unused_imports, reason = "each test file uses its own part of this module")]
 
 pub(crate) mod answer;
+pub(crate) mod case;
 pub(crate) mod rng;
 
 pub(crate) use answer::Answer;
