@@ -1,0 +1,179 @@
+//! Plays a task's chain again: what its row and the rows beside it must be (architecture: folding a task's ledger
+//! gives its row).
+
+use super::balance::{Balance, Scale};
+use onus_core::effect::{Effect, effects};
+use onus_core::event::{Event, Stamped};
+use onus_core::hash::Digest;
+use onus_core::id::Seq;
+use onus_core::task::{Assignment, Inconsistent, Priority, Risk, Spec, Task, evolve};
+use onus_core::time::Timestamp;
+use onus_store::read::story::{PastAssignment, Session};
+
+/// Hears what the record says about the rows beside the task's own.
+pub(super) trait Listener {
+    fn spec(&mut self, spec: Spec);
+    fn assignment(
+        &mut self,
+        task: &str,
+        held: &Assignment,
+        ended_at: Option<Timestamp>,
+        reason: Option<&'static str>,
+    );
+    fn session(&mut self, task: &str, session: Session);
+    fn note(&mut self, task: &str, seq: Seq, kind: &'static str, text: &Digest);
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Fold {
+    /// Without its spec, which the listener has.
+    pub(super) task: Option<Task>,
+    /// The session that runs.
+    session: Option<Session>,
+}
+
+impl Fold {
+    pub(super) fn step(
+        &mut self,
+        name: &str,
+        mut entry: Stamped,
+        listener: &mut dyn Listener,
+    ) -> Result<(), Inconsistent> {
+        if let Event::Added(added) = &mut entry.event {
+            listener.spec(std::mem::replace(&mut added.spec, empty_spec()));
+        }
+        let before = self.task.take();
+        let after = evolve(before.clone(), &entry)?;
+        for effect in effects(before.as_ref(), &entry, &after) {
+            match effect {
+                // The row has the assignment's last word: it is told at its end.
+                Effect::AssignmentStarted(_) | Effect::AssignmentRenewed(_) => {}
+                Effect::AssignmentEnded { at, reason, .. } => {
+                    if let Some(held) = before.as_ref().and_then(Task::assignment) {
+                        listener.assignment(name, held, Some(at), Some(reason.name()));
+                    }
+                }
+                Effect::SessionStarted { assignment, at } => {
+                    self.session = Some(Session {
+                        id: entry.seq,
+                        epoch: assignment.epoch,
+                        worker: assignment.assignee,
+                        workstation: assignment.workstation.to_string(),
+                        started_at: at,
+                        ended_at: None,
+                        end_reason: None,
+                    });
+                }
+                Effect::SessionStopped { at, reason, .. } => {
+                    if let Some(session) = self.session.take() {
+                        let end_reason = Some(reason.name().to_owned());
+                        listener.session(name, Session { ended_at: Some(at), end_reason, ..session });
+                    }
+                }
+                Effect::NoteWritten { kind, text } => {
+                    listener.note(name, entry.seq, kind.name(), text.digest())
+                }
+            }
+        }
+        self.task = Some(after);
+        Ok(())
+    }
+
+    /// Tells what is still going on and gives the row.
+    pub(super) fn finish(self, name: &str, listener: &mut dyn Listener) -> Option<Task> {
+        if let Some(held) = self.task.as_ref().and_then(Task::assignment) {
+            listener.assignment(name, held, None, None);
+        }
+        if let Some(session) = self.session {
+            listener.session(name, session);
+        }
+        self.task
+    }
+}
+
+/// A spec that costs nothing to copy.
+fn empty_spec() -> Spec {
+    Spec {
+        title: String::new(),
+        body: None,
+        task_type: None,
+        kind: String::new(),
+        priority: Priority::default(),
+        risk: Risk::default(),
+        role: None,
+        lane: None,
+        sprint: None,
+        tags: Vec::new(),
+        scope: Vec::new(),
+        parent: None,
+        merge_order: None,
+        origin: None,
+        checks: Vec::new(),
+    }
+}
+
+/// Adds everything up.
+#[derive(Debug)]
+pub(super) struct Weigh<'a> {
+    pub(super) scale: &'a mut Scale,
+    pub(super) balance: &'a mut Balance,
+    pub(super) spec: &'a mut Digest,
+}
+
+impl Listener for Weigh<'_> {
+    fn spec(&mut self, spec: Spec) {
+        *self.spec = self.scale.spec(&spec);
+    }
+
+    fn assignment(
+        &mut self,
+        task: &str,
+        held: &Assignment,
+        ended_at: Option<Timestamp>,
+        reason: Option<&'static str>,
+    ) {
+        self.balance.add(self.scale.assignment(task, held, ended_at, reason));
+    }
+
+    fn session(&mut self, task: &str, session: Session) {
+        self.balance.add(self.scale.session(task, &session));
+    }
+
+    fn note(&mut self, task: &str, seq: Seq, kind: &'static str, text: &Digest) {
+        self.balance.add(self.scale.note(task, seq, kind, text));
+    }
+}
+
+/// Keeps everything, to compare it row by row.
+#[derive(Debug, Default)]
+pub(super) struct Collect {
+    pub(super) spec: Option<Spec>,
+    pub(super) assignments: Vec<PastAssignment>,
+    pub(super) sessions: Vec<Session>,
+    pub(super) notes: Vec<(Seq, &'static str, Digest)>,
+}
+
+impl Listener for Collect {
+    fn spec(&mut self, spec: Spec) {
+        self.spec = Some(spec);
+    }
+
+    fn assignment(
+        &mut self,
+        _: &str,
+        held: &Assignment,
+        ended_at: Option<Timestamp>,
+        reason: Option<&'static str>,
+    ) {
+        let end_reason = reason.map(str::to_owned);
+        self.assignments.push(PastAssignment { assignment: held.clone(), ended_at, end_reason });
+    }
+
+    fn session(&mut self, _: &str, session: Session) {
+        self.sessions.push(session);
+    }
+
+    fn note(&mut self, _: &str, seq: Seq, kind: &'static str, text: &Digest) {
+        self.notes.push((seq, kind, *text));
+    }
+}

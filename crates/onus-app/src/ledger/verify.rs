@@ -1,0 +1,266 @@
+//! `ledger verify`: entries, rows, checkpoints and anchor against each other, in one consistent view of the store.
+
+use super::anchorage::Anchorage;
+use super::balance::Scale;
+use super::crew::{Crew, Item, Lost};
+use super::diff;
+use super::finding::{self, FindingView, Findings, Kind};
+use super::heads::{Heads, WORKSPACE_CHAIN};
+use super::locate::{self, Site};
+use super::signed::{self, AsOf, Authority};
+use super::workspace::{Register, tolerate};
+use crate::progress::Progress;
+use crate::{LOCAL, Onus, anchor};
+use onus_core::id::Seq;
+use onus_core::ledger::Entry;
+use onus_core::refusal::Refusal;
+use onus_store::error::{Result as StoreResult, StoreError};
+use onus_store::load::{self, Workspace};
+use onus_store::port::{Store, Tx};
+use onus_store::read::ledger::{self, StoredCheckpoint};
+use onus_store::read::survey::{self, Whose};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// How many chains that do not hold are looked at closely. When there are more, the whole store is in doubt.
+const LOCATED_MAX: usize = 1_000;
+
+/// How often reading goes on behind an entry that cannot be read.
+const UNREADABLE_MAX: usize = 100;
+
+/// Progress is told once in so many entries.
+const TELL_EVERY: i64 = 4_096;
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct VerifyView {
+    pub ok: bool,
+    pub entries: i64,
+    pub chains: i64,
+    pub checkpoints: i64,
+    /// How many checkpoints the anchor and the store agree on.
+    pub anchored: i64,
+    /// Anchored checkpoints of a life of the store that a person gave up by raising the generation.
+    pub superseded: i64,
+    pub findings: Vec<FindingView>,
+    /// How many findings there are beyond those.
+    pub more: i64,
+}
+
+impl VerifyView {
+    /// The refusal that a front end gives; none when the record holds.
+    pub fn refusal(&self) -> Option<Refusal> {
+        finding::refusal(&self.findings, self.more)
+    }
+}
+
+impl<S: Store> Onus<S> {
+    pub fn verify(&mut self, progress: &mut dyn Progress) -> Result<VerifyView, Refusal> {
+        let uid = self.ask(|tx| load::workspace(tx, LOCAL))?.uid;
+        // Before the store's own view is taken: what was anchored by then was stored before.
+        progress.begin("reading the anchor", None);
+        let anchorage = Anchorage::read(anchor(&self.path, &uid), &mut |done| progress.at(done));
+        progress.end();
+        let scale = Scale::new()?;
+        self.ask(|tx| examine(tx, &anchorage, &scale, progress))
+    }
+}
+
+fn examine(
+    tx: &mut dyn Tx,
+    anchorage: &Anchorage,
+    scale: &Scale,
+    progress: &mut dyn Progress,
+) -> StoreResult<VerifyView> {
+    let workspace = load::workspace(tx, LOCAL)?;
+    let mut found = Findings::default();
+    let mut checkpoints = Vec::new();
+    tolerate(ledger::checkpoints(tx, LOCAL).map(|stored| checkpoints = stored), &mut found)?;
+    let read = std::thread::scope(|scope| {
+        let mut reader = Reader {
+            workspace: &workspace,
+            checkpoints: &checkpoints,
+            crew: Crew::start(scope, &workspace.uid, scale),
+            heads: Heads::default(),
+            register: Register::new(),
+            as_of: Vec::new(),
+            gaps: Vec::new(),
+            next: 1,
+            found: &mut found,
+            progress: &mut *progress,
+        };
+        reader.rows(tx)?;
+        reader.entries(tx)?;
+        reader.finish()
+    })?;
+
+    progress.begin("looking closely", Some(read.suspects.len() as u64));
+    let site = Site { workspace: &workspace.uid, gaps: &read.gaps };
+    for (done, name) in read.suspects.iter().take(LOCATED_MAX).enumerate() {
+        tolerate(locate::task(tx, &site, name, &mut found), &mut found)?;
+        progress.at(done as u64 + 1);
+    }
+    progress.end();
+    for (first, last) in &read.gaps {
+        let detail = if first == last {
+            "it is gone".to_owned()
+        } else {
+            format!("the entries up to {last} are gone")
+        };
+        found.add(Kind::Deleted, *first, None, detail);
+    }
+    read.register.examine(tx, &site, &workspace, &mut found)?;
+
+    let public_key =
+        read.register.founded.as_ref().map_or(&workspace.public_key, |founded| &founded.public_key);
+    let authority = Authority { workspace: &workspace, public_key };
+    let mut disputed = signed::stored(&authority, &checkpoints, &read.as_of, &mut found);
+    let anchoring = signed::anchored(&authority, &checkpoints, anchorage, &mut found);
+    disputed.extend(&anchoring.unknown);
+    if !disputed.is_empty() {
+        tolerate(diff::locate(tx, anchorage, &anchoring.lineage, &disputed, &mut found), &mut found)?;
+    }
+    Ok(VerifyView {
+        ok: found.count() == 0,
+        entries: read.entries,
+        chains: read.chains,
+        checkpoints: checkpoints.len() as i64,
+        anchored: anchoring.agreed,
+        superseded: anchoring.superseded,
+        findings: found.shown,
+        more: found.more,
+    })
+}
+
+/// Reads the store once, from beginning to end, and hands the chains out.
+struct Reader<'a, 'scope> {
+    workspace: &'a Workspace,
+    checkpoints: &'a [StoredCheckpoint],
+    crew: Crew<'scope>,
+    heads: Heads,
+    register: Register,
+    as_of: Vec<AsOf>,
+    gaps: Vec<(Seq, Seq)>,
+    /// The number of the next entry.
+    next: Seq,
+    found: &'a mut Findings,
+    progress: &'a mut dyn Progress,
+}
+
+/// What one reading gave.
+struct Read {
+    register: Register,
+    as_of: Vec<AsOf>,
+    gaps: Vec<(Seq, Seq)>,
+    /// The tasks whose chains or rows do not hold.
+    suspects: Vec<String>,
+    entries: i64,
+    chains: i64,
+}
+
+impl Reader<'_, '_> {
+    /// Rows first: they tell where each chain ends.
+    fn rows(&mut self, tx: &mut dyn Tx) -> StoreResult<()> {
+        self.progress.begin("reading the rows", None);
+        let read = survey::task_rows(tx, LOCAL, Whose::Every, &mut |task, row| {
+            self.hand_over(task, row.map(|stored| Item::Row(Box::new(stored))))
+        });
+        tolerate(read, self.found)?;
+        let read = survey::assignment_rows(tx, LOCAL, Whose::Every, &mut |task, row| {
+            self.hand_over(task, row.map(|past| Item::Assignment(task.to_owned(), Box::new(past))))
+        });
+        tolerate(read, self.found)?;
+        let read = survey::session_rows(tx, LOCAL, Whose::Every, &mut |task, row| {
+            self.hand_over(task, row.map(|session| Item::Session(task.to_owned(), Box::new(session))))
+        });
+        tolerate(read, self.found)?;
+        let read = survey::note_rows(tx, LOCAL, Whose::Every, &mut |note| {
+            let survey::RowNote { seq, task, kind, text } = note;
+            let number = self.heads.names.number(&task);
+            self.crew.hand_over(number, Item::Note { task, seq, kind, text }).map_err(lost)
+        });
+        tolerate(read, self.found)?;
+        self.progress.end();
+        Ok(())
+    }
+
+    fn hand_over(&mut self, task: &str, item: StoreResult<Item>) -> StoreResult<()> {
+        let number = self.heads.names.number(task);
+        self.crew.hand_over(number, item.unwrap_or(Item::Nonsense)).map_err(lost)
+    }
+
+    fn entries(&mut self, tx: &mut dyn Tx) -> StoreResult<()> {
+        self.progress.begin("following the chains", u64::try_from(self.workspace.last_seq).ok());
+        let mut after = 0;
+        for _ in 0..UNREADABLE_MAX {
+            let read = ledger::every(tx, LOCAL, after, &mut |seq, entry| self.entry(seq, entry));
+            match read {
+                Err(StoreError::Corrupt(detail)) => {
+                    self.found.add(Kind::Unreadable, self.next, None, detail);
+                    after = self.next;
+                    self.next += 1;
+                }
+                other => {
+                    other?;
+                    break;
+                }
+            }
+        }
+        self.checkpoints_before(Seq::MAX);
+        self.progress.end();
+        Ok(())
+    }
+
+    fn entry(&mut self, seq: Seq, entry: StoreResult<Entry>) -> StoreResult<()> {
+        if seq > self.next {
+            self.gaps.push((self.next, seq - 1));
+        }
+        self.next = seq + 1;
+        self.checkpoints_before(seq);
+        if seq % TELL_EVERY == 0 {
+            self.progress.at(u64::try_from(seq).unwrap_or(0));
+        }
+        match entry {
+            Err(error) => self.found.add(Kind::Unreadable, seq, None, error.to_string()),
+            Ok(entry) => {
+                let chain =
+                    self.heads.advance(entry.task.as_deref().unwrap_or(WORKSPACE_CHAIN), seq, entry.hash);
+                if entry.task.is_some() {
+                    return self.crew.hand_over(chain, Item::Entry(Box::new(entry))).map_err(lost);
+                }
+                self.register.take(&self.workspace.uid, &entry, self.found);
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes the roots of the checkpoints that cover everything read so far.
+    fn checkpoints_before(&mut self, seq: Seq) {
+        while let Some(stored) = self.checkpoints.get(self.as_of.len()).filter(|stored| stored.seq < seq) {
+            self.as_of.push(AsOf {
+                seq: stored.seq,
+                entries: self.heads.entries,
+                chains: self.heads.chains(),
+                root: self.heads.root(),
+                generation: self.register.generation,
+            });
+        }
+    }
+
+    fn finish(self) -> StoreResult<Read> {
+        let numbers = self.crew.finish().map_err(lost)?;
+        let names = numbers.into_iter().map(|number| self.heads.names.name(number).to_owned());
+        Ok(Read {
+            // The workspace's own chain was followed here.
+            suspects: names.filter(|name| name != WORKSPACE_CHAIN).collect(),
+            entries: self.heads.entries,
+            chains: self.heads.chains(),
+            register: self.register,
+            as_of: self.as_of,
+            gaps: self.gaps,
+        })
+    }
+}
+
+fn lost(_: Lost) -> StoreError {
+    StoreError::unavailable("a thread that follows chains ended before its time")
+}

@@ -1,0 +1,173 @@
+//! The workspace's own chain: who founded it, who was registered, which generation is in force.
+
+use super::finding::{Findings, Kind};
+use super::locate::{self, Site};
+use crate::LOCAL;
+use onus_core::event::{Event, WorkerAdded, WorkspaceCreated, WorkstationAdded};
+use onus_core::hash::Digest;
+use onus_core::id::{Generation, ProjectKey, Seq};
+use onus_core::ledger::Entry;
+use onus_store::error::{Result, StoreError};
+use onus_store::load::Workspace;
+use onus_store::port::Tx;
+use onus_store::registry;
+use std::collections::BTreeMap;
+
+/// What the workspace's chain says so far.
+#[derive(Debug)]
+pub(super) struct Register {
+    pub(super) founded: Option<WorkspaceCreated>,
+    pub(super) generation: Generation,
+    projects: BTreeMap<ProjectKey, Seq>,
+    workers: BTreeMap<String, (Seq, WorkerAdded)>,
+    workstations: BTreeMap<String, (Seq, WorkstationAdded)>,
+    last: Digest,
+    count: i64,
+    is_suspect: bool,
+}
+
+impl Register {
+    pub(super) fn new() -> Register {
+        Register {
+            founded: None,
+            generation: 1,
+            projects: BTreeMap::new(),
+            workers: BTreeMap::new(),
+            workstations: BTreeMap::new(),
+            last: Digest::ZERO,
+            count: 0,
+            is_suspect: false,
+        }
+    }
+
+    /// Follows the chain; what is wrong with it is found out by [`Register::examine`].
+    pub(super) fn take(&mut self, uid: &str, entry: &Entry, found: &mut Findings) {
+        if entry.prev != self.last || entry.expected_hash(uid) != entry.hash {
+            self.is_suspect = true;
+        }
+        self.last = entry.hash;
+        self.count += 1;
+        if let Err(error) = entry.open().and_then(|stamped| self.play(entry.seq, stamped.event)) {
+            found.add(Kind::Inconsistent, entry.seq, None, error);
+        }
+    }
+
+    fn play(&mut self, seq: Seq, event: Event) -> std::result::Result<(), String> {
+        let is_new = match event {
+            Event::WorkspaceCreated(created) => self.founded.replace(created).is_none() && self.count == 1,
+            Event::ProjectAdded(added) => self.projects.insert(added.key, seq).is_none(),
+            Event::WorkerAdded(added) => {
+                self.workers.insert(added.handle.to_string(), (seq, added)).is_none()
+            }
+            Event::WorkstationAdded(added) => {
+                self.workstations.insert(added.name.to_string(), (seq, added)).is_none()
+            }
+            Event::GenerationRaised(raised) => {
+                let rises = raised.generation > self.generation;
+                self.generation = raised.generation;
+                rises
+            }
+            Event::Imported(_) => true,
+            other => return Err(format!("`{}` concerns a task, and names none", other.verb())),
+        };
+        if is_new { Ok(()) } else { Err("it cannot follow what came before it".to_owned()) }
+    }
+
+    /// The chain against the rows.
+    pub(super) fn examine(
+        &self,
+        tx: &mut dyn Tx,
+        site: &Site<'_>,
+        row: &Workspace,
+        found: &mut Findings,
+    ) -> Result<()> {
+        if self.is_suspect {
+            locate::links(site, None, &locate::read_chain(tx, None)?, found);
+        }
+        if self.last != row.head {
+            let detail = format!("the workspace's chain ends with {}, its row says {}", self.last, row.head);
+            found.add(Kind::Truncated, None, None, detail);
+        }
+        match &self.founded {
+            Some(founded) if founded.uid.to_string() == row.uid && founded.public_key == row.public_key => {}
+            Some(_) => found.add(
+                Kind::RowDiffers,
+                1,
+                None,
+                "the workspace's id or key is not the one it was founded with",
+            ),
+            None => found.add(Kind::Deleted, 1, None, "the entry that founded the workspace is gone"),
+        }
+        if self.generation != row.generation {
+            let detail = format!("the generation is {}, its row says {}", self.generation, row.generation);
+            found.add(Kind::RowDiffers, None, None, detail);
+        }
+        tolerate(self.registered(tx, found), found)
+    }
+
+    fn registered(&self, tx: &mut dyn Tx, found: &mut Findings) -> Result<()> {
+        let projects = registry::projects(tx, LOCAL)?;
+        let unknown = projects.iter().filter(|key| !self.projects.contains_key(key));
+        unknown.for_each(|key| {
+            found.add(Kind::RowMissing, None, None, format!("no entry adds the project {key}"))
+        });
+        for (key, seq) in self.projects.iter().filter(|(key, _)| !projects.contains(key)) {
+            found.add(Kind::RowMissing, *seq, None, format!("the project {key} is gone"));
+        }
+        let mut workers = self.workers.clone();
+        for row in registry::workers(tx, LOCAL, None)? {
+            let worker = row.worker;
+            let said = workers.remove(worker.handle.as_str());
+            let is = WorkerAdded {
+                handle: worker.handle.clone(),
+                kind: worker.kind,
+                tier: worker.tier,
+                role: worker.role,
+                tz: worker.tz,
+            };
+            differs(found, "worker", worker.handle.as_str(), said.as_ref(), &is);
+        }
+        gone(found, "worker", &workers);
+        let mut workstations = self.workstations.clone();
+        for row in registry::workstations(tx, LOCAL)? {
+            let workstation = row.workstation;
+            let said = workstations.remove(workstation.name.as_str());
+            let is = WorkstationAdded {
+                name: workstation.name.clone(),
+                kind: workstation.kind,
+                path: workstation.path,
+                lifecycle: workstation.lifecycle,
+            };
+            differs(found, "workstation", workstation.name.as_str(), said.as_ref(), &is);
+        }
+        gone(found, "workstation", &workstations);
+        Ok(())
+    }
+}
+
+fn differs<T: PartialEq>(found: &mut Findings, what: &str, name: &str, said: Option<&(Seq, T)>, is: &T) {
+    match said {
+        Some((_, said)) if said == is => {}
+        Some((seq, _)) => {
+            found.add(Kind::RowDiffers, *seq, None, format!("the {what} {name} is not what was registered"));
+        }
+        None => found.add(Kind::RowMissing, None, None, format!("no entry adds the {what} {name}")),
+    }
+}
+
+fn gone<T>(found: &mut Findings, what: &str, left: &BTreeMap<String, (Seq, T)>) {
+    for (name, (seq, _)) in left {
+        found.add(Kind::RowMissing, *seq, None, format!("the {what} {name} is gone"));
+    }
+}
+
+/// What cannot be read is a finding, and the rest is still looked at.
+pub(super) fn tolerate(result: Result<()>, found: &mut Findings) -> Result<()> {
+    match result {
+        Err(StoreError::Corrupt(detail)) => {
+            found.add(Kind::Unreadable, None, None, detail);
+            Ok(())
+        }
+        other => other,
+    }
+}
