@@ -1,1 +1,88 @@
-//! 
+//! `validate`: is the queue sound? (mission D13; the rules are in `onus_core::validate`)
+
+use crate::progress::Progress;
+use crate::{LOCAL, Onus};
+use onus_core::code::Code;
+use onus_core::id::TaskId;
+use onus_core::refusal::{Finding, Refusal};
+use onus_core::validate::{Found, Queue, findings};
+use onus_store::bulk;
+use onus_store::port::{Store, Tx};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// How many tasks pass between two words about progress.
+const STRIDE: usize = 1_000;
+
+/// The answer to `validate`; without findings the queue is sound.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ValidateView {
+    pub findings: Vec<QueueFindingView>,
+    pub counts: ValidateCountsView,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct QueueFindingView {
+    pub code: &'static str,
+    pub task: TaskId,
+    pub detail: String,
+    pub hint: Option<String>,
+}
+
+impl From<Found> for QueueFindingView {
+    fn from(Found { task, finding }: Found) -> QueueFindingView {
+        QueueFindingView { code: finding.code.name(), task, detail: finding.detail, hint: finding.hint }
+    }
+}
+
+/// What was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+pub struct ValidateCountsView {
+    pub tasks: i64,
+    pub dependencies: i64,
+    pub findings: i64,
+}
+
+impl ValidateView {
+    /// The refusal that a front end gives; none when the queue is sound.
+    pub fn refusal(&self) -> Option<Refusal> {
+        let first = self.findings.first()?;
+        let shown = |found: &QueueFindingView| Finding {
+            code: Code::parse(found.code).unwrap_or(Code::QueueInvalid),
+            detail: format!("{}: {}", found.task, found.detail),
+            hint: found.hint.clone(),
+        };
+        let detail = format!("{} findings; the first: {}: {}", self.findings.len(), first.task, first.detail);
+        Some(Refusal::new(Code::QueueInvalid, detail).findings(self.findings.iter().take(100).map(shown).collect()))
+    }
+}
+
+impl<S: Store> Onus<S> {
+    /// Looks at the whole queue on one consistent view.
+    pub fn validate(&mut self, progress: &mut dyn Progress) -> Result<ValidateView, Refusal> {
+        let queue = self.ask(|tx| load(tx, progress))?;
+        let found: Vec<QueueFindingView> = findings(&queue).into_iter().map(Into::into).collect();
+        let counts = ValidateCountsView {
+            tasks: queue.tasks.len() as i64,
+            dependencies: queue.edges.len() as i64,
+            findings: found.len() as i64,
+        };
+        Ok(ValidateView { findings: found, counts })
+    }
+}
+
+fn load(tx: &mut dyn Tx, progress: &mut dyn Progress) -> onus_store::error::Result<Queue> {
+    let total = bulk::count_tasks(tx, LOCAL)?;
+    progress.begin("validating", u64::try_from(total).ok());
+    let mut tasks = Vec::with_capacity(usize::try_from(total).unwrap_or(0));
+    bulk::standings(tx, LOCAL, &mut |standing| {
+        tasks.push(standing);
+        if tasks.len() % STRIDE == 0 {
+            progress.at(tasks.len() as u64);
+        }
+        Ok(())
+    })?;
+    let queue = Queue { tasks, edges: bulk::edges(tx, LOCAL)?, live: bulk::live(tx, LOCAL)? };
+    progress.end();
+    Ok(queue)
+}

@@ -120,7 +120,7 @@ fn visible(text: &str) -> String {
     for c in text.chars().take(4_000) {
         match c {
             '\n' => shown.push('\n'),
-            c if c.is_control() => shown.extend(c.escape_debug()),
+            c if onus_core::text::is_unprintable(c) => shown.extend(c.escape_unicode()),
             c => shown.push(c),
         }
     }
@@ -182,6 +182,6 @@ mod tests {
 
     #[test]
     fn what_is_quoted_back_cannot_drive_a_terminal() {
-        assert_eq!(visible("a\u{1b}[31mb\u{7}\nc"), "a\\u{1b}[31mb\\u{7}\nc");
+        assert_eq!(visible("a\u{1b}[31mb\u{202e}\nc"), "a\\u{1b}[31mb\\u{202e}\nc");
     }
 }

@@ -7,7 +7,10 @@ mod complete;
 mod completions;
 mod demo;
 mod dep;
+mod export;
+mod import;
 mod init;
+mod ledger;
 mod list;
 mod man;
 mod note;
@@ -19,6 +22,7 @@ mod show;
 mod stale;
 mod status;
 mod takeover;
+mod validate;
 mod worker;
 mod workstation;
 
@@ -31,9 +35,9 @@ use onus_app::submit::{Receipt, Target};
 use onus_app::view::{ChangeView, TaskView};
 use onus_core::code::Code;
 use onus_core::command::{Command, Warrant};
-use onus_core::id::{TaskId, shown};
+use onus_core::id::{shown, TaskId};
 use onus_core::refusal::Refusal;
-use onus_core::text::{BODY_MAX, Text};
+use onus_core::text::{Text, BODY_MAX};
 use std::io::Read;
 use std::process::ExitCode;
 
@@ -61,8 +65,12 @@ pub(crate) enum Verb {
     Dep(dep::Dep),
     Stale(stale::Stale),
     Status(status::Status),
+    Validate(validate::Validate),
+    Export(export::Export),
+    Import(import::Import),
     Worker(worker::Worker),
     Workstation(workstation::Workstation),
+    Ledger(ledger::Ledger),
     Demo(demo::Demo),
     Completions(completions::Completions),
     Man(man::Man),
@@ -89,8 +97,12 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Dep(verb) => call(&|world| verb.run(world, out)),
         Verb::Stale(verb) => call(&|world| verb.run(world, out)),
         Verb::Status(verb) => call(&|world| verb.run(world, out)),
+        Verb::Validate(verb) => call(&|world| verb.run(world, out)),
+        Verb::Export(verb) => call(&|world| verb.run(world, out)),
+        Verb::Import(verb) => call(&|world| verb.run(world, out)),
         Verb::Worker(verb) => call(&|world| verb.run(world, out)),
         Verb::Workstation(verb) => call(&|world| verb.run(world, out)),
+        Verb::Ledger(verb) => call(&|world| verb.run(world, out)),
         Verb::Demo(verb) => verb.run(out),
         Verb::Completions(verb) => verb.run(out),
         Verb::Man(verb) => verb.run(out),
@@ -186,17 +198,11 @@ pub(crate) fn text(content: &str) -> Text {
 }
 
 /// A closed set of words on the command line.
-pub(crate) fn word<T>(
-    what: &str,
-    text: &str,
-    parse: impl Fn(&str) -> Option<T>,
-    known: &str,
-) -> Result<T, String> {
+pub(crate) fn word<T>(what: &str, text: &str, parse: impl Fn(&str) -> Option<T>, known: &str) -> Result<T, String> {
     parse(text).ok_or_else(|| format!("{} is not {what}; known: {known}", shown(text)))
 }
 
 /// Input and output of files: the refusal names the file.
 pub(crate) fn file_error(path: &std::path::Path, error: &std::io::Error) -> Refusal {
-    Refusal::new(Code::InvalidInput, format!("{}: {error}", path.display()))
-        .hint("check the path and its permissions")
+    Refusal::new(Code::InvalidInput, format!("{}: {error}", path.display())).hint("check the path and its permissions")
 }

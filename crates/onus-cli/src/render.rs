@@ -109,6 +109,7 @@ pub(crate) fn change(view: &ChangeView, said: &str) -> String {
         (None, Some(on)) => {
             let _ = write!(text, " on {on}");
         }
+        (None, None) if said == task.state.name() => {}
         (None, None) => {
             let _ = write!(text, "; it is {}", paint(state_style(task.state), task.state));
         }

@@ -44,7 +44,7 @@ pub fn lines(what: &str, text: &str, max: usize) -> Result<String, String> {
 }
 
 /// Control characters, and the bidirectional overrides that make a text look like another one.
-fn is_unprintable(c: char) -> bool {
+pub fn is_unprintable(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 

@@ -96,7 +96,7 @@ impl List {
     }
 }
 
-fn which(text: &str) -> Result<Which, String> {
+pub(super) fn which(text: &str) -> Result<Which, String> {
     if text == "all" {
         return Ok(Which::All);
     }
