@@ -77,6 +77,9 @@ pub(crate) fn task(row: &mut Row) -> Result<StoredTask> {
         (Some(by), Some(at)) => Ok(Closing { by, at: Timestamp(at), forced }),
         _ => Err(corrupt("it has ended, but nobody ended it")),
     };
+    if !state.is_terminal() && (closed_by.is_some() || closed_at.is_some() || forced) {
+        return Err(corrupt("it has not ended, but its row says who ended it"));
+    }
     let state = match (state, blocker, held) {
         (StateName::Open, None, None) => State::Open,
         (StateName::InProgress, None, Some(held)) => State::InProgress(held),

@@ -71,7 +71,7 @@ impl Fold {
                     }
                 }
                 Effect::NoteWritten { kind, text } => {
-                    listener.note(name, entry.seq, kind.name(), text.digest())
+                    listener.note(name, entry.seq, kind.name(), text.digest());
                 }
             }
         }

@@ -59,7 +59,7 @@ pub(super) fn task(tx: &mut dyn Tx, site: &Site<'_>, name: &str, found: &mut Fin
             "it has entries but no row",
         ),
         Some(Err(error)) => {
-            found.add(Kind::RowDiffers, None, Some(name), format!("its row makes no sense: {error}"))
+            found.add(Kind::RowDiffers, None, Some(name), format!("its row makes no sense: {error}"));
         }
         Some(Ok(stored)) => ends_alike(name, &entries, stored, found),
     }
@@ -267,7 +267,7 @@ fn sessions(tx: &mut dyn Tx, name: &str, said: Vec<Session>, found: &mut Finding
     survey::session_rows(tx, LOCAL, Whose::Of(name), &mut |_, row| {
         match row {
             Err(error) => {
-                found.add(Kind::RowDiffers, None, Some(name), format!("a session makes no sense: {error}"))
+                found.add(Kind::RowDiffers, None, Some(name), format!("a session makes no sense: {error}"));
             }
             Ok(row) => {
                 let same =

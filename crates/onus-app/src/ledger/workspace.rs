@@ -109,7 +109,7 @@ impl Register {
         let projects = registry::projects(tx, LOCAL)?;
         let unknown = projects.iter().filter(|key| !self.projects.contains_key(key));
         unknown.for_each(|key| {
-            found.add(Kind::RowMissing, None, None, format!("no entry adds the project {key}"))
+            found.add(Kind::RowMissing, None, None, format!("no entry adds the project {key}"));
         });
         for (key, seq) in self.projects.iter().filter(|(key, _)| !projects.contains(key)) {
             found.add(Kind::RowMissing, *seq, None, format!("the project {key} is gone"));

@@ -1,0 +1,274 @@
+//! A store with a history worth protecting, its key in a directory of its own, anchored for real.
+
+#![allow(dead_code, reason = "each test file uses its own part of this module")]
+
+use onus_app::Onus;
+use onus_app::ledger::VerifyView;
+use onus_app::progress::Silent;
+use onus_app::registry::Founding;
+use onus_app::submit::{Receipt, Target};
+use onus_core::command::{Command, Envelope, Warrant, WhileBlocked};
+use onus_core::hash::encode_hex;
+use onus_core::id::Handle;
+use onus_core::lease::Token;
+use onus_core::refusal::Refusal;
+use onus_core::settings::Settings;
+use onus_core::task::{Priority, Risk, Spec};
+use onus_core::text::Text;
+use onus_core::worker::{Kind, Worker, WorkerState};
+use onus_core::workstation::{Lifecycle, Workstation, WorkstationKind, WorkstationState};
+use onus_store::sqlite::{Options, Sqlite};
+use std::path::{Path, PathBuf};
+use std::process::Command as Process;
+use tempfile::TempDir;
+
+/// Runs the test in a process of its own, with a key directory of its own. True in that process.
+///
+/// The key directory comes from the environment, and a process cannot safely change its own.
+pub fn in_own_process(test: &str) -> bool {
+    const MARK: &str = "ONUS_TEST_IN_OWN_PROCESS";
+    if std::env::var_os(MARK).is_some() {
+        return true;
+    }
+    let keys = tempfile::tempdir().unwrap();
+    let status = Process::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture", "--include-ignored"])
+        .env(MARK, "1")
+        .env("ONUS_KEY_DIR", keys.path().join("keys"))
+        .status()
+        .unwrap();
+    assert!(status.success(), "{test} failed");
+    false
+}
+
+pub fn git(dir: &Path, args: &[&str]) -> String {
+    let output = Process::new("git")
+        .current_dir(dir)
+        .args(["-c", "user.name=Test", "-c", "user.email=test@localhost"])
+        .args(args)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+}
+
+pub fn handle(name: &str) -> Handle {
+    name.parse().unwrap()
+}
+
+pub fn text(content: &str) -> Text {
+    Text::new(content.to_owned())
+}
+
+pub fn open(path: &Path) -> Onus<Sqlite> {
+    let store = Sqlite::create(path, &Options::one_shot(onus_host::clock::now)).unwrap();
+    Onus { store, settings: Settings::default(), path: path.to_owned() }
+}
+
+/// Moves everything from the write-ahead log into the main file.
+pub fn settle(path: &Path) {
+    let store = rusqlite::Connection::open(path).unwrap();
+    store.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+}
+
+/// A store and where it lives.
+pub struct Case {
+    pub directory: TempDir,
+    pub path: PathBuf,
+    pub onus: Onus<Sqlite>,
+    requests: u32,
+}
+
+impl Case {
+    /// A store in a repository: anchored in git.
+    pub fn in_git() -> Case {
+        let directory = tempfile::tempdir().unwrap();
+        git(directory.path(), &["init", "-q", "-b", "main"]);
+        let path = directory.path().canonicalize().unwrap().join(".git/onus/onus.db");
+        Case::founded(directory, path)
+    }
+
+    /// A store outside git: anchored in a directory beside the keys.
+    pub fn outside_git() -> Case {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().canonicalize().unwrap().join(".onus/onus.db");
+        Case::founded(directory, path)
+    }
+
+    fn founded(directory: TempDir, path: PathBuf) -> Case {
+        let mut onus = open(&path);
+        let founding = Founding {
+            project: Some("T".parse().unwrap()),
+            default_project: "T".parse().unwrap(),
+            person: worker("@ada", Kind::Human),
+            checkout: None,
+        };
+        let key = |uid: &str| Ok(encode_hex(&onus_host::key::create_or_load(uid)?.public()));
+        onus.init(&founding, key).unwrap();
+        for agent in ["@bot", "@bee"] {
+            onus.add_worker(Some(&handle("@ada")), &worker(agent, Kind::Agent)).unwrap();
+        }
+        for name in ["ws-1", "ws-2", "ws-3", "ws-4"] {
+            onus.add_workstation(Some(&handle("@ada")), &workstation(name)).unwrap();
+        }
+        Case { directory, path, onus, requests: 0 }
+    }
+
+    pub fn try_submit(
+        &mut self,
+        actor: &str,
+        task: Option<&str>,
+        token: Option<&Token>,
+        command: Command,
+    ) -> Result<Receipt, Refusal> {
+        self.requests += 1;
+        let envelope = Envelope {
+            request: format!("r{}-{}", self.requests, std::process::id()).parse().unwrap(),
+            actor: Some(handle(actor)),
+            token: token.cloned(),
+            task: task.map(|task| task.parse().unwrap()),
+            project: None,
+            command,
+        };
+        self.onus.submit(&envelope, &Target::Named)
+    }
+
+    pub fn submit(&mut self, actor: &str, task: &str, token: Option<&Token>, command: Command) -> Receipt {
+        self.try_submit(actor, Some(task), token, command).unwrap()
+    }
+
+    pub fn add(&mut self, title: &str, depends_on: &[&str]) {
+        let spec = Spec {
+            title: title.to_owned(),
+            body: Some(text(&format!("The words of {title}"))),
+            task_type: Some("backend".parse().unwrap()),
+            kind: "feature".into(),
+            priority: Priority::P1,
+            risk: Risk::High,
+            role: Some("A-backend".parse().unwrap()),
+            lane: Some(1),
+            sprint: Some("s1".into()),
+            tags: vec!["one".into(), "two".into()],
+            scope: vec!["src/**".into()],
+            parent: None,
+            merge_order: Some(1),
+            origin: Some(format!("test:{}", title.replace(' ', "-")).parse().unwrap()),
+            checks: Vec::new(),
+        };
+        let depends_on = depends_on.iter().map(|id| id.parse().unwrap()).collect();
+        let command = Command::Add { spec: Box::new(spec), depends_on, archived: None };
+        self.try_submit("@ada", None, None, command).unwrap();
+    }
+
+    pub fn claim(&mut self, actor: &str, task: &str, workstation: &str) -> Token {
+        self.try_claim(actor, task, workstation).unwrap().token.unwrap()
+    }
+
+    pub fn try_claim(&mut self, actor: &str, task: &str, workstation: &str) -> Result<Receipt, Refusal> {
+        let workstation = Some(workstation.parse().unwrap());
+        let command = Command::Claim { workstation, ttl: None, warrant: Warrant::Ordinary };
+        self.try_submit(actor, Some(task), None, command)
+    }
+
+    pub fn note(&mut self, actor: &str, task: &str, token: Option<&Token>, content: &str) {
+        self.submit(actor, task, token, Command::Note { text: text(content) });
+    }
+
+    pub fn complete(&mut self, actor: &str, task: &str, token: &Token) {
+        let resolution = Some(text("It works; the suite is green."));
+        self.submit(actor, task, Some(token), Command::Complete { resolution, warrant: Warrant::Ordinary });
+    }
+
+    pub fn checkpoint(&mut self) -> onus_app::ledger::CheckpointView {
+        self.onus.checkpoint(Some(&handle("@bot"))).unwrap()
+    }
+
+    pub fn verify(&mut self) -> VerifyView {
+        self.onus.verify(&mut Silent).unwrap()
+    }
+
+    /// Tasks in every state, two checkpoints; the second covers everything.
+    pub fn live_a_little(&mut self) {
+        for n in 1..=6 {
+            self.add(&format!("task {n}"), &[]);
+        }
+        self.add("task 7", &["T-1", "T-2"]);
+        let token = self.claim("@bot", "T-1", "ws-1");
+        self.note("@bot", "T-1", Some(&token), "half of it is done");
+        self.submit("@bot", "T-1", Some(&token), Command::Renew { ttl: None });
+        self.complete("@bot", "T-1", &token);
+        let token = self.claim("@bee", "T-2", "ws-2");
+        let handed = Command::Release { note: Some(text("see the branch")), warrant: Warrant::Ordinary };
+        self.submit("@bee", "T-2", Some(&token), handed);
+        self.checkpoint();
+        let token = self.claim("@bot", "T-2", "ws-1");
+        self.complete("@bot", "T-2", &token);
+        self.submit("@ada", "T-2", None, Command::Reopen { reason: Some("it does not".into()) });
+        let token = self.claim("@bot", "T-3", "ws-1");
+        let blocked = Command::Block { on: "person:@ada".parse().unwrap(), lease: WhileBlocked::KeepLease };
+        self.submit("@bot", "T-3", Some(&token), blocked);
+        self.claim("@bee", "T-4", "ws-2");
+        let forced = Command::Takeover {
+            workstation: Some("ws-2".parse().unwrap()),
+            ttl: None,
+            reason: None,
+            warrant: Warrant::Forced { reason: Some("she is ill".into()) },
+        };
+        self.submit("@ada", "T-4", None, forced);
+        self.note("@ada", "T-5", None, "who takes this?");
+        self.submit("@ada", "T-6", None, Command::Drop { reason: Some("not any more".into()) });
+        self.try_claim("@bee", "T-7", "ws-2").unwrap_err();
+        self.checkpoint();
+    }
+}
+
+pub fn worker(name: &str, kind: Kind) -> Worker {
+    Worker {
+        handle: handle(name),
+        kind,
+        tier: None,
+        role: None,
+        state: WorkerState::Active,
+        tz: "UTC".into(),
+    }
+}
+
+fn workstation(name: &str) -> Workstation {
+    Workstation {
+        name: name.parse().unwrap(),
+        kind: WorkstationKind::Logical,
+        path: None,
+        state: WorkstationState::Ready,
+        lifecycle: Lifecycle::Reusable,
+        version: 1,
+    }
+}
+
+/// Small numbers that look random and come again with the same seed.
+pub struct Rng(u64);
+
+impl Rng {
+    pub fn seeded(seed: u64) -> Rng {
+        Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        // xorshift64*
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    pub fn below(&mut self, n: usize) -> usize {
+        usize::try_from(self.next() >> 33).unwrap() % n
+    }
+
+    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len())]
+    }
+
+    pub fn bytes(&mut self, n: usize) -> Vec<u8> {
+        (0..n).map(|_| self.next().to_le_bytes()[3]).collect()
+    }
+}
