@@ -1,1 +1,353 @@
-//! 
+//! `import`: tasks from a file of JSON lines, all of them or none (mission A2, D14).
+//!
+//! The file is read before the store is touched; [`plan`] says what each line becomes; every new one is decided like
+//! any other ask and written in one transaction, with one entry in the workspace's own chain. The same file twice
+//! creates nothing the second time.
+
+mod archive;
+mod file;
+mod line;
+mod plan;
+
+pub use archive::RestoreView;
+
+use crate::progress::Progress;
+use crate::{LOCAL, Onus, registry};
+use file::File;
+use line::Line;
+use onus_core::code::Code;
+use onus_core::command::Command;
+use onus_core::decide::{Decision, decide};
+use onus_core::effect::effects;
+use onus_core::event::{Event, Imported, Stamped};
+use onus_core::facts::{Caller, Facts, Fresh, Place};
+use onus_core::hash::{Digest, Fields};
+use onus_core::id::{Handle, ProjectKey, RequestId, Seq, TaskId};
+use onus_core::intake::derived_origin;
+use onus_core::ledger::Entry;
+use onus_core::refusal::Refusal;
+use onus_core::settings::Settings;
+use onus_core::task::evolve;
+use onus_core::text::Text;
+use onus_core::time::Now;
+use onus_store::apply::{self, Change};
+use onus_store::load::{self, Workspace};
+use onus_store::port::{Outcome, Store, Tx};
+use onus_store::read::ledger;
+use plan::{Numbers, Plan};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use uuid::Uuid;
+
+/// How many lines pass between two words about progress.
+const STRIDE: usize = 1_000;
+
+/// Whether the lines become tasks, or only would.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Run {
+    Real,
+    Dry,
+}
+
+/// One file to import.
+#[derive(Debug, Clone)]
+pub struct Import<'a> {
+    pub request: &'a RequestId,
+    pub actor: Option<&'a Handle>,
+    /// Where tasks go that bring no id of a project of this store.
+    pub project: Option<&'a ProjectKey>,
+    /// The whole file; whoever read it has limited its size.
+    pub input: &'a str,
+    pub run: Run,
+}
+
+/// The answer to `import`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ImportView {
+    pub created: i64,
+    /// Lines whose ask already was a task.
+    pub existing: i64,
+    /// Nothing was written: this is what would be.
+    pub dry_run: bool,
+    /// Tasks that have another id here than in the file.
+    pub renamed: Vec<RenamedView>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RenamedView {
+    pub line: usize,
+    pub from: TaskId,
+    pub to: TaskId,
+}
+
+impl<S: Store> Onus<S> {
+    /// Imports a file, whole or not at all. The same request id gives the same answer.
+    pub fn import_jsonl(
+        &mut self,
+        import: &Import<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<ImportView, Refusal> {
+        let file = File::read(import.input);
+        let session =
+            Session { import, settings: &self.settings, digest: Digest::of(import.input.as_bytes()) };
+        let answered = match import.run {
+            Run::Real => self.store.write(|tx| session.carry_out(tx, file, progress)),
+            Run::Dry => self.store.read(|tx| Ok(session.rehearse(tx, file)))?,
+        };
+        answered.map_err(|refusal| Refusal { request_id: Some(import.request.to_string()), ..refusal })
+    }
+}
+
+struct Session<'a> {
+    import: &'a Import<'a>,
+    settings: &'a Settings,
+    digest: Digest,
+}
+
+/// A new task, decided but not written.
+struct Step {
+    id: TaskId,
+    event: Event,
+}
+
+impl Session<'_> {
+    fn rehearse(&self, tx: &mut dyn Tx, file: File) -> Result<ImportView, Refusal> {
+        let caller = load::caller(tx, LOCAL, self.import.actor)?;
+        onus_core::registry::known(&caller)?;
+        let (_, view) = self.decide(tx, caller, file)?;
+        Ok(view)
+    }
+
+    fn carry_out(
+        &self,
+        tx: &mut dyn Tx,
+        file: File,
+        progress: &mut dyn Progress,
+    ) -> Result<Outcome<ImportView>, Refusal> {
+        let caller = load::caller(tx, LOCAL, self.import.actor)?;
+        let actor = onus_core::registry::known(&caller)?.handle.clone();
+        if let Some(earlier) = load::replay(tx, LOCAL, self.import.request)? {
+            if earlier.fingerprint != apply::fingerprint_key(&self.fingerprint()) {
+                let request = self.import.request;
+                return Err(Refusal::new(
+                    Code::RequestConflict,
+                    format!("{request} was used for another command"),
+                )
+                .hint("use a new request id for a new command"));
+            }
+            return self.answer_again(tx, file, earlier.seq).map(Outcome::Rollback);
+        }
+        let (steps, view) = self.decide(tx, caller, file)?;
+        if steps.decided.is_empty() {
+            return Ok(Outcome::Rollback(view));
+        }
+        let seq = self.write(tx, &actor, steps, progress)? + 1;
+        let imported =
+            Imported { created: view.created, existing: view.existing, digest: Text::known_by(self.digest) };
+        registry::record(tx, &actor, imported)?;
+        apply::request(tx, LOCAL, self.import.request, &self.fingerprint(), seq)?;
+        Ok(Outcome::Commit(view))
+    }
+
+    /// What distinguishes this import from another command under the same request id.
+    fn fingerprint(&self) -> Digest {
+        let mut fields = Fields::new("onus-import-1");
+        fields
+            .text(self.import.actor.map_or("", Handle::as_str))
+            .text(self.import.project.map_or("", ProjectKey::as_str))
+            .bytes(&self.digest.0);
+        fields.digest()
+    }
+
+    /// The counts are on record; which tasks have other ids is found as it was the first time.
+    fn answer_again(&self, tx: &mut dyn Tx, mut file: File, seq: Seq) -> Result<ImportView, Refusal> {
+        let broken = || {
+            Refusal::new(Code::LedgerBroken, format!("the entry {seq} records no import"))
+                .hint("onus ledger verify")
+        };
+        let entry = ledger::entry(tx, LOCAL, seq)?.ok_or_else(broken)?;
+        let Ok(Event::Imported(Imported { created, existing, .. })) =
+            entry.open().map(|stamped| stamped.event)
+        else {
+            return Err(broken());
+        };
+        let numbers = self.numbers(tx)?;
+        let plan = plan::plan(tx, &mut file, numbers)?;
+        Ok(ImportView { created, existing, dry_run: false, renamed: renamed(&file.lines, &plan) })
+    }
+
+    fn numbers(&self, tx: &mut dyn Tx) -> Result<Numbers, Refusal> {
+        Numbers::load(tx, self.import.project.or(self.settings.project.as_ref()))
+    }
+
+    fn decide(
+        &self,
+        tx: &mut dyn Tx,
+        caller: Caller,
+        mut file: File,
+    ) -> Result<(Steps, ImportView), Refusal> {
+        let now = tx.now()?;
+        let numbers = self.numbers(tx)?;
+        let mut plan = plan::plan(tx, &mut file, numbers)?;
+        let order = plan.order();
+        let created = order.len();
+        let view = ImportView {
+            created: created as i64,
+            existing: (file.lines.len() - created) as i64,
+            dry_run: self.import.run == Run::Dry,
+            renamed: renamed(&file.lines, &plan),
+        };
+        let mut facts = self.facts(caller);
+        let mut uids = Uids::draw(&now, created)?;
+        let mut lines: Vec<Option<Line>> = file.lines.into_iter().map(Some).collect();
+        let mut decided = Vec::with_capacity(created);
+        for place in order {
+            let Some(line) = lines[place].take() else { continue };
+            let number = line.number;
+            match decide_line(&mut facts, line, &mut plan, place, &now, uids.next()) {
+                Ok(step) => decided.push(step),
+                Err(refusal) => file.complaints.add_refusal(number, refusal),
+            }
+        }
+        match file.complaints.refusal() {
+            Some(refusal) => Err(refusal),
+            None => Ok((Steps { decided, numbers: plan.numbers, now }, view)),
+        }
+    }
+
+    /// References were followed already: nothing else about the store matters to an ask.
+    fn facts(&self, caller: Caller) -> Facts<'_> {
+        Facts {
+            settings: self.settings,
+            generation: 0,
+            behind_anchor: false,
+            caller,
+            token: None,
+            task: None,
+            holder: None,
+            place: Place::default(),
+            dependencies: Vec::new(),
+            mentioned: None,
+            reachable: BTreeMap::new(),
+            existing: None,
+        }
+    }
+
+    /// Writes the new tasks and then their dependencies, which may point in any direction.
+    fn write(
+        &self,
+        tx: &mut dyn Tx,
+        actor: &Handle,
+        steps: Steps,
+        progress: &mut dyn Progress,
+    ) -> Result<Seq, Refusal> {
+        let workspace: Workspace = load::workspace(tx, LOCAL)?;
+        progress.begin("importing", Some(steps.decided.len() as u64));
+        let mut seq = workspace.last_seq;
+        let mut edges: Vec<(TaskId, BTreeSet<TaskId>)> = Vec::new();
+        for (index, step) in steps.decided.into_iter().enumerate() {
+            seq += 1;
+            let stamped =
+                Stamped::following(None, seq, step.id, steps.now.wall, actor.clone(), None, step.event);
+            let mut after = evolve(None, &stamped).map_err(unexpected)?;
+            let entry = Entry::seal(&workspace.uid, &stamped, Digest::ZERO).map_err(unexpected)?;
+            let effects = effects(None, &stamped, &after);
+            let depends_on = std::mem::take(&mut after.depends_on);
+            apply::change(
+                tx,
+                LOCAL,
+                &Change { before: None, after: &after, entry: &entry, effects: &effects },
+            )?;
+            if !depends_on.is_empty() {
+                edges.push((after.id, depends_on));
+            }
+            if index % STRIDE == 0 {
+                progress.at(index as u64);
+            }
+        }
+        for (task, depends_on) in &edges {
+            for on in depends_on {
+                onus_store::bulk::depend(tx, LOCAL, task, on)?;
+            }
+        }
+        for (project, number) in steps.numbers {
+            apply::reserve(tx, LOCAL, &TaskId { project, number })?;
+        }
+        progress.end();
+        Ok(seq)
+    }
+}
+
+/// What is to be written.
+struct Steps {
+    decided: Vec<Step>,
+    numbers: BTreeMap<ProjectKey, i64>,
+    now: Now,
+}
+
+/// One line as an ask like any other: the rules are the ones of `add`.
+fn decide_line(
+    facts: &mut Facts<'_>,
+    line: Line,
+    plan: &mut Plan,
+    place: usize,
+    now: &Now,
+    uid: Uuid,
+) -> Result<Step, Refusal> {
+    let id = plan.id(place).clone();
+    let links = std::mem::take(&mut plan.links[place]);
+    let mut spec = line.spec;
+    spec.parent = links.parent;
+    // With its id and its uid kept a task is found again by them; else the file's name for it becomes its origin.
+    let keeps_name = line.uid.is_some() && line.id.as_ref() == Some(&id);
+    if spec.origin.is_none() && !keeps_name {
+        spec.origin = derived_origin(line.id.as_ref(), line.uid);
+    }
+    let command = Command::Add { spec: Box::new(spec), depends_on: links.depends_on, archived: line.archive };
+    let fresh = Fresh { uid: line.uid.unwrap_or(uid), lease: [0; 16] };
+    match decide(facts, &command, now, &fresh)? {
+        Decision::Change { events, .. } => match <[Event; 1]>::try_from(events) {
+            Ok([event]) => Ok(Step { id, event }),
+            Err(_) => Err(unexpected("an ask is one event")),
+        },
+        Decision::Existing(_) => Err(unexpected("a new line was decided as an existing task")),
+    }
+}
+
+fn renamed(lines: &[Line], plan: &Plan) -> Vec<RenamedView> {
+    let has_other_id = |(place, line): (usize, &Line)| {
+        let from = line.id.clone()?;
+        let to = plan.id(place).clone();
+        (from != to).then_some(RenamedView { line: line.number, from, to })
+    };
+    lines.iter().enumerate().filter_map(has_other_id).collect()
+}
+
+fn unexpected(error: impl std::fmt::Display) -> Refusal {
+    Refusal::new(Code::Internal, error.to_string())
+}
+
+/// Uids for tasks that bring none, drawn at once.
+struct Uids {
+    millis: u64,
+    random: Vec<u8>,
+    next: usize,
+}
+
+impl Uids {
+    fn draw(now: &Now, count: usize) -> Result<Uids, Refusal> {
+        let mut random = vec![0; count * 10];
+        getrandom::fill(&mut random).map_err(unexpected)?;
+        Ok(Uids { millis: u64::try_from(now.wall.0).unwrap_or(0), random, next: 0 })
+    }
+
+    fn next(&mut self) -> Uuid {
+        let mut tail = [0; 10];
+        if let Some(drawn) = self.random.get(self.next..self.next + 10) {
+            tail.copy_from_slice(drawn);
+        }
+        self.next += 10;
+        uuid::Builder::from_unix_timestamp_millis(self.millis, &tail).into_uuid()
+    }
+}

@@ -18,8 +18,8 @@ sql! {
     SOME_TASK = "SELECT id FROM task WHERE workspace = ?1 LIMIT 1";
     COUNT_TASKS = "SELECT count(*) FROM task WHERE workspace = ?1";
     /// Every task with its last resolution.
-    RESOLVED_TASKS = "SELECT ", task_columns!(), ", (SELECT n.text FROM note n WHERE n.workspace = t.workspace \
-        AND n.task = t.id AND n.kind = 'resolution' ORDER BY n.seq DESC LIMIT 1) ", task_from!(),
+    RESOLVED_TASKS = "SELECT (SELECT n.text FROM note n WHERE n.workspace = t.workspace AND n.task = t.id \
+        AND n.kind = 'resolution' ORDER BY n.seq DESC LIMIT 1), ", task_columns!(), task_from!(),
         "WHERE t.workspace = ?1 ORDER BY t.born";
     STANDINGS = "SELECT id, state, epoch, CASE WHEN lease_id IS NULL THEN 0 ELSE 1 END, parent, checks FROM task \
         WHERE workspace = ?1 ORDER BY born";
@@ -64,8 +64,8 @@ pub fn resolved_tasks(
     each: &mut dyn FnMut(StoredTask, Option<String>) -> Result<()>,
 ) -> Result<()> {
     tx.each(&RESOLVED_TASKS, &args![workspace.0], &mut |mut row| {
-        let stored = codec::task(&mut row)?;
-        each(stored, row.opt_text()?)
+        let resolution = row.opt_text()?;
+        each(codec::task(&mut row)?, resolution)
     })
 }
 

@@ -1,0 +1,297 @@
+//! What each line becomes: an existing task, or a new one under which id and behind which others.
+
+use super::file::{Complaints, File};
+use super::line::{Line, Reference};
+use crate::LOCAL;
+use onus_core::code::Code;
+use onus_core::id::{OriginRef, ProjectKey, TaskId};
+use onus_core::intake::{derived_origin, may_be_kept};
+use onus_core::queue;
+use onus_core::refusal::{Finding, Refusal};
+use onus_store::port::Tx;
+use onus_store::{bulk, load};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use uuid::Uuid;
+
+/// How many lines of a circle are named.
+const NAMED: usize = 10;
+
+/// What becomes of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// The ask is a task already.
+    Existing(TaskId),
+    New(TaskId),
+    /// The same ask stands on an earlier line of the file.
+    Repeats(usize),
+}
+
+/// What a new line refers to.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    pub(super) depends_on: BTreeSet<TaskId>,
+    pub(super) parent: Option<TaskId>,
+    /// The parent's place among the lines, when it is new as well.
+    parent_line: Option<usize>,
+}
+
+/// The fates of all lines, and how they hang together.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) fates: Vec<Fate>,
+    pub(super) links: Vec<Links>,
+    /// The highest number that each project will have given away.
+    pub(super) numbers: BTreeMap<ProjectKey, i64>,
+}
+
+impl Plan {
+    pub(super) fn id(&self, place: usize) -> &TaskId {
+        match &self.fates[place] {
+            Fate::Existing(id) | Fate::New(id) => id,
+            Fate::Repeats(first) => self.id(*first),
+        }
+    }
+
+    /// The new lines in the order of the file, but parents before their children.
+    pub(super) fn order(&self) -> Vec<usize> {
+        let mut placed = vec![false; self.fates.len()];
+        let mut order = Vec::with_capacity(self.fates.len());
+        for place in 0..self.fates.len() {
+            if !matches!(self.fates[place], Fate::New(_)) {
+                continue;
+            }
+            let mut ancestors = vec![place];
+            while let Some(parent) = ancestors.last().and_then(|child| self.links[*child].parent_line)
+                && !placed[parent]
+            {
+                ancestors.push(parent);
+            }
+            for ancestor in ancestors.into_iter().rev() {
+                if !std::mem::replace(&mut placed[ancestor], true) {
+                    order.push(ancestor);
+                }
+            }
+        }
+        order
+    }
+}
+
+/// Where new ids come from when a line brings none that it can keep.
+#[derive(Debug)]
+pub(super) struct Numbers {
+    last: BTreeMap<ProjectKey, i64>,
+    home: ProjectKey,
+}
+
+impl Numbers {
+    /// `wanted` is the project that the caller or the settings name; else the store's first one is home.
+    pub(super) fn load(tx: &mut dyn Tx, wanted: Option<&ProjectKey>) -> Result<Numbers, Refusal> {
+        let counters = bulk::counters(tx, LOCAL)?;
+        let home = match wanted {
+            Some(project) if counters.iter().any(|(key, _)| key == project) => project.clone(),
+            Some(project) => {
+                return Err(Refusal::new(Code::UnknownName, format!("there is no project {project}"))
+                    .hint(format!("onus init --project {project}")));
+            }
+            None => counters.first().map(|(key, _)| key.clone()).ok_or_else(|| {
+                Refusal::new(Code::UnknownName, "the store has no project").hint("onus init")
+            })?,
+        };
+        Ok(Numbers { last: counters.into_iter().collect(), home })
+    }
+
+    fn keep(&mut self, id: &TaskId) {
+        if let Some(last) = self.last.get_mut(&id.project) {
+            *last = id.number.max(*last);
+        }
+    }
+
+    fn next(&mut self) -> TaskId {
+        let last = self.last.entry(self.home.clone()).or_default();
+        *last += 1;
+        TaskId { project: self.home.clone(), number: *last }
+    }
+}
+
+/// Asks the store about the lines and decides what each becomes. Complaints go into the file's own.
+pub(super) fn plan(tx: &mut dyn Tx, file: &mut File, mut numbers: Numbers) -> Result<Plan, Refusal> {
+    let mut complaints = std::mem::take(&mut file.complaints);
+    let names = Names::of(&file.lines, &mut complaints);
+    let knows_nothing = bulk::is_empty(tx, LOCAL)?;
+    let mut known: Vec<Option<Fate>> = Vec::with_capacity(file.lines.len());
+    for (place, line) in file.lines.iter().enumerate() {
+        let fate = match names.first_with_origin(line, place) {
+            Some(first) => Some(Fate::Repeats(first)),
+            None if knows_nothing => kept(line, &numbers),
+            None => look_up(tx, line, &numbers)?,
+        };
+        if let Some(Fate::New(id)) = &fate {
+            numbers.keep(id);
+        }
+        known.push(fate);
+    }
+    // Only now: an id that is given away must not be one that a later line keeps.
+    let fates = known.into_iter().map(|fate| fate.unwrap_or_else(|| Fate::New(numbers.next()))).collect();
+    let mut plan = Plan { fates, links: Vec::new(), numbers: numbers.last };
+    let mut resolver =
+        Resolver { file, names: &names, plan: &plan, complaints: &mut complaints, knows_nothing };
+    let links = resolver.links(tx)?;
+    plan.links = links;
+    file.complaints = complaints;
+    Ok(plan)
+}
+
+/// Where the lines of a file are, by what they call themselves.
+struct Names {
+    ids: HashMap<TaskId, usize>,
+    origins: HashMap<OriginRef, usize>,
+}
+
+impl Names {
+    fn of(lines: &[Line], complaints: &mut Complaints) -> Names {
+        let mut names =
+            Names { ids: HashMap::with_capacity(lines.len()), origins: HashMap::with_capacity(lines.len()) };
+        let mut uids: HashSet<Uuid> = HashSet::new();
+        for (place, line) in lines.iter().enumerate() {
+            let repeated = line.spec.origin.as_ref().is_some_and(|origin| names.origins.contains_key(origin));
+            if let Some(origin) = line.spec.origin.as_ref().filter(|_| !repeated) {
+                names.origins.insert(origin.clone(), place);
+            }
+            if repeated {
+                continue;
+            }
+            if let Some(id) = &line.id
+                && let Some(first) = names.ids.insert(id.clone(), place)
+            {
+                let detail = format!("{id} stands on line {}, too", lines[first].number);
+                complaints.add(line.number, Finding::new(Code::InvalidInput, detail));
+            }
+            if let Some(uid) = line.uid
+                && !uids.insert(uid)
+            {
+                complaints.add(
+                    line.number,
+                    Finding::new(Code::InvalidInput, format!("the uid {uid} stands on another line, too")),
+                );
+            }
+        }
+        names
+    }
+
+    fn first_with_origin(&self, line: &Line, place: usize) -> Option<usize> {
+        let first = *self.origins.get(line.spec.origin.as_ref()?)?;
+        (first != place).then_some(first)
+    }
+}
+
+/// What the store says about a line; `None` when it is new and needs an id.
+fn look_up(tx: &mut dyn Tx, line: &Line, numbers: &Numbers) -> Result<Option<Fate>, Refusal> {
+    let origin = line.spec.origin.clone().or_else(|| derived_origin(line.id.as_ref(), line.uid));
+    if let Some(origin) = origin
+        && let Some(id) = load::task_by_origin(tx, LOCAL, &origin)?
+    {
+        return Ok(Some(Fate::Existing(id)));
+    }
+    let Some(id) = &line.id else {
+        return Ok(None);
+    };
+    Ok(match bulk::uid(tx, LOCAL, id)? {
+        Some(uid) if line.uid == Some(uid) => Some(Fate::Existing(id.clone())),
+        Some(_) => None,
+        None => kept(line, numbers),
+    })
+}
+
+/// A line whose id nobody has keeps it, if its project is here.
+fn kept(line: &Line, numbers: &Numbers) -> Option<Fate> {
+    let id = line.id.as_ref()?;
+    (numbers.last.contains_key(&id.project) && may_be_kept(id)).then(|| Fate::New(id.clone()))
+}
+
+/// Follows the references of new lines into the file and into the store.
+struct Resolver<'a> {
+    file: &'a File,
+    names: &'a Names,
+    plan: &'a Plan,
+    complaints: &'a mut Complaints,
+    knows_nothing: bool,
+}
+
+impl Resolver<'_> {
+    fn links(&mut self, tx: &mut dyn Tx) -> Result<Vec<Links>, Refusal> {
+        let mut all = Vec::with_capacity(self.file.lines.len());
+        let (mut waits, mut parents) = (Vec::new(), Vec::new());
+        for (place, line) in self.file.lines.iter().enumerate() {
+            let mut links = Links::default();
+            if matches!(self.plan.fates[place], Fate::New(_)) {
+                for reference in &line.depends_on {
+                    if let Some((id, at)) = self.follow(tx, line, reference)? {
+                        waits.extend(at.map(|at| (place, at)));
+                        links.depends_on.insert(id);
+                    }
+                }
+                if let Some(reference) = &line.parent
+                    && let Some((id, at)) = self.follow(tx, line, reference)?
+                {
+                    parents.extend(at.map(|at| (place, at)));
+                    links.parent = Some(id);
+                    links.parent_line = at;
+                }
+            }
+            all.push(links);
+        }
+        // No task of the store waits for one that is not there yet: a circle can only lie within the file.
+        self.refuse_circles(&waits, Code::DependencyCycle, "wait for each other");
+        for place in self.refuse_circles(&parents, Code::InvalidInput, "are each other's parents") {
+            all[place].parent_line = None;
+        }
+        Ok(all)
+    }
+
+    /// The task that a reference means, and its place in the file if it is new.
+    fn follow(
+        &mut self,
+        tx: &mut dyn Tx,
+        line: &Line,
+        reference: &Reference,
+    ) -> Result<Option<(TaskId, Option<usize>)>, Refusal> {
+        let place = match reference {
+            Reference::Id(id) => self.names.ids.get(id),
+            Reference::Origin(origin) => self.names.origins.get(origin),
+        };
+        if let Some(place) = place {
+            let is_new = matches!(self.plan.fates[*place], Fate::New(_));
+            return Ok(Some((self.plan.id(*place).clone(), is_new.then_some(*place))));
+        }
+        let stored = match reference {
+            _ if self.knows_nothing => None,
+            Reference::Id(id) => load::state(tx, LOCAL, id)?.map(|_| id.clone()),
+            Reference::Origin(origin) => load::task_by_origin(tx, LOCAL, origin)?,
+        };
+        if stored.is_none() && !self.file.may_name(reference) {
+            let detail = format!("there is no task {reference}, neither in the file nor in the store");
+            self.complaints.add(line.number, Finding::new(Code::UnknownTask, detail));
+        }
+        Ok(stored.map(|id| (id, None)))
+    }
+
+    /// Complains about every circle and returns the places that lie on one.
+    fn refuse_circles(&mut self, edges: &[(usize, usize)], code: Code, what: &str) -> Vec<usize> {
+        let lines = &self.file.lines;
+        let pairs =
+            edges.iter().filter_map(|(a, b)| Some((u32::try_from(*a).ok()?, u32::try_from(*b).ok()?)));
+        let mut places = Vec::new();
+        for group in queue::cycles(pairs) {
+            let group: Vec<usize> = group.into_iter().map(|place| place as usize).collect();
+            let mut named: Vec<String> =
+                group.iter().take(NAMED).map(|place| lines[*place].number.to_string()).collect();
+            if group.len() > NAMED {
+                named.push(format!("and {} more", group.len() - NAMED));
+            }
+            let detail = format!("these lines {what}: {}", named.join(", "));
+            self.complaints.add(lines[group[0]].number, Finding::new(code, detail));
+            places.extend(group);
+        }
+        places
+    }
+}
