@@ -7,6 +7,7 @@ mod complete;
 mod completions;
 mod demo;
 mod dep;
+mod doctor;
 mod export;
 mod import;
 mod init;
@@ -66,6 +67,7 @@ pub(crate) enum Verb {
     Stale(stale::Stale),
     Status(status::Status),
     Validate(validate::Validate),
+    Doctor(doctor::Doctor),
     Export(export::Export),
     Import(import::Import),
     Worker(worker::Worker),
@@ -98,6 +100,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Stale(verb) => call(&|world| verb.run(world, out)),
         Verb::Status(verb) => call(&|world| verb.run(world, out)),
         Verb::Validate(verb) => call(&|world| verb.run(world, out)),
+        Verb::Doctor(verb) => call(&|world| verb.run(world, out)),
         Verb::Export(verb) => call(&|world| verb.run(world, out)),
         Verb::Import(verb) => call(&|world| verb.run(world, out)),
         Verb::Worker(verb) => call(&|world| verb.run(world, out)),

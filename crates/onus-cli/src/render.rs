@@ -6,6 +6,7 @@ mod table;
 pub(crate) use story::story;
 
 use anstyle::{AnsiColor, Style};
+use onus_app::doctor::DoctorView;
 use onus_app::view::{
     AddView, ChangeView, ClaimView, HeldView, LedgerView, ListView, ReadyView, StaleView, StatusView,
     TaskView, WorkersView, WorkstationsView,
@@ -258,6 +259,15 @@ pub(crate) fn status(view: &StatusView) -> String {
     if !view.held.is_empty() {
         text.push('\n');
         text.push_str(&held_table(&view.held));
+    }
+    text
+}
+
+pub(crate) fn doctor(view: &DoctorView) -> String {
+    let mut text = String::new();
+    for check in &view.checks {
+        let mark = if check.ok { paint(GREEN, "ok  ") } else { paint(RED, "FAIL") };
+        let _ = writeln!(text, "{mark} {}: {}", check.name, check.detail);
     }
     text
 }

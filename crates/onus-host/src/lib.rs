@@ -21,3 +21,4 @@ pub mod key;
 pub mod lease_file;
 pub mod place;
 pub mod settings;
+pub mod zone;

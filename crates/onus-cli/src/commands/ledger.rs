@@ -43,7 +43,7 @@ struct Log {
     after: Option<i64>,
 
     /// At most so many; without --after or --task the latest ones
-    #[arg(long, value_name = "N", default_value = "200", value_parser = clap::value_parser!(i64).range(1..=LIMIT_MAX))]
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(i64).range(1..=LIMIT_MAX))]
     limit: i64,
 }
 

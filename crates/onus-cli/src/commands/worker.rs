@@ -51,7 +51,7 @@ struct Add {
     role: Option<Role>,
 
     /// The zone of the worker's days, e.g. Europe/Berlin
-    #[arg(long, value_name = "ZONE", default_value = "UTC", value_parser = zone)]
+    #[arg(long, value_name = "ZONE", default_value = "UTC", value_parser = onus_host::zone::known)]
     tz: String,
 }
 
@@ -93,12 +93,4 @@ pub(super) fn outcome(registration: Registration) -> &'static str {
         Registration::Created => "created",
         Registration::Existing => "existing",
     }
-}
-
-/// An IANA zone name by its form.
-fn zone(text: &str) -> Result<String, String> {
-    let plausible = (1..=64).contains(&text.len())
-        && text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-' | '+'));
-    if plausible { Ok(text.to_owned()) } else { Err("not a time zone such as Europe/Berlin".into()) }
 }

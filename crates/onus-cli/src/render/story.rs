@@ -106,10 +106,15 @@ fn sessions(text: &mut String, view: &StoryView) {
             "  {} in {}: {} from {} ({end})",
             session.worker,
             session.workstation,
-            Millis(session.seconds * 1_000),
+            seconds(session.seconds),
             when(session.started_at)
         );
     }
+}
+
+/// Time worked, to the second.
+fn seconds(seconds: i64) -> String {
+    if seconds == 0 { "0s".into() } else { Millis(seconds * 1_000).to_string() }
 }
 
 fn notes(text: &mut String, view: &StoryView) {
