@@ -25,7 +25,7 @@ use tempfile::TempDir;
 /// Runs the test in a process of its own, with a key directory of its own. True in that process.
 ///
 /// The key directory comes from the environment, and a process cannot safely change its own.
-pub fn in_own_process(test: &str) -> bool {
+pub(crate) fn in_own_process(test: &str) -> bool {
     const MARK: &str = "ONUS_TEST_IN_OWN_PROCESS";
     if std::env::var_os(MARK).is_some() {
         return true;
@@ -41,7 +41,7 @@ pub fn in_own_process(test: &str) -> bool {
     false
 }
 
-pub fn git(dir: &Path, args: &[&str]) -> String {
+pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
     let output = Process::new("git")
         .current_dir(dir)
         .args(["-c", "user.name=Test", "-c", "user.email=test@localhost"])
@@ -52,36 +52,36 @@ pub fn git(dir: &Path, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
 }
 
-pub fn handle(name: &str) -> Handle {
+pub(crate) fn handle(name: &str) -> Handle {
     name.parse().unwrap()
 }
 
-pub fn text(content: &str) -> Text {
+pub(crate) fn text(content: &str) -> Text {
     Text::new(content.to_owned())
 }
 
-pub fn open(path: &Path) -> Onus<Sqlite> {
+pub(crate) fn open(path: &Path) -> Onus<Sqlite> {
     let store = Sqlite::create(path, &Options::one_shot(onus_host::clock::now)).unwrap();
     Onus { store, settings: Settings::default(), path: path.to_owned() }
 }
 
 /// Moves everything from the write-ahead log into the main file.
-pub fn settle(path: &Path) {
+pub(crate) fn settle(path: &Path) {
     let store = rusqlite::Connection::open(path).unwrap();
     store.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
 }
 
 /// A store and where it lives.
-pub struct Case {
-    pub directory: TempDir,
-    pub path: PathBuf,
-    pub onus: Onus<Sqlite>,
+pub(crate) struct Case {
+    pub(crate) directory: TempDir,
+    pub(crate) path: PathBuf,
+    pub(crate) onus: Onus<Sqlite>,
     requests: u32,
 }
 
 impl Case {
     /// A store in a repository: anchored in git.
-    pub fn in_git() -> Case {
+    pub(crate) fn in_git() -> Case {
         let directory = tempfile::tempdir().unwrap();
         git(directory.path(), &["init", "-q", "-b", "main"]);
         let path = directory.path().canonicalize().unwrap().join(".git/onus/onus.db");
@@ -89,7 +89,7 @@ impl Case {
     }
 
     /// A store outside git: anchored in a directory beside the keys.
-    pub fn outside_git() -> Case {
+    pub(crate) fn outside_git() -> Case {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().canonicalize().unwrap().join(".onus/onus.db");
         Case::founded(directory, path)
@@ -114,7 +114,7 @@ impl Case {
         Case { directory, path, onus, requests: 0 }
     }
 
-    pub fn try_submit(
+    pub(crate) fn try_submit(
         &mut self,
         actor: &str,
         task: Option<&str>,
@@ -133,11 +133,17 @@ impl Case {
         self.onus.submit(&envelope, &Target::Named)
     }
 
-    pub fn submit(&mut self, actor: &str, task: &str, token: Option<&Token>, command: Command) -> Receipt {
+    pub(crate) fn submit(
+        &mut self,
+        actor: &str,
+        task: &str,
+        token: Option<&Token>,
+        command: Command,
+    ) -> Receipt {
         self.try_submit(actor, Some(task), token, command).unwrap()
     }
 
-    pub fn add(&mut self, title: &str, depends_on: &[&str]) {
+    pub(crate) fn add(&mut self, title: &str, depends_on: &[&str]) {
         let spec = Spec {
             title: title.to_owned(),
             body: Some(text(&format!("The words of {title}"))),
@@ -160,35 +166,40 @@ impl Case {
         self.try_submit("@ada", None, None, command).unwrap();
     }
 
-    pub fn claim(&mut self, actor: &str, task: &str, workstation: &str) -> Token {
+    pub(crate) fn claim(&mut self, actor: &str, task: &str, workstation: &str) -> Token {
         self.try_claim(actor, task, workstation).unwrap().token.unwrap()
     }
 
-    pub fn try_claim(&mut self, actor: &str, task: &str, workstation: &str) -> Result<Receipt, Refusal> {
+    pub(crate) fn try_claim(
+        &mut self,
+        actor: &str,
+        task: &str,
+        workstation: &str,
+    ) -> Result<Receipt, Refusal> {
         let workstation = Some(workstation.parse().unwrap());
         let command = Command::Claim { workstation, ttl: None, warrant: Warrant::Ordinary };
         self.try_submit(actor, Some(task), None, command)
     }
 
-    pub fn note(&mut self, actor: &str, task: &str, token: Option<&Token>, content: &str) {
+    pub(crate) fn note(&mut self, actor: &str, task: &str, token: Option<&Token>, content: &str) {
         self.submit(actor, task, token, Command::Note { text: text(content) });
     }
 
-    pub fn complete(&mut self, actor: &str, task: &str, token: &Token) {
+    pub(crate) fn complete(&mut self, actor: &str, task: &str, token: &Token) {
         let resolution = Some(text("It works; the suite is green."));
         self.submit(actor, task, Some(token), Command::Complete { resolution, warrant: Warrant::Ordinary });
     }
 
-    pub fn checkpoint(&mut self) -> onus_app::ledger::CheckpointView {
+    pub(crate) fn checkpoint(&mut self) -> onus_app::ledger::CheckpointView {
         self.onus.checkpoint(Some(&handle("@bot"))).unwrap()
     }
 
-    pub fn verify(&mut self) -> VerifyView {
+    pub(crate) fn verify(&mut self) -> VerifyView {
         self.onus.verify(&mut Silent).unwrap()
     }
 
     /// Tasks in every state, two checkpoints; the second covers everything.
-    pub fn live_a_little(&mut self) {
+    pub(crate) fn live_a_little(&mut self) {
         for n in 1..=6 {
             self.add(&format!("task {n}"), &[]);
         }
@@ -222,7 +233,7 @@ impl Case {
     }
 }
 
-pub fn worker(name: &str, kind: Kind) -> Worker {
+pub(crate) fn worker(name: &str, kind: Kind) -> Worker {
     Worker {
         handle: handle(name),
         kind,
@@ -245,14 +256,14 @@ fn workstation(name: &str) -> Workstation {
 }
 
 /// Small numbers that look random and come again with the same seed.
-pub struct Rng(u64);
+pub(crate) struct Rng(u64);
 
 impl Rng {
-    pub fn seeded(seed: u64) -> Rng {
+    pub(crate) fn seeded(seed: u64) -> Rng {
         Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         // xorshift64*
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -260,15 +271,15 @@ impl Rng {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    pub fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         usize::try_from(self.next() >> 33).unwrap() % n
     }
 
-    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len())]
     }
 
-    pub fn bytes(&mut self, n: usize) -> Vec<u8> {
+    pub(crate) fn bytes(&mut self, n: usize) -> Vec<u8> {
         (0..n).map(|_| self.next().to_le_bytes()[3]).collect()
     }
 }
