@@ -43,7 +43,7 @@ impl After {
 /// The filter's conditions; ?1 is the workspace, ?2 to ?8 the filter.
 macro_rules! matches {
     () => {
-        "AND (?2 IS NULL OR t.id LIKE ?2 || '-%') AND (?3 IS NULL OR t.type = ?3) AND (?4 IS NULL OR t.role = ?4) \
+        "AND (?2 IS NULL OR substr(t.id, 1, length(?2) + 1) = ?2 || '-') AND (?3 IS NULL OR t.type = ?3) AND (?4 IS NULL OR t.role = ?4) \
          AND (?5 IS NULL OR t.lane = ?5) AND (?6 IS NULL OR t.sprint = ?6) AND (?7 IS NULL OR t.parent = ?7) \
          AND (?8 IS NULL OR a.assignee = ?8) "
     };
