@@ -35,6 +35,7 @@ impl World {
 
     /// Opens the store that is there.
     pub(crate) fn open(&self) -> Result<Store, Refusal> {
+        self.check_file_system()?;
         self.with(Sqlite::open(&self.store_path, &Options::one_shot(clock::now))?)
     }
 

@@ -25,11 +25,11 @@ pub fn findings(place: &Place, task: &TaskId, vacated: Option<&WorkstationName>)
         WorkstationState::Ready => {}
         WorkstationState::Registered => found.push(
             Finding::new(Code::WorkstationNotReady, format!("{name} is registered but not ready"))
-                .hint(format!("onus workstation probe {name}")),
+                .hint("use another one: onus workstation list"),
         ),
         WorkstationState::Quarantined => found.push(
             Finding::new(Code::WorkstationQuarantined, format!("{name} is quarantined"))
-                .hint(format!("onus workstation restore {name}, or use another one")),
+                .hint("use another one: onus workstation list"),
         ),
         WorkstationState::Retired => found.push(
             Finding::new(Code::WorkstationNotReady, format!("{name} is retired"))

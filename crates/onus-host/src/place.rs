@@ -69,9 +69,14 @@ impl Place {
         }
     }
 
-    /// A bare repository has no tree to keep settings in; there they lie beside the store.
+    /// One store, one set of settings: those of the main checkout. An agent in a worktree of its own could otherwise
+    /// shorten everybody's leases on its branch. A bare repository has no tree to keep settings in; there they lie
+    /// beside the store.
     pub fn settings_file(&self) -> PathBuf {
         match &self.repo {
+            Some(Repo { common_dir, .. }) if common_dir.file_name() == Some(OsStr::new(".git")) => {
+                common_dir.with_file_name("onus.yaml")
+            }
             Some(Repo { root: Some(root), .. }) => root.join("onus.yaml"),
             Some(Repo { root: None, common_dir, .. }) => common_dir.join("onus/onus.yaml"),
             None => self.plain_root().join("onus.yaml"),

@@ -82,8 +82,7 @@ pub(super) fn grant(
     let caller = context.caller;
     if caller.state == WorkerState::Paused {
         findings.push(
-            Finding::new(Code::NotPermitted, format!("{} is paused", caller.handle))
-                .hint(format!("onus worker resume {}", caller.handle)),
+            Finding::new(Code::NotPermitted, format!("{} is paused", caller.handle)).hint("onus worker list"),
         );
     }
     // The grant ends the present assignment, so its workstation counts as free.

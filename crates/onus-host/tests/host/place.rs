@@ -50,7 +50,7 @@ fn all_worktrees_share_the_store_and_none_the_leases() {
         check_as_git(area.at(dir));
         let place = find(area.mkdir(&format!("{dir}/src")));
         assert_eq!(place.default_store(), area.at("main/.git/onus/onus.db"));
-        assert_eq!(place.settings_file(), area.at(dir).join("onus.yaml"));
+        assert_eq!(place.settings_file(), area.at("main/onus.yaml"));
         assert_eq!(place.lease_dir(), area.at("main/.git/worktrees").join(private).join("onus/lease"));
         assert_eq!(lease_dir_of(&area.at(dir)), Ok(place.lease_dir()));
     }

@@ -3,6 +3,8 @@
 use super::{Sqlite, before_commit, during_commit};
 use crate::error::{Result, StoreError};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 
 const MIGRATIONS: &[&str] = &[include_str!("../../schema/sqlite/001_foundation.sql")];
 
@@ -12,46 +14,57 @@ pub(super) fn version(connection: &Connection) -> Result<i64> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(before_commit)
 }
 
+/// Turns the write-ahead log on; a copy of a store may have lost it.
+pub(super) fn ensure_log(store: &Sqlite) -> Result<()> {
+    let mode = |sql: &str| -> Result<String> {
+        store.connection.query_row(sql, [], |row| row.get(0)).map_err(before_commit)
+    };
+    if mode("PRAGMA journal_mode")? == "wal" {
+        return Ok(());
+    }
+    let _turn = store.queue.wait()?;
+    match mode("PRAGMA journal_mode = WAL")?.as_str() {
+        "wal" => Ok(()),
+        other => {
+            let detail = format!("the file system does not allow a write-ahead log ({other})");
+            Err(StoreError::unavailable(detail))
+        }
+    }
+}
+
 /// Makes the tables of an empty file. Whoever comes second finds them there.
 pub(super) fn create(store: &Sqlite) -> Result<()> {
+    ensure_log(store)?;
     let _turn = store.queue.wait()?;
-    let mode: String = store
-        .connection
-        .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
-        .map_err(before_commit)?;
-    if mode != "wal" {
-        return Err(StoreError::unavailable(format!(
-            "the file system does not allow a write-ahead log ({mode})"
-        )));
-    }
     match version(&store.connection)? {
         version if version == LATEST => Ok(()),
-        0 => run(&store.connection, 0),
-        version => upgrade_in_turn(store, version),
+        0 => run(&store.connection, MIGRATIONS, 0),
+        version => upgrade_in_turn(store, MIGRATIONS, version),
     }
 }
 
 pub(super) fn upgrade(store: &Sqlite, version: i64) -> Result<()> {
     let _turn = store.queue.wait()?;
-    upgrade_in_turn(store, version)
+    upgrade_in_turn(store, MIGRATIONS, version)
 }
 
-fn upgrade_in_turn(store: &Sqlite, seen: i64) -> Result<()> {
+fn upgrade_in_turn(store: &Sqlite, migrations: &[&str], seen: i64) -> Result<()> {
     let version = version(&store.connection)?;
-    if version > LATEST {
+    let latest = migrations.len() as i64;
+    if version > latest {
         return Err(StoreError::Unavailable {
-            detail: format!("the store has schema {version}; this program knows up to {LATEST}"),
+            detail: format!("the store has schema {version}; this program knows up to {latest}"),
             hint: Some("install a newer onus".into()),
         });
     }
     if version < 0 {
         return Err(StoreError::Corrupt(format!("the schema's version is {version}")));
     }
-    if version != seen || version == LATEST {
+    if version != seen || version == latest {
         return Ok(());
     }
     backup(store, version)?;
-    run(&store.connection, version)
+    run(&store.connection, migrations, version)
 }
 
 /// A copy beside the store, complete and consistent, under a name that says which schema it has.
@@ -60,16 +73,84 @@ fn backup(store: &Sqlite, version: i64) -> Result<()> {
     let mut name = store.path.as_os_str().to_owned();
     name.push(format!(".schema-{version}-{wall}.backup"));
     let target = name.to_string_lossy().into_owned();
+    // SQLite fills an empty file; made here, it is the owner's alone, as the store is.
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&target);
+    made.map_err(|error| StoreError::unavailable(format!("cannot back the store up to {target}: {error}")))?;
     store.connection.execute("VACUUM INTO ?1", [target]).map_err(before_commit)?;
     Ok(())
 }
 
-fn run(connection: &Connection, from: i64) -> Result<()> {
+fn run(connection: &Connection, migrations: &[&str], from: i64) -> Result<()> {
     let tx = Transaction::new_unchecked(connection, TransactionBehavior::Immediate).map_err(before_commit)?;
-    let pending = MIGRATIONS.iter().skip(usize::try_from(from).unwrap_or(usize::MAX));
+    let pending = migrations.iter().skip(usize::try_from(from).unwrap_or(usize::MAX));
     for migration in pending {
         tx.execute_batch(migration).map_err(before_commit)?;
     }
-    tx.pragma_update(None, "user_version", LATEST).map_err(before_commit)?;
+    tx.pragma_update(None, "user_version", migrations.len() as i64).map_err(before_commit)?;
     tx.commit().map_err(during_commit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::Options;
+    use onus_core::time::{Now, Tick, Timestamp};
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
+
+    fn now() -> Now {
+        Now { wall: Timestamp(77), tick: Tick { host: "h".into(), boot: "b".into(), millis: 1 } }
+    }
+
+    fn backups(dir: &std::path::Path) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.extension().is_some_and(|ending| ending == "backup")).collect()
+    }
+
+    #[test]
+    fn a_migration_runs_once_and_after_a_backup() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Sqlite::create(&dir.path().join("onus.db"), &Options::one_shot(now)).unwrap();
+        store
+            .connection
+            .execute("INSERT INTO workspace VALUES (1, 'u', 1, x'00', 'k', NULL, 0)", [])
+            .unwrap();
+        let newer = [MIGRATIONS[0], "CREATE TABLE later (n INTEGER) STRICT;"];
+        upgrade_in_turn(&store, &newer, 1).unwrap();
+        assert_eq!(version(&store.connection).unwrap(), 2);
+        store.connection.execute("INSERT INTO later VALUES (1)", []).unwrap();
+        // Whoever comes second finds it done.
+        upgrade_in_turn(&store, &newer, 1).unwrap();
+
+        let made = backups(dir.path());
+        assert_eq!(made.len(), 1, "{made:?}");
+        assert_eq!(std::fs::metadata(&made[0]).unwrap().permissions().mode() & 0o777, 0o600);
+        let old = Sqlite::open(&made[0], &Options::one_shot(now)).unwrap();
+        let kept: String =
+            old.connection.query_row("SELECT uid FROM workspace", [], |row| row.get(0)).unwrap();
+        assert_eq!(kept, "u");
+        let mode: String = old.connection.query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap();
+        assert_eq!(mode, "wal", "a restored copy must be as durable as the store was");
+    }
+
+    #[test]
+    fn a_migration_that_fails_leaves_the_store_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Sqlite::create(&dir.path().join("onus.db"), &Options::one_shot(now)).unwrap();
+        let broken = [MIGRATIONS[0], "CREATE TABLE later (n INTEGER) STRICT; CREATE TABLE task (oops);"];
+        assert!(upgrade_in_turn(&store, &broken, 1).is_err());
+        assert_eq!(version(&store.connection).unwrap(), 1);
+        assert!(store.connection.execute("INSERT INTO later VALUES (1)", []).is_err());
+    }
+
+    #[test]
+    fn a_store_of_the_future_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("onus.db");
+        let store = Sqlite::create(&path, &Options::one_shot(now)).unwrap();
+        store.connection.pragma_update(None, "user_version", 99).unwrap();
+        let refused = Sqlite::open(&path, &Options::one_shot(now));
+        assert!(matches!(refused, Err(StoreError::Unavailable { .. })), "{refused:?}");
+        assert!(backups(dir.path()).is_empty());
+    }
 }

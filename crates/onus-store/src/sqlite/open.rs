@@ -46,13 +46,17 @@ impl Sqlite {
             Err(error) => return Err(unusable(path, &error)),
         }
         let store = connect(path, options)?;
-        match migrate::version(&store.connection)? {
+        let version = migrate::version(&store.connection)?;
+        if version == migrate::LATEST {
+            migrate::ensure_log(&store)?;
+            return Ok(store);
+        }
+        match version {
             // Between the creation of the file and its first commit a crash leaves an empty file: no store yet.
             0 => {
                 Err(StoreError::Missing(format!("{} is empty: no store was made there yet", path.display())))
             }
-            version if version == migrate::LATEST => Ok(store),
-            version => {
+            _ => {
                 migrate::upgrade(&store, version)?;
                 Ok(store)
             }
@@ -93,8 +97,10 @@ fn connect(path: &Path, options: &Options) -> Result<Sqlite> {
     connection.set_prepared_statement_cache_capacity(64);
     // FULL: with NORMAL a power loss takes commits back that were acknowledged.
     connection
-        .execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; \
-             PRAGMA wal_autocheckpoint = 0;")
+        .execute_batch(
+            "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; \
+             PRAGMA wal_autocheckpoint = 0;",
+        )
         .map_err(before_commit)?;
     let queue = WriterQueue::new(path, options.patience);
     Ok(Sqlite { connection, queue, path: path.to_owned(), clock: options.clock })
