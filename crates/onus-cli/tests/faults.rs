@@ -31,13 +31,13 @@ const FAULTS: &[Fault] = &[
     fault("fdatasync", "error=EIO"),
     fault("pwrite64", "error=ENOSPC"),
     fault("write", "error=ENOSPC"),
-    fault("openat", "error=EIO"),
     fault("pread64", "error=EIO"),
     fault("ftruncate", "error=ENOSPC"),
     fault("flock", "error=EINTR"),
     fault("fcntl", "error=EIO"),
     fault("fsync", "signal=SIGKILL"),
     fault("pwrite64", "signal=SIGKILL"),
+    fault("openat", "error=EIO"),
 ];
 
 /// Which calls are hit: each of the first ones, then fewer and fewer, because a long WAL is read page by page.
@@ -72,9 +72,7 @@ struct Injected {
 impl Injected {
     /// The fault met the dynamic loader: the program had not begun.
     fn before_main(&self) -> bool {
-        self.hit
-            .as_deref()
-            .is_some_and(|line| ["\"/etc/ld.so", "\"/lib", "\"/usr/lib"].iter().any(|p| line.contains(p)))
+        self.answer.exit == Some(127) && self.answer.stderr.contains("error while loading shared libraries")
     }
 }
 
