@@ -124,11 +124,14 @@ fn mask_line(line: &str) -> String {
         let is_date = bare.len() == 10 && digits == 8 && bare.starts_with("20");
         let is_time = bare.ends_with('Z') && bare.contains(':') && digits >= 6;
         let is_hex = bare.len() >= 12 && bare.bytes().all(|b| b.is_ascii_hexdigit()) && digits > 0;
+        let is_uid = bare.len() == 36 && bare.bytes().filter(|b| *b == b'-').count() == 4 && digits > 8;
         let is_tick = bare.split('.').count() == 3 && bare.len() > 18 && digits > 4;
         if is_date || is_time {
             masked.push_str("TIME");
         } else if is_hex {
             masked.push_str("HASH");
+        } else if is_uid {
+            masked.push_str("UID");
         } else if is_tick {
             masked.push_str("TICK");
         } else if bare.starts_with('/') {
