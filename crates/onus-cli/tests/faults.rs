@@ -34,7 +34,6 @@ const FAULTS: &[Fault] = &[
     fault("pread64", "error=EIO"),
     fault("ftruncate", "error=ENOSPC"),
     fault("flock", "error=EINTR"),
-    fault("fcntl", "error=EIO"),
     fault("fsync", "signal=SIGKILL"),
     fault("pwrite64", "signal=SIGKILL"),
     fault("openat", "error=EIO"),

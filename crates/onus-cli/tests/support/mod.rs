@@ -17,8 +17,8 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// No call may take this long, whatever else runs on the machine: it hangs.
-pub(crate) const HANG: Duration = Duration::from_secs(30);
+/// Longer than a writer's patience in the queue: a call that takes this long hangs.
+pub(crate) const HANG: Duration = Duration::from_secs(60);
 
 pub(crate) const ONUS: &str = env!("CARGO_BIN_EXE_onus");
 
