@@ -106,8 +106,15 @@ impl<S: Store> Onus<S> {
         }
     }
 
-    pub fn workstations(&mut self) -> Result<WorkstationsView, Refusal> {
-        let rows = self.ask(|tx| registry::workstations(tx, LOCAL))?;
+    pub fn workstations(&mut self, only: Option<&WorkstationName>) -> Result<WorkstationsView, Refusal> {
+        let mut rows = self.ask(|tx| registry::workstations(tx, LOCAL))?;
+        if let Some(name) = only {
+            rows.retain(|row| row.workstation.name == *name);
+            if rows.is_empty() {
+                return Err(Refusal::new(Code::UnknownName, format!("{name} is not registered"))
+                    .hint("onus workstation list"));
+            }
+        }
         Ok(WorkstationsView { workstations: rows.iter().map(WorkstationView::from).collect() })
     }
 

@@ -70,6 +70,7 @@ pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
 /// The store's surroundings could not be used: what was tried, on what, and the system's own words.
 pub(crate) fn refused(action: &str, path: &Path, error: &io::Error) -> Refusal {
     Refusal::new(Code::StoreUnavailable, format!("cannot {action} {}: {error}", shown(path)))
+        .hint("check that it is there, its permissions, and the disk")
 }
 
 /// A path for a message.

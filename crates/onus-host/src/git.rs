@@ -176,9 +176,14 @@ impl Git {
     }
 }
 
-/// The name git would put on a commit made in `dir`.
-pub fn user_name(dir: &Path) -> Option<String> {
-    Git::in_dir(dir, "config").args(&["--get", "user.name"]).line().ok().filter(|name| !name.is_empty())
+/// The name git would put on a commit made in `dir`; none where it is not set or there is no git. A git that fails is
+/// an error: whoever is registered under a wrong name stays so.
+pub fn user_name(dir: &Path) -> Result<Option<String>, Failure> {
+    match Git::in_dir(dir, "config").args(&["--get", "user.name"]).line() {
+        Ok(name) => Ok(Some(name).filter(|name| !name.is_empty())),
+        Err(Failure::Missing | Failure::Failed { exit: Some(1), .. }) => Ok(None),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// The commit checked out in `dir`; none before the first one.

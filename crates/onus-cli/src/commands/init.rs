@@ -87,7 +87,7 @@ fn text(view: &InitView) -> String {
 
 /// The person at the keyboard, by the name git knows.
 fn person(world: &World) -> Result<Handle, Refusal> {
-    let name = git::user_name(&world.place.cwd).or_else(|| std::env::var("USER").ok()).unwrap_or_default();
+    let name = git::user_name(&world.place.cwd)?.or_else(|| std::env::var("USER").ok()).unwrap_or_default();
     let slug = slug(&name).unwrap_or_else(|| "owner".into());
     format!("@{slug}").parse().map_err(Refusal::invalid)
 }

@@ -25,6 +25,11 @@ enum WorkstationVerb {
     Add(Add),
     /// Every workstation and what it holds
     List,
+    /// One workstation
+    Show {
+        #[arg(value_parser = |t: &str| t.parse::<WorkstationName>())]
+        name: WorkstationName,
+    },
 }
 
 /// Register a workstation: people only. One workstation holds one live assignment
@@ -58,7 +63,10 @@ impl Workstation {
         let mut store = world.open()?;
         match &self.verb {
             WorkstationVerb::List => {
-                out.show_list(&store.workstations()?, |view| &view.workstations, render::workstations)
+                out.show_list(&store.workstations(None)?, |view| &view.workstations, render::workstations)
+            }
+            WorkstationVerb::Show { name } => {
+                out.show_list(&store.workstations(Some(name))?, |view| &view.workstations, render::workstations)
             }
             WorkstationVerb::Add(add) => {
                 let workstation = add.registration(world)?;

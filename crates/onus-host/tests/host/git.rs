@@ -9,7 +9,7 @@ use onus_host::git::{Failure, Git, head, user_name};
 fn the_checked_out_commit_and_the_users_name() {
     let area = Area::with_main(&[]);
     area.git("main", &["config", "user.name", "Ada Example"]);
-    assert_eq!(user_name(&area.at("main")).as_deref(), Some("Ada Example"));
+    assert_eq!(user_name(&area.at("main")).unwrap().as_deref(), Some("Ada Example"));
     assert_eq!(head(&area.at("main")), Some(area.git("main", &["rev-parse", "HEAD"])));
     area.git(".", &["init", "-q", "empty"]);
     assert_eq!(head(&area.at("empty")), None);

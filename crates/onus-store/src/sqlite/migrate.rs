@@ -14,6 +14,11 @@ pub(super) fn version(connection: &Connection) -> Result<i64> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(before_commit)
 }
 
+fn has_tables(connection: &Connection) -> Result<bool> {
+    let count = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
+    Ok(count.map_err(before_commit)? > 0)
+}
+
 /// Turns the write-ahead log on; a copy of a store may have lost it.
 pub(super) fn ensure_log(store: &Sqlite) -> Result<()> {
     let mode = |sql: &str| -> Result<String> {
@@ -34,6 +39,12 @@ pub(super) fn ensure_log(store: &Sqlite) -> Result<()> {
 
 /// Makes the tables of an empty file. Whoever comes second finds them there.
 pub(super) fn create(store: &Sqlite) -> Result<()> {
+    if version(&store.connection)? == 0 && has_tables(&store.connection)? {
+        return Err(StoreError::Unavailable {
+            detail: format!("{} is a database of another program", store.path.display()),
+            hint: Some("choose another file: --store sqlite:PATH".into()),
+        });
+    }
     ensure_log(store)?;
     let _turn = store.queue.wait()?;
     match version(&store.connection)? {
