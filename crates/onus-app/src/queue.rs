@@ -1,7 +1,7 @@
 //! `list`, `ready`, `stale` and `status`: where the work stands.
 
 use crate::view::{CountsView, HeldView, ListView, NotReadyView, ReadyView, StaleView, StatusView, TaskView};
-use crate::{Onus, LOCAL};
+use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::id::shown;
 use onus_core::refusal::Refusal;
@@ -20,7 +20,13 @@ pub const LIMIT_MAX: i64 = 10_000;
 const WINDOW: i64 = 5;
 
 impl<S: Store> Onus<S> {
-    pub fn list(&mut self, which: Which, filter: &Filter, cursor: Option<&str>, limit: i64) -> Result<ListView, Refusal> {
+    pub fn list(
+        &mut self,
+        which: Which,
+        filter: &Filter,
+        cursor: Option<&str>,
+        limit: i64,
+    ) -> Result<ListView, Refusal> {
         let after = cursor.map_or(Ok(After::START), |text| parse_cursor(text, which))?;
         let mut tasks = self.ask(|tx| queue::list(tx, LOCAL, which, filter, after, limit + 1))?;
         let more = tasks.len() as i64 > limit;
@@ -40,11 +46,16 @@ impl<S: Store> Onus<S> {
             let more = window.len() as i64 > wanted;
             window.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
             let mut not_ready = Vec::new();
-            let rest = window.iter().filter(|queued| queued.waiting || queued.state != StateName::Open.name());
+            let rest =
+                window.iter().filter(|queued| queued.waiting || queued.state != StateName::Open.name());
             for queued in rest.take(usize::try_from(limit).unwrap_or(usize::MAX)) {
                 not_ready.push(why_not(tx, queued)?);
             }
-            Ok(ReadyView { tasks: tasks.iter().map(TaskView::from).collect(), not_ready, counts: counts(&window, more) })
+            Ok(ReadyView {
+                tasks: tasks.iter().map(TaskView::from).collect(),
+                not_ready,
+                counts: counts(&window, more),
+            })
         })
     }
 
@@ -119,7 +130,8 @@ fn why_not(tx: &mut dyn Tx, queued: &Queued) -> onus_store::error::Result<NotRea
     if queued.waiting {
         reasons.push(Code::DependencyIncomplete);
         let dependencies = load::dependencies(tx, LOCAL, &queued.id)?;
-        let incomplete = dependencies.iter().filter(|dependency| dependency.state != Some(StateName::Complete));
+        let incomplete =
+            dependencies.iter().filter(|dependency| dependency.state != Some(StateName::Complete));
         waits_for.extend(incomplete.map(|dependency| dependency.id.to_string()));
     }
     Ok(NotReadyView {
@@ -157,9 +169,10 @@ fn format_cursor(after: After, which: Which) -> String {
 }
 
 fn parse_cursor(text: &str, which: Which) -> Result<After, Refusal> {
-    let parsed = text.strip_prefix(order(which)).and_then(|rest| rest.split_once('.')).and_then(|(priority, born)| {
-        Some(After { priority: priority.parse().ok()?, born: born.parse().ok()? })
-    });
+    let parsed =
+        text.strip_prefix(order(which)).and_then(|rest| rest.split_once('.')).and_then(|(priority, born)| {
+            Some(After { priority: priority.parse().ok()?, born: born.parse().ok()? })
+        });
     parsed.ok_or_else(|| {
         Refusal::invalid(format!("{} is not a cursor of this list", shown(text)))
             .hint("pass the `next` of the previous page, with the same --state")

@@ -130,17 +130,12 @@ impl<S: Store> Onus<S> {
 
     /// The directory of a workstation, if it has one.
     pub fn directory_of(&mut self, name: &WorkstationName) -> Result<Option<PathBuf>, Refusal> {
-        let rows = self.ask(|tx| registry::workstations(tx, LOCAL))?;
-        let found = rows.into_iter().find(|row| row.workstation.name == *name);
-        Ok(found.and_then(|row| row.workstation.path).map(PathBuf::from))
+        Ok(self.ask(|tx| registry::directory(tx, LOCAL, name))?.map(PathBuf::from))
     }
 
     /// The directory in which `worker` holds `task`, if it does and the workstation has one.
     pub fn holding_directory(&mut self, task: &TaskId, worker: &Handle) -> Result<Option<PathBuf>, Refusal> {
-        let rows = self.ask(|tx| registry::workstations(tx, LOCAL))?;
-        let held = |row: &registry::WorkstationHolding| row.holds.as_ref().is_some_and(|(t, w)| t == task && w == worker);
-        let found = rows.into_iter().find(held);
-        Ok(found.and_then(|row| row.workstation.path).map(PathBuf::from))
+        Ok(self.ask(|tx| registry::holding_directory(tx, LOCAL, task, worker))?.map(PathBuf::from))
     }
 }
 

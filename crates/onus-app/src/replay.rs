@@ -1,13 +1,13 @@
 //! The answer to a repeated request, told from the ledger: no receipt is stored beside it.
 
-use crate::submit::{Receipt, ReceiptKind};
 use crate::LOCAL;
+use crate::submit::{Receipt, ReceiptKind};
 use onus_core::code::Code;
 use onus_core::event::Event;
 use onus_core::id::{Seq, TaskId};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
-use onus_core::task::{evolve, Task};
+use onus_core::task::{Task, evolve};
 use onus_store::load::{self, Workspace};
 use onus_store::port::Tx;
 use onus_store::read::ledger::{self, Part};
@@ -18,7 +18,8 @@ pub(crate) fn answer(
     seq: Seq,
 ) -> Result<Result<Receipt, Refusal>, Refusal> {
     let broken = |what: String| Refusal::new(Code::LedgerBroken, what).hint("onus ledger verify");
-    let entry = ledger::entry(tx, LOCAL, seq)?.ok_or_else(|| broken(format!("the entry {seq} is missing")))?;
+    let entry =
+        ledger::entry(tx, LOCAL, seq)?.ok_or_else(|| broken(format!("the entry {seq} is missing")))?;
     let stamped = entry.open().map_err(broken)?;
     if let Event::Refused(refused) = &stamped.event {
         return Ok(Err(Refusal {
@@ -37,12 +38,17 @@ pub(crate) fn answer(
             .map(|(lease, _)| {
                 // A token dies with its generation; a replay must not revive it.
                 let generation = ledger::generation_at(tx, LOCAL, seq)?;
-                Ok::<_, Refusal>(Token { generation: generation.min(workspace.generation), epoch: stamped.epoch, lease })
+                Ok::<_, Refusal>(Token {
+                    generation: generation.min(workspace.generation),
+                    epoch: stamped.epoch,
+                    lease,
+                })
             })
             .transpose()?,
         _ => None,
     };
-    let kind = if matches!(stamped.event, Event::Added(_)) { ReceiptKind::Created } else { ReceiptKind::Changed };
+    let kind =
+        if matches!(stamped.event, Event::Added(_)) { ReceiptKind::Created } else { ReceiptKind::Changed };
     Ok(Ok(Receipt { kind, task, token }))
 }
 

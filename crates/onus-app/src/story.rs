@@ -1,7 +1,9 @@
 //! `show`: everything that is known about one task.
 
-use crate::view::{AssignmentView, DependencyView, EntryView, LedgerView, NoteView, SessionView, StoryView, TaskView};
-use crate::{Onus, LOCAL};
+use crate::view::{
+    AssignmentView, DependencyView, EntryView, LedgerView, NoteView, SessionView, StoryView, TaskView,
+};
+use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
@@ -33,7 +35,10 @@ impl<S: Store> Onus<S> {
                     .map(|session| SessionView::new(session, now))
                     .collect(),
                 notes: story::notes(tx, LOCAL, id)?.iter().map(NoteView::from).collect(),
-                ledger: ledger::log(tx, LOCAL, &Part::Task(id, 0), i64::MAX)?.iter().map(EntryView::from).collect(),
+                ledger: ledger::log(tx, LOCAL, &Part::Task(id, 0), i64::MAX)?
+                    .iter()
+                    .map(EntryView::from)
+                    .collect(),
                 task: TaskView::from(&task),
             }))
         })?;
@@ -41,7 +46,12 @@ impl<S: Store> Onus<S> {
     }
 
     /// The record: of one task, or the latest entries of all.
-    pub fn log(&mut self, task: Option<&TaskId>, after: Option<i64>, limit: i64) -> Result<LedgerView, Refusal> {
+    pub fn log(
+        &mut self,
+        task: Option<&TaskId>,
+        after: Option<i64>,
+        limit: i64,
+    ) -> Result<LedgerView, Refusal> {
         let entries = self.ask(|tx| {
             if let Some(id) = task
                 && load::state(tx, LOCAL, id)?.is_none()

@@ -87,6 +87,14 @@ fn unexpected(error: impl std::fmt::Display) -> Refusal {
 
 type Answer = Result<Receipt, Refusal>;
 
+/// Who does something to which task, and where.
+#[derive(Clone)]
+struct Act {
+    task: TaskId,
+    actor: Handle,
+    workstation: Option<WorkstationName>,
+}
+
 struct Call<'a> {
     settings: &'a onus_core::settings::Settings,
     path: &'a Path,
@@ -202,8 +210,8 @@ impl<'a> Call<'a> {
                 let (head, row) =
                     before.map_or((Digest::ZERO, None), |stored| (stored.head, Some(stored.task)));
                 let kind = if row.is_none() { ReceiptKind::Created } else { ReceiptKind::Changed };
-                let actor = actor(&facts.caller)?;
-                let (task, seq) = self.append(tx, row, &id, head, actor, workstation, events)?;
+                let act = Act { task: id, actor: actor(&facts.caller)?, workstation };
+                let (task, seq) = self.append(tx, &act, row, head, events)?;
                 apply::request(tx, LOCAL, &self.envelope.request, &self.fingerprint, seq)?;
                 let token = is_grant.then_some(Token {
                     generation: self.workspace.generation,
@@ -239,10 +247,8 @@ impl<'a> Call<'a> {
             findings: refusal.findings.clone(),
         });
         let workstation = facts.place.found.as_ref().map(|found| found.name.clone());
-        let id = stored.task.id.clone();
-        let handle = worker.handle.clone();
-        let (_, seq) =
-            self.append(tx, Some(stored.task), &id, stored.head, handle, workstation, vec![event])?;
+        let act = Act { task: stored.task.id.clone(), actor: worker.handle.clone(), workstation };
+        let (_, seq) = self.append(tx, &act, Some(stored.task), stored.head, vec![event])?;
         // A claim of whatever comes next may go on to another task under the same request.
         if matches!(self.target, Target::Named) {
             apply::request(tx, LOCAL, &self.envelope.request, &self.fingerprint, seq)?;
@@ -264,22 +270,20 @@ impl<'a> Call<'a> {
     }
 
     /// Writes events down and applies them to the row, one by one.
-    #[expect(clippy::too_many_arguments, reason = "one entry's who, where and what")]
     fn append(
         &self,
         tx: &mut dyn Tx,
+        act: &Act,
         mut row: Option<Task>,
-        id: &TaskId,
         mut head: Digest,
-        actor: Handle,
-        workstation: Option<WorkstationName>,
         events: Vec<Event>,
     ) -> Result<(Task, Seq), Refusal> {
         let mut seq = self.last_seq(tx)?;
         for event in events {
             seq += 1;
-            let (by, place) = (actor.clone(), workstation.clone());
-            let stamped = Stamped::following(row.as_ref(), seq, id.clone(), self.now.wall, by, place, event);
+            let Act { task, actor, workstation } = act.clone();
+            let stamped =
+                Stamped::following(row.as_ref(), seq, task, self.now.wall, actor, workstation, event);
             let after = evolve(row.clone(), &stamped).map_err(unexpected)?;
             let entry = Entry::seal(&self.workspace.uid, &stamped, head).map_err(unexpected)?;
             let effects = effects(row.as_ref(), &stamped, &after);

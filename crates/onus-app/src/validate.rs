@@ -53,7 +53,10 @@ impl ValidateView {
             hint: found.hint.clone(),
         };
         let detail = format!("{} findings; the first: {}: {}", self.findings.len(), first.task, first.detail);
-        Some(Refusal::new(Code::QueueInvalid, detail).findings(self.findings.iter().take(100).map(shown).collect()))
+        Some(
+            Refusal::new(Code::QueueInvalid, detail)
+                .findings(self.findings.iter().take(100).map(shown).collect()),
+        )
     }
 }
 

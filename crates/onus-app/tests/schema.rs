@@ -1,8 +1,11 @@
 //! The documents that scripts rely on, as a published JSON schema.
 
-use onus_app::view::{AddView, ChangeView, ClaimView, LedgerView, ListView, ReadyView, StaleView, StatusView, StoryView, WorkersView, WorkstationsView};
+use onus_app::view::{
+    AddView, ChangeView, ClaimView, LedgerView, ListView, ReadyView, StaleView, StatusView, StoryView,
+    WorkersView, WorkstationsView,
+};
 use schemars::SchemaGenerator;
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
 fn document() -> String {
     let mut generator = SchemaGenerator::default();
@@ -17,7 +20,8 @@ fn document() -> String {
     generator.subschema_for::<StoryView>();
     generator.subschema_for::<WorkersView>();
     generator.subschema_for::<WorkstationsView>();
-    let definitions: Value = generator.take_definitions(true).into_iter().collect::<serde_json::Map<_, _>>().into();
+    let definitions: Value =
+        generator.take_definitions(true).into_iter().collect::<serde_json::Map<_, _>>().into();
     let document = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Documents of onus --json",
@@ -35,7 +39,10 @@ fn the_published_schema_is_up_to_date() {
         std::fs::write(path, &text).unwrap();
     }
     let stored = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(stored == text, "contract/documents.schema.json differs: UPDATE_CONTRACT=1 cargo test -p onus-app --test schema");
+    assert!(
+        stored == text,
+        "contract/documents.schema.json differs: UPDATE_CONTRACT=1 cargo test -p onus-app --test schema"
+    );
 }
 
 /// The field names of interface.md, word for word.

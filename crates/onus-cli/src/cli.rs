@@ -139,7 +139,9 @@ mod tests {
 
     /// Every verb's help, in one file that a reviewer reads first when the interface changes.
     fn reference() -> String {
-        let mut text = String::from("# Command line reference\n\nGenerated from the program; `UPDATE_CONTRACT=1` rewrites it.\n");
+        let mut text = String::from(
+            "# Command line reference\n\nGenerated from the program; `UPDATE_CONTRACT=1` rewrites it.\n",
+        );
         let mut root = tree().term_width(100).bin_name("onus");
         root.build();
         page(&mut text, &mut root);
@@ -164,7 +166,10 @@ mod tests {
             std::fs::write(path, &text).unwrap();
         }
         let stored = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(stored == text, "contract/cli-reference.md differs: run UPDATE_CONTRACT=1 cargo test -p onus-cli");
+        assert!(
+            stored == text,
+            "contract/cli-reference.md differs: run UPDATE_CONTRACT=1 cargo test -p onus-cli"
+        );
     }
 
     #[test]
@@ -174,7 +179,9 @@ mod tests {
 
     #[test]
     fn names_people_already_know_keep_working() {
-        for (alias, verb) in [("create", "add"), ("close", "complete"), ("heartbeat", "renew"), ("reclaim", "takeover")] {
+        for (alias, verb) in
+            [("create", "add"), ("close", "complete"), ("heartbeat", "renew"), ("reclaim", "takeover")]
+        {
             let found = tree().find_subcommand(alias).map(|command| command.get_name().to_owned());
             assert_eq!(found.as_deref(), Some(verb));
         }

@@ -36,9 +36,9 @@ use onus_app::submit::{Receipt, Target};
 use onus_app::view::{ChangeView, TaskView};
 use onus_core::code::Code;
 use onus_core::command::{Command, Warrant};
-use onus_core::id::{shown, TaskId};
+use onus_core::id::{TaskId, shown};
 use onus_core::refusal::Refusal;
-use onus_core::text::{Text, BODY_MAX};
+use onus_core::text::{BODY_MAX, Text};
 use std::io::Read;
 use std::process::ExitCode;
 
@@ -201,11 +201,17 @@ pub(crate) fn text(content: &str) -> Text {
 }
 
 /// A closed set of words on the command line.
-pub(crate) fn word<T>(what: &str, text: &str, parse: impl Fn(&str) -> Option<T>, known: &str) -> Result<T, String> {
+pub(crate) fn word<T>(
+    what: &str,
+    text: &str,
+    parse: impl Fn(&str) -> Option<T>,
+    known: &str,
+) -> Result<T, String> {
     parse(text).ok_or_else(|| format!("{} is not {what}; known: {known}", shown(text)))
 }
 
 /// Input and output of files: the refusal names the file.
 pub(crate) fn file_error(path: &std::path::Path, error: &std::io::Error) -> Refusal {
-    Refusal::new(Code::InvalidInput, format!("{}: {error}", path.display())).hint("check the path and its permissions")
+    Refusal::new(Code::InvalidInput, format!("{}: {error}", path.display()))
+        .hint("check the path and its permissions")
 }

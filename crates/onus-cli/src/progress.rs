@@ -25,11 +25,8 @@ impl Progress for Bar {
             return;
         }
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr_with_hz(10));
-        let template = if total.is_some() {
-            "{msg} {wide_bar} {pos}/{len} ({eta})"
-        } else {
-            "{spinner} {msg} {pos}"
-        };
+        let template =
+            if total.is_some() { "{msg} {wide_bar} {pos}/{len} ({eta})" } else { "{spinner} {msg} {pos}" };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }

@@ -3,7 +3,7 @@
 mod support;
 
 use std::path::Path;
-use support::{text, Site};
+use support::{Site, text};
 
 fn run_in(site: &Site, dir: &Path, args: &[&str]) -> serde_json::Value {
     let output = site.command(args).current_dir(dir).arg("--json").output().unwrap();
@@ -33,7 +33,15 @@ fn a_claim_without_a_workstation_takes_the_one_it_stands_in() {
     site.git(&["commit", "-q", "--allow-empty", "-m", "first"]);
     site.git(&["worktree", "add", "-q", "../lane", "-b", "lane"]);
     let lane = site.root().join("lane");
-    site.by_person(&["workstation", "add", "ws-lane", "--kind", "checkout", "--path", lane.to_str().unwrap()]);
+    site.by_person(&[
+        "workstation",
+        "add",
+        "ws-lane",
+        "--kind",
+        "checkout",
+        "--path",
+        lane.to_str().unwrap(),
+    ]);
     let inside = lane.join("src");
     std::fs::create_dir(&inside).unwrap();
     let claim = run_in(&site, &inside, &["claim", &id, "--as", "@ada-lovelace"]);

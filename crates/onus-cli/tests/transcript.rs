@@ -113,9 +113,9 @@ fn masked(text: &str) -> String {
 }
 
 fn mask_line(line: &str) -> String {
-    let line = line.split_once("may be taken over in ").map_or(line.to_owned(), |(head, _)| {
-        format!("{head}may be taken over in SPAN")
-    });
+    let line = line
+        .split_once("may be taken over in ")
+        .map_or(line.to_owned(), |(head, _)| format!("{head}may be taken over in SPAN"));
     let mut masked = String::new();
     for word in line.split_inclusive([' ', '"', ',']) {
         let bare = word.trim_end_matches([' ', '"', ',', ')', ';']);

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::port::Tx;
 use crate::{args, sql};
 use onus_core::hash::Digest;
-use onus_core::id::{Generation, Handle, ProjectKey, TaskId, WorkspaceId};
+use onus_core::id::{Generation, Handle, ProjectKey, TaskId, WorkspaceId, WorkstationName};
 use onus_core::time::Timestamp;
 use onus_core::worker::Worker;
 use onus_core::workstation::Workstation;
@@ -26,6 +26,10 @@ sql! {
         FROM worker w WHERE w.workspace = ?1 AND (?2 IS NULL OR w.handle = ?2) ORDER BY w.handle";
     INSERT_WORKSTATION = "INSERT INTO workstation (workspace, name, kind, path, state, lifecycle, version) \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    DIRECTORY = "SELECT path FROM workstation WHERE workspace = ?1 AND name = ?2";
+    HOLDING_DIRECTORY = "SELECT w.path FROM assignment a \
+        JOIN workstation w ON w.workspace = a.workspace AND w.name = a.workstation \
+        WHERE a.workspace = ?1 AND a.task = ?2 AND a.assignee = ?3 AND a.ended_at IS NULL";
     WORKSTATIONS = "SELECT w.name, w.kind, w.path, w.state, w.lifecycle, w.version, a.task, a.assignee \
         FROM workstation w LEFT JOIN assignment a ON a.workspace = w.workspace AND a.workstation = w.name \
         AND a.ended_at IS NULL WHERE w.workspace = ?1 ORDER BY w.name";
@@ -111,6 +115,23 @@ pub fn insert_workstation(tx: &mut dyn Tx, workspace: WorkspaceId, workstation: 
             workstation.version,
         ],
     )
+}
+
+/// The directory of a workstation; none where it has none or is not registered.
+pub fn directory(tx: &mut dyn Tx, workspace: WorkspaceId, name: &WorkstationName) -> Result<Option<String>> {
+    let row = tx.row(&DIRECTORY, &args![workspace.0, name.as_str()])?;
+    row.map_or(Ok(None), |mut row| row.opt_text())
+}
+
+/// The directory of the workstation in which `worker` holds `task`.
+pub fn holding_directory(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    task: &TaskId,
+    worker: &Handle,
+) -> Result<Option<String>> {
+    let row = tx.row(&HOLDING_DIRECTORY, &args![workspace.0, task.to_string(), worker.as_str()])?;
+    row.map_or(Ok(None), |mut row| row.opt_text())
 }
 
 /// A workstation and the assignment it holds now.

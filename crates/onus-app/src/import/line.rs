@@ -188,7 +188,7 @@ impl Reader {
             body: document.body.and_then(text),
             task_type: self.parsed(document.task_type.as_deref()),
             kind: document.kind.unwrap_or_else(|| KIND.to_owned()),
-            priority: self.parsed(document.priority.as_deref()).unwrap_or(Priority::default()),
+            priority: self.parsed(document.priority.as_deref()).unwrap_or_default(),
             risk: self.word(document.risk.as_deref(), "a risk", Risk::parse).unwrap_or_default(),
             role: self.parsed(document.role.as_deref()),
             lane: document.lane,

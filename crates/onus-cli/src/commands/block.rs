@@ -33,7 +33,8 @@ impl Block {
         let lease = if self.release_lease { WhileBlocked::ReleaseLease } else { WhileBlocked::KeepLease };
         let command = Command::Block { on: self.on.clone(), lease };
         let task = &self.task.task;
-        let directory = world.actor.as_ref().map(|by| store.holding_directory(task, by)).transpose()?.flatten();
+        let directory =
+            world.actor.as_ref().map(|by| store.holding_directory(task, by)).transpose()?.flatten();
         let receipt = submit_as_holder(world, &mut store, task, &self.lease, command)?;
         if receipt.task.assignment().is_none() {
             world.forget_lease(task, directory.as_deref());

@@ -118,7 +118,9 @@ impl Target {
 
 fn create(path: &Path) -> Result<File, Refusal> {
     let opened = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
-    opened.map_err(|error| Refusal::new(Code::InvalidInput, format!("{}: {error}", path.display())).hint("choose another file"))
+    opened.map_err(|error| {
+        Refusal::new(Code::InvalidInput, format!("{}: {error}", path.display())).hint("choose another file")
+    })
 }
 
 /// A reader that closed the pipe has seen enough.

@@ -79,12 +79,17 @@ impl Import {
 
     fn archive(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         if self.dry_run || self.project.is_some() {
-            return Err(Refusal::invalid("an archive is restored whole: --dry-run and --project do not apply"));
+            return Err(Refusal::invalid(
+                "an archive is restored whole: --dry-run and --project do not apply",
+            ));
         }
         let mut reader = self.reader()?;
         let view = world.create()?.import_archive(&mut reader, &mut Bar::new(out))?;
         out.show(&view, |view| {
-            format!("{} tasks and {} ledger entries restored ({} rows)\n", view.tasks, view.ledger_entries, view.rows)
+            format!(
+                "{} tasks and {} ledger entries restored ({} rows)\n",
+                view.tasks, view.ledger_entries, view.rows
+            )
         })
     }
 
@@ -98,13 +103,19 @@ impl Import {
 
     fn text(&self) -> Result<String, Refusal> {
         let mut bytes = Vec::new();
-        self.reader()?.take(INPUT_MAX + 1).read_to_end(&mut bytes).map_err(|error| file_error(self.shown(), &error))?;
+        self.reader()?
+            .take(INPUT_MAX + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| file_error(self.shown(), &error))?;
         if bytes.len() as u64 > INPUT_MAX {
             return Err(Refusal::invalid(format!("{} is larger than 1 GiB", self.shown().display()))
                 .hint("split the file"));
         }
         String::from_utf8(bytes).map_err(|error| {
-            let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
+            let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]
+                .iter()
+                .filter(|b| **b == b'\n')
+                .count();
             Refusal::new(Code::InvalidInput, format!("line {line} is not UTF-8"))
         })
     }

@@ -87,7 +87,10 @@ impl Ledger {
                 let view = store.checkpoint(world.actor.as_ref())?;
                 out.show(&view, |view| match view.outcome {
                     "existing" => format!("nothing new since the checkpoint at entry {}\n", view.seq),
-                    _ => format!("{} entries signed, anchored in {} as {}\n", view.entries, view.anchor.kind, view.anchor.id),
+                    _ => format!(
+                        "{} entries signed, anchored in {} as {}\n",
+                        view.entries, view.anchor.kind, view.anchor.id
+                    ),
                 })
             }
             LedgerVerb::Export(export) => {
@@ -98,7 +101,9 @@ impl Ledger {
             }
             LedgerVerb::RaiseGeneration(raise) => {
                 let view = store.raise_generation(world.actor.as_ref(), raise.reason.as_deref())?;
-                out.show(&view, |view| format!("generation {}: every earlier token is dead\n", view.generation))
+                out.show(&view, |view| {
+                    format!("generation {}: every earlier token is dead\n", view.generation)
+                })
             }
         }
     }

@@ -65,9 +65,11 @@ impl Workstation {
             WorkstationVerb::List => {
                 out.show_list(&store.workstations(None)?, |view| &view.workstations, render::workstations)
             }
-            WorkstationVerb::Show { name } => {
-                out.show_list(&store.workstations(Some(name))?, |view| &view.workstations, render::workstations)
-            }
+            WorkstationVerb::Show { name } => out.show_list(
+                &store.workstations(Some(name))?,
+                |view| &view.workstations,
+                render::workstations,
+            ),
             WorkstationVerb::Add(add) => {
                 let workstation = add.registration(world)?;
                 let registration = store.add_workstation(world.actor.as_ref(), &workstation)?;

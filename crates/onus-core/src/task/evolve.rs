@@ -120,7 +120,9 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
             State::Complete(closing(true))
         }
         (Event::Reopened(_), State::Complete(_)) if !task.archived => State::Open,
-        (Event::Dropped(_), state) if state.name() != StateName::Dropped && !task.archived => State::Dropped(closing(false)),
+        (Event::Dropped(_), state) if state.name() != StateName::Dropped && !task.archived => {
+            State::Dropped(closing(false))
+        }
         (Event::DependencyAdded(dependency), state) => {
             task.depends_on.insert(dependency.on.clone());
             state
