@@ -44,7 +44,7 @@ impl Output {
                     Some(rest) => format!("{{\"format\":\"onus/1\",{rest}"),
                     None => json,
                 };
-                self.print(&format!("{versioned}\n"))
+                self.print(&format!("{versioned}\n"));
             }
         }
         Ok(ExitCode::SUCCESS)

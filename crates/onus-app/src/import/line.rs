@@ -5,7 +5,7 @@ use onus_core::command::Archive;
 use onus_core::id::{OriginRef, TaskId};
 use onus_core::intake::archived_as;
 use onus_core::refusal::Finding;
-use onus_core::task::{Check, CheckState, Priority, Risk, Spec, StateName};
+use onus_core::task::{Check, CheckState, Risk, Spec, StateName};
 use onus_core::text::Text;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;

@@ -75,7 +75,7 @@ fn text(view: &InitView) -> String {
     match &view.worker {
         Some(worker) => text.push_str(&format!("You are {worker}")),
         None => {
-            text.push_str("You are not registered here; a person runs: onus worker add @you --kind human")
+            text.push_str("You are not registered here; a person runs: onus worker add @you --kind human");
         }
     }
     if let Some(workstation) = &view.workstation {
