@@ -82,6 +82,7 @@ impl Onus<Sqlite> {
         check("file system", Ok(file_system(&self.path)));
         check("permissions", permissions(&self.path));
         check("settings", settings_file());
+        check("queue", self.queue_order());
         check("sessions", self.orphan_sessions());
         check("workstations", self.shared_workstations());
         check("leases", self.split_leases());
@@ -148,6 +149,15 @@ impl Onus<Sqlite> {
         let named: Vec<String> =
             orphans.iter().map(|(task, epoch)| format!("{task} (epoch {epoch})")).collect();
         Ok(none_of(&named, "no session runs without its assignment", "sessions run without an assignment"))
+    }
+
+    fn queue_order(&mut self) -> Result<Outcome, Refusal> {
+        let misplaced = self.ask(|tx| survey::misqueued(tx, LOCAL))?;
+        Ok(none_of(
+            &misplaced,
+            "what is ready and what waits is known",
+            "tasks are ready or wait against their dependencies",
+        ))
     }
 
     fn shared_workstations(&mut self) -> Result<Outcome, Refusal> {

@@ -271,6 +271,7 @@ impl Session<'_> {
                 onus_store::bulk::depend(tx, LOCAL, task, on)?;
             }
         }
+        apply::refresh_younger(tx, LOCAL, workspace.last_seq)?;
         for (project, number) in steps.numbers {
             apply::reserve(tx, LOCAL, &TaskId { project, number })?;
         }

@@ -9,7 +9,15 @@ use onus_core::effect::Effect;
 use onus_core::hash::Digest;
 use onus_core::id::{ProjectKey, RequestId, Seq, TaskId, WorkspaceId};
 use onus_core::ledger::Entry;
-use onus_core::task::{Assignment, State, Task};
+use onus_core::task::{Assignment, State, StateName, Task};
+
+/// A dependency of the row that is being changed is not complete.
+macro_rules! incomplete {
+    () => {
+        "EXISTS (SELECT 1 FROM dependency w JOIN task u ON u.workspace = w.workspace AND u.id = w.depends_on \
+         WHERE w.workspace = task.workspace AND w.task = task.id AND u.state <> 'complete') "
+    };
+}
 
 sql! {
     pub(crate) NEXT_NUMBER = "UPDATE project SET last_number = last_number + 1 WHERE workspace = ?1 AND key = ?2";
@@ -17,13 +25,19 @@ sql! {
     pub(crate) RAISE_NUMBER = "UPDATE project SET last_number = ?3 WHERE workspace = ?1 AND key = ?2 AND last_number < ?3";
     pub(crate) INSERT_TASK = "INSERT INTO task (workspace, id, uid, title, body, type, kind, priority, risk, role, lane, sprint, \
         tags, scope, parent, merge_order, origin_ask_ref, checks, born, created_by, created_at, state, blocker, \
-        archived, epoch, lease_id, version, head, updated_at, closed_by, closed_at, forced) VALUES \
+        archived, epoch, lease_id, version, head, updated_at, closed_by, closed_at, forced, waits) VALUES \
         (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, \
-        ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32)";
+        ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, 0)";
     /// The fence: the row must still be the one the decision was made on.
     pub(crate) UPDATE_TASK = "UPDATE task SET state = ?6, blocker = ?7, epoch = ?8, lease_id = ?9, version = ?10, head = ?11, \
         updated_at = ?12, closed_by = ?13, closed_at = ?14, forced = ?15 \
         WHERE workspace = ?1 AND id = ?2 AND version = ?3 AND epoch = ?4 AND lease_id IS NOT DISTINCT FROM ?5";
+    /// Whether each of some tasks waits is asked anew from its dependencies, so that the flag cannot drift.
+    pub(crate) REFRESH_TASK = "UPDATE task SET waits = CASE WHEN ", incomplete!(), "THEN 1 ELSE 0 END \
+        WHERE workspace = ?1 AND id = ?2";
+    pub(crate) REFRESH_DEPENDENTS = "UPDATE task SET waits = CASE WHEN ", incomplete!(), "THEN 1 ELSE 0 END \
+        WHERE workspace = ?1 AND id IN (SELECT d.task FROM dependency d WHERE d.workspace = ?1 AND d.depends_on = ?2)";
+    REFRESH_YOUNGER = "UPDATE task SET waits = 1 WHERE workspace = ?1 AND born > ?2 AND ", incomplete!();
     pub(crate) INSERT_DEPENDENCY = "INSERT INTO dependency (workspace, task, depends_on) VALUES (?1, ?2, ?3)";
     pub(crate) DELETE_DEPENDENCY = "DELETE FROM dependency WHERE workspace = ?1 AND task = ?2 AND depends_on = ?3";
     pub(crate) INSERT_ASSIGNMENT = "INSERT INTO assignment (workspace, task, epoch, assignee, tier, workstation, lease_id, ttl_ms, \
@@ -76,6 +90,10 @@ pub fn change(tx: &mut dyn Tx, workspace: WorkspaceId, change: &Change<'_>) -> R
         Some(before) => {
             update_task(tx, workspace, &id, before, change)?;
             move_dependencies(tx, workspace, &id, before, change.after)?;
+            let is_complete = |task: &Task| task.state.name() == StateName::Complete;
+            if is_complete(before) != is_complete(change.after) {
+                tx.run(&REFRESH_DEPENDENTS, &args![workspace.0, id.as_str()])?;
+            }
         }
     }
     entry(tx, workspace, change.entry)?;
@@ -129,7 +147,10 @@ fn insert_task(tx: &mut dyn Tx, workspace: WorkspaceId, id: &str, change: &Chang
     for on in &task.depends_on {
         tx.run_one(&INSERT_DEPENDENCY, &args![workspace.0, id, on.to_string()])?;
     }
-    Ok(())
+    if task.depends_on.is_empty() {
+        return Ok(());
+    }
+    tx.run_one(&REFRESH_TASK, &args![workspace.0, id])
 }
 
 fn update_task(
@@ -206,7 +227,15 @@ fn move_dependencies(
     for on in before.depends_on.difference(&after.depends_on) {
         tx.run_one(&DELETE_DEPENDENCY, &args![workspace.0, id, on.to_string()])?;
     }
-    Ok(())
+    if before.depends_on == after.depends_on {
+        return Ok(());
+    }
+    tx.run_one(&REFRESH_TASK, &args![workspace.0, id])
+}
+
+/// After many tasks and their dependencies were written at once: finds out which of the younger ones wait.
+pub fn refresh_younger(tx: &mut dyn Tx, workspace: WorkspaceId, than: Seq) -> Result<()> {
+    tx.run(&REFRESH_YOUNGER, &args![workspace.0, than]).map(drop)
 }
 
 /// Appends to the record. The unique index on (task, prev) refuses a fork.

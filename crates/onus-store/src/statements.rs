@@ -25,6 +25,8 @@ pub const HOT: &[Sql] = &[
     story::DEPENDENTS,
     apply::NEXT_NUMBER,
     apply::UPDATE_TASK,
+    apply::REFRESH_TASK,
+    apply::REFRESH_DEPENDENTS,
     apply::RENEW_ASSIGNMENT,
     apply::END_ASSIGNMENT,
     apply::STOP_SESSION,

@@ -74,12 +74,14 @@ CREATE TABLE task (
     closed_by      TEXT,
     closed_at      INTEGER,
     forced         INTEGER NOT NULL,
+    waits          INTEGER NOT NULL,       -- whether a dependency is incomplete: a hint for the queue, never a rule
     UNIQUE (workspace, id),
     FOREIGN KEY (workspace, parent) REFERENCES task (workspace, id)
 ) STRICT;
 
 CREATE UNIQUE INDEX task_origin ON task (workspace, origin_ask_ref) WHERE origin_ask_ref IS NOT NULL;
 CREATE INDEX task_queue ON task (workspace, priority, born) WHERE state IN ('open', 'in_progress', 'blocked');
+CREATE INDEX task_ready ON task (workspace, priority, born) WHERE state = 'open' AND waits = 0;
 CREATE INDEX task_parent ON task (workspace, parent) WHERE parent IS NOT NULL;
 
 CREATE TABLE dependency (

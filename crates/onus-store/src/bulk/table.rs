@@ -77,7 +77,7 @@ tables! {
         "merge_order" Int "?18", "origin_ask_ref" Text "?19", "checks" Text "?20", "blocker" Text "?21",
         "archived" Int "?22", "epoch" Int "?23", "lease_id" Blob "?24", "version" Int "?25", "head" Blob "?26",
         "created_by" Text "?27", "created_at" Int "?28", "updated_at" Int "?29", "closed_by" Text "?30",
-        "closed_at" Int "?31", "forced" Int "?32",
+        "closed_at" Int "?31", "forced" Int "?32", "waits" Int "?33",
     }
     "dependency" of "workspace" by "task, depends_on" { "task" Text "?2", "depends_on" Text "?3" }
     "assignment" of "workspace" by "task, epoch" {

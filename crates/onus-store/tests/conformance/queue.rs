@@ -1,12 +1,12 @@
 //! Order, pages, readiness, filters; and no hot statement reads a whole table.
 
 use crate::harness::{Harness, WS, add, ask, claimed, commit, furnished, id, spec, write};
-use onus_core::event::Completed;
+use onus_core::event::{Completed, DependencyAdded, DependencyRemoved, Event, Reopened};
 use onus_core::task::{Priority, Spec, StateName, Task};
 use onus_core::text::Text;
 use onus_store::port::Tx;
 use onus_store::read::queue::{After, Filter, Which, list, ready, window};
-use onus_store::statements;
+use onus_store::{load, statements};
 
 fn with_priority(title: &str, priority: Priority) -> Spec {
     Spec { priority, ..spec(title) }
@@ -28,6 +28,11 @@ fn complete(tx: &mut dyn Tx, task: Task) -> onus_store::error::Result<Task> {
         Some("ws-1"),
         Completed { resolution, reason: None, forced: false, late_by_ms: None },
     )
+}
+
+fn change(tx: &mut dyn Tx, task: Task, event: impl Into<Event>) -> onus_store::error::Result<Task> {
+    let id = task.id.clone();
+    write(tx, Some(task), &id, "@ada", None, event)
 }
 
 pub(crate) fn the_list_is_in_order_and_pages_join<H: Harness>(harness: &H) {
@@ -77,6 +82,17 @@ pub(crate) fn ready_means_open_with_complete_dependencies<H: Harness>(harness: &
     let waiting: Vec<bool> = queued.iter().map(|task| task.waiting).collect();
     assert_eq!(waiting, [true, false, true]);
     commit(&mut store, |tx| complete(tx, first)).unwrap();
+    assert_eq!(names(&now_ready(&mut store)), "second");
+    // A dependency that is reopened, added or removed counts at once.
+    let first = ask(&mut store, |tx| load::task(tx, WS, &id("T-1"))).unwrap().task;
+    commit(&mut store, |tx| change(tx, first, Reopened { reason: "no".into() })).unwrap();
+    assert_eq!(names(&now_ready(&mut store)), "first");
+    let first = ask(&mut store, |tx| load::task(tx, WS, &id("T-1"))).unwrap().task;
+    commit(&mut store, |tx| complete(tx, first)).unwrap();
+    let second = ask(&mut store, |tx| load::task(tx, WS, &id("T-2"))).unwrap().task;
+    let second = commit(&mut store, |tx| change(tx, second, DependencyAdded { on: id("T-3") })).unwrap();
+    assert_eq!(names(&now_ready(&mut store)), "");
+    commit(&mut store, |tx| change(tx, second, DependencyRemoved { on: id("T-3") })).unwrap();
     assert_eq!(names(&now_ready(&mut store)), "second");
     let done = ask(&mut store, |tx| {
         list(tx, WS, Which::Only(StateName::Complete), &Filter::default(), After::START, 10)
