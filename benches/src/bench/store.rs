@@ -3,7 +3,7 @@
 use crate::Extent;
 use crate::cli::grouped;
 use crate::drain::{self, Drain};
-use crate::measure::{Contender, Outcome, interleaved, millis, ratio};
+use crate::measure::{Contender, Cost, Outcome, interleaved, millis, ratio};
 use crate::place::{Place, Programs, Shape, agent, id, workstation};
 use crate::table::{Table, Verdict};
 use std::fs;
@@ -47,6 +47,13 @@ fn contention(programs: &Programs, extent: &Extent) -> Outcome<Table> {
     Ok(table)
 }
 
+fn side_by_side(table: &mut Table, what: &str, mine: Cost, bare: Cost) {
+    let wall = format!("{:.0} ms to {:.0} ms", millis(mine.wall), millis(bare.wall));
+    let cpu = format!("CPU {:.0} ms to {:.0} ms", millis(mine.cpu), millis(bare.cpu));
+    let (wall_ratio, cpu_ratio) = (ratio(mine.wall, bare.wall), ratio(mine.cpu, bare.cpu));
+    table.at_most(format!("{what}, to raw"), 3.0, wall_ratio, &format!("{wall}; {cpu}: {cpu_ratio:.2}x"));
+}
+
 /// Imports into a fresh store each time; the bare program fills a fresh database beside it.
 fn bulk(programs: &Programs, extent: &Extent, table: &mut Table) -> Outcome<()> {
     let size = extent.pick(10_000, 100_000, 100_000);
@@ -62,26 +69,14 @@ fn bulk(programs: &Programs, extent: &Extent, table: &mut Table) -> Outcome<()> 
     let import = Contender::new(|turn| fresh(turn).import());
     let insert = Contender::new(|turn| fresh(turn).raw(&["bulk", &count]));
     let costs = interleaved(&mut [import, insert], places.len() - 2)?;
-    let figure = format!("{:.0} ms to {:.0} ms", millis(costs[0].wall), millis(costs[1].wall));
-    table.at_most(
-        format!("import of {} tasks, to raw", grouped(size)),
-        3.0,
-        ratio(costs[0].wall, costs[1].wall),
-        &figure,
-    );
+    side_by_side(table, &format!("import of {} tasks", grouped(size)), costs[0], costs[1]);
 
     let place = &places[0];
     let repeats = extent.pick(3, 5, 9);
     let export = Contender::new(|_| place.onus(&["export"]));
     let select = Contender::new(|_| place.raw(&["export"]));
     let costs = interleaved(&mut [export, select], repeats)?;
-    let figure = format!("{:.0} ms to {:.0} ms", millis(costs[0].wall), millis(costs[1].wall));
-    table.at_most(
-        format!("export of {} tasks, to raw", grouped(size)),
-        3.0,
-        ratio(costs[0].wall, costs[1].wall),
-        &figure,
-    );
+    side_by_side(table, &format!("export of {} tasks", grouped(size)), costs[0], costs[1]);
 
     let validate = interleaved(&mut [Contender::new(|_| place.onus(&["validate"]))], repeats)?[0];
     let met = Verdict::of(validate.wall < Duration::from_secs(2));
@@ -95,7 +90,9 @@ fn bulk(programs: &Programs, extent: &Extent, table: &mut Table) -> Outcome<()> 
     let entries = place.ledger_entries()?;
     let verify = interleaved(&mut [Contender::new(|_| place.onus(&["ledger", "verify"]))], repeats)?[0];
     let rate = entries as f64 / verify.wall.as_secs_f64();
-    let figure = format!("{rate:.0}/s ({} entries)", grouped(usize::try_from(entries)?));
+    let cpu = entries as f64 / verify.cpu.as_secs_f64();
+    let figure =
+        format!("{rate:.0}/s; {cpu:.0} per second of CPU ({} entries)", grouped(usize::try_from(entries)?));
     table.row("ledger verify", ">= 200000/s", figure, Verdict::of(rate >= 200_000.0));
     Ok(())
 }
