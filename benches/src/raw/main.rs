@@ -11,11 +11,8 @@ const SCHEMA: &str = include_str!("../../../crates/onus-store/schema/sqlite/001_
 
 const WORKSPACE: &str = "INSERT INTO workspace (id, uid, generation, head, public_key, created_at)
     VALUES (1, 'raw', 1, zeroblob(32), '', 0)";
-const READY: &str = "SELECT id, title, priority FROM task t
-    WHERE workspace = 1 AND state IN ('open', 'in_progress', 'blocked') AND state = 'open'
-    AND NOT EXISTS (SELECT 1 FROM dependency d JOIN task o ON o.workspace = 1 AND o.id = d.depends_on
-        WHERE d.workspace = 1 AND d.task = t.id AND o.state <> 'complete')
-    ORDER BY priority, born LIMIT 20";
+const READY: &str = "SELECT id, title, priority FROM task
+    WHERE workspace = 1 AND state = 'open' AND waits = 0 ORDER BY priority, born LIMIT 20";
 const LIST: &str = "SELECT id, title, state, priority FROM task
     WHERE workspace = 1 AND state IN ('open', 'in_progress', 'blocked') ORDER BY priority, born LIMIT 20";
 const SHOW: &str = "SELECT id, title, state, priority FROM task WHERE workspace = 1 AND id = ?1";
@@ -28,18 +25,16 @@ const CLAIM: &str =
     "UPDATE task SET state = 'in_progress', epoch = epoch + 1, lease_id = ?2, version = version + 1,
     updated_at = ?3 WHERE workspace = 1 AND id = ?1 AND state = 'open' RETURNING id";
 const CLAIM_NEXT: &str = "UPDATE task SET state = 'in_progress', epoch = epoch + 1, lease_id = ?1,
-    version = version + 1, updated_at = ?2 WHERE born = (SELECT born FROM task t
-        WHERE workspace = 1 AND state IN ('open', 'in_progress', 'blocked') AND state = 'open'
-        AND NOT EXISTS (SELECT 1 FROM dependency d JOIN task o ON o.workspace = 1 AND o.id = d.depends_on
-            WHERE d.workspace = 1 AND d.task = t.id AND o.state <> 'complete')
-        ORDER BY priority, born LIMIT 1)
+    version = version + 1, updated_at = ?2 WHERE born = (SELECT born FROM task
+        WHERE workspace = 1 AND state = 'open' AND waits = 0 ORDER BY priority, born LIMIT 1)
     RETURNING id";
 const SET: &str = "UPDATE task SET state = ?2, lease_id = NULL, version = version + 1, updated_at = ?3
     WHERE workspace = 1 AND id = ?1 AND state = 'in_progress' RETURNING id";
-const ADD: &str =
-    "INSERT INTO task (workspace, id, uid, title, kind, state, priority, risk, origin_ask_ref, archived,
-        epoch, version, head, created_by, created_at, updated_at, forced)
-    VALUES (1, ?1, ?2, ?3, 'feature', 'open', ?4, 'normal', ?5, 0, 0, 1, zeroblob(32), '@raw', ?6, ?6, 0)";
+const ADD: &str = "INSERT INTO task (workspace, id, uid, title, kind, state, priority, risk, origin_ask_ref, archived,
+        epoch, version, head, created_by, created_at, updated_at, forced, waits)
+    VALUES (1, ?1, ?2, ?3, 'feature', 'open', ?4, 'normal', ?5, 0, 0, 1, zeroblob(32), '@raw', ?6, ?6, 0, ?7)";
+const WAKE: &str = "UPDATE task SET waits = 0 WHERE workspace = 1 AND waits = 1
+    AND id IN (SELECT task FROM dependency WHERE workspace = 1 AND depends_on = ?1)";
 const DEPEND: &str = "INSERT INTO dependency (workspace, task, depends_on) VALUES (1, ?1, ?2)";
 
 const USAGE: &str = "usage: raw version
@@ -88,8 +83,9 @@ fn bulk(store: &mut Connection, count: u32) -> Result<()> {
         let mut depend = all.prepare(DEPEND)?;
         for n in 1..=count {
             let (id, uid, title) = (format!("B-{n}"), format!("{n:032x}"), format!("task number {n}"));
-            add.execute(params![id, uid, title, n % 5, format!("bench:{n}"), now])?;
-            if n % 10 == 0 {
+            let waits = n % 10 == 0;
+            add.execute(params![id, uid, title, n % 5, format!("bench:{n}"), now, waits])?;
+            if waits {
                 depend.execute([id, format!("B-{}", n - 1)])?;
             }
         }
@@ -121,6 +117,14 @@ fn broken(error: std::io::Error) -> rusqlite::Error {
     rusqlite::Error::ToSqlConversionFailure(Box::new(error))
 }
 
+/// Completes a task and wakes whoever waits for it, which in these data sets is for nothing else.
+fn complete(store: &Connection, id: &str) -> Result<()> {
+    let both = store.unchecked_transaction()?;
+    store.prepare_cached(SET)?.query_row(params![id, "complete", now()], |_| Ok(()))?;
+    store.prepare_cached(WAKE)?.execute([id])?;
+    both.commit()
+}
+
 fn claim_next(store: &Connection) -> Result<Option<String>> {
     let mut next = store.prepare_cached(CLAIM_NEXT)?;
     next.query_row(params![unique().into_bytes(), now()], |row| row.get(0)).optional()
@@ -135,7 +139,7 @@ fn drain(store: &Connection) -> Result<()> {
         let claimed = claim_next(store)?;
         longest = longest.max(began.elapsed());
         let Some(id) = claimed else { break };
-        store.prepare_cached(SET)?.query_row(params![id, "complete", now()], |_| Ok(()))?;
+        complete(store, &id)?;
         count += 1;
     }
     writeln!(std::io::stdout(), "{count} {}", longest.as_micros()).map_err(broken)
@@ -162,7 +166,7 @@ fn run(words: &[&str]) -> Result<End> {
         ("show", [id]) => print(&store, SHOW, [id])?,
         ("claim", [id]) => print(&store, CLAIM, params![id, unique().into_bytes(), now()])?,
         ("release", [id]) => print(&store, SET, params![id, "open", now()])?,
-        ("complete", [id]) => print(&store, SET, params![id, "complete", now()])?,
+        ("complete", [id]) => complete(&store, id)?,
         ("claim-next", []) => match claim_next(&store)? {
             Some(id) => writeln!(std::io::stdout(), "{id}").map_err(broken)?,
             None => return Ok(End::NothingReady),
@@ -170,7 +174,7 @@ fn run(words: &[&str]) -> Result<End> {
         ("add", [title]) => {
             let uid = unique();
             let id = format!("R-{uid}");
-            store.execute(ADD, params![id, uid, title, 2, format!("raw:{uid}"), now()])?;
+            store.execute(ADD, params![id, uid, title, 2, format!("raw:{uid}"), now(), false])?;
         }
         ("drain", []) => drain(&store)?,
         _ => return Ok(End::Misunderstood),
