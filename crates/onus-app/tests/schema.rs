@@ -1,5 +1,9 @@
 //! The documents that scripts rely on, as a published JSON schema.
 
+use onus_app::doctor::DoctorView;
+use onus_app::import::{ImportView, RestoreView};
+use onus_app::ledger::{CheckpointView, GenerationView, VerifyView};
+use onus_app::validate::ValidateView;
 use onus_app::view::{
     AddView, ChangeView, ClaimView, LedgerView, ListView, ReadyView, StaleView, StatusView, StoryView,
     WorkersView, WorkstationsView,
@@ -20,6 +24,13 @@ fn document() -> String {
     generator.subschema_for::<StoryView>();
     generator.subschema_for::<WorkersView>();
     generator.subschema_for::<WorkstationsView>();
+    generator.subschema_for::<CheckpointView>();
+    generator.subschema_for::<DoctorView>();
+    generator.subschema_for::<GenerationView>();
+    generator.subschema_for::<ImportView>();
+    generator.subschema_for::<RestoreView>();
+    generator.subschema_for::<ValidateView>();
+    generator.subschema_for::<VerifyView>();
     let definitions: Value =
         generator.take_definitions(true).into_iter().collect::<serde_json::Map<_, _>>().into();
     let document = json!({
@@ -51,7 +62,7 @@ fn no_field_of_the_contract_was_renamed() {
     let schema: Value = serde_json::from_str(&document()).unwrap();
     let fields = |name: &str, wanted: &str| {
         for field in wanted.split_whitespace() {
-            assert!(schema["$defs"][name]["properties"][field].is_object(), "{name} lost `{field}`");
+            assert!(!schema["$defs"][name]["properties"][field].is_null(), "{name} lost `{field}`");
         }
     };
     fields(
