@@ -74,12 +74,7 @@ impl<S: Store> Onus<S> {
                 if !matches(which, &stored.task) {
                     return Ok(());
                 }
-                // A reopened task still has the note of its first end; it is no resolution any more.
-                let ended = stored.task.state.name().is_terminal();
-                sheet.line(&Line {
-                    task: TaskView::from(&stored.task),
-                    resolution: resolution.filter(|_| ended),
-                })
+                sheet.line(&Line { task: TaskView::from(&stored.task), resolution })
             })
         });
         progress.end();

@@ -17,10 +17,10 @@ sql! {
     UID = "SELECT uid FROM task WHERE workspace = ?1 AND id = ?2";
     SOME_TASK = "SELECT id FROM task WHERE workspace = ?1 LIMIT 1";
     COUNT_TASKS = "SELECT count(*) FROM task WHERE workspace = ?1";
-    /// Every task with its last resolution.
-    RESOLVED_TASKS = "SELECT (SELECT n.text FROM note n WHERE n.workspace = t.workspace AND n.task = t.id \
-        AND n.kind = 'resolution' ORDER BY n.seq DESC LIMIT 1), ", task_columns!(), task_from!(),
-        "WHERE t.workspace = ?1 ORDER BY t.born";
+    /// Every task, with what was said last when it ended.
+    RESOLVED_TASKS = "SELECT CASE WHEN t.state IN ('complete', 'dropped') THEN (SELECT n.text FROM note n \
+        WHERE n.workspace = t.workspace AND n.task = t.id AND n.kind = 'resolution' ORDER BY n.seq DESC LIMIT 1) END, ",
+        task_columns!(), task_from!(), "WHERE t.workspace = ?1 ORDER BY t.born";
     STANDINGS = "SELECT id, state, epoch, CASE WHEN lease_id IS NULL THEN 0 ELSE 1 END, parent, checks FROM task \
         WHERE workspace = ?1 ORDER BY born";
     EDGES = "SELECT task, depends_on FROM dependency WHERE workspace = ?1";
@@ -57,7 +57,7 @@ pub fn depend(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId, on: &TaskI
     tx.run_one(&INSERT_DEPENDENCY, &args![workspace.0, task.to_string(), on.to_string()])
 }
 
-/// Streams every task with its resolution, in the order in which they were asked for: parents before their children.
+/// Streams every task with the resolution of those that have ended, in the order in which they were asked for: parents before their children.
 pub fn resolved_tasks(
     tx: &mut dyn Tx,
     workspace: WorkspaceId,

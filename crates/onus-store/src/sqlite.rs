@@ -88,7 +88,10 @@ impl Tx for SqliteTx<'_> {
         let columns = statement.column_count();
         let mut rows = statement.query(rusqlite::params_from_iter(args)).map_err(named)?;
         while let Some(found) = rows.next().map_err(named)? {
-            let values = (0..columns).map(|i| owned(found.get_ref(i))).collect::<Result<Vec<_>>>()?;
+            let mut values = Vec::with_capacity(columns);
+            for column in 0..columns {
+                values.push(owned(found.get_ref(column))?);
+            }
             row(Row::new(values))?;
         }
         Ok(())

@@ -181,11 +181,11 @@ impl Reader {
         let title = self.kept(document.title.ok_or_else(|| "a line needs at least a title".to_owned()));
         let state =
             self.word(document.state.as_deref(), "a state", StateName::parse).unwrap_or(StateName::Open);
-        let archive = self.archive(state, document.resolution);
+        let archive = self.archive(state, document.resolution.as_deref());
         let proposed = |Command(command)| Check { command: trimmed(command), state: CheckState::Proposed };
         let spec = Spec {
             title: title.map(trimmed).unwrap_or_default(),
-            body: document.body.and_then(text),
+            body: document.body.as_deref().and_then(text),
             task_type: self.parsed(document.task_type.as_deref()),
             kind: document.kind.unwrap_or_else(|| KIND.to_owned()),
             priority: self.parsed(document.priority.as_deref()).unwrap_or_default(),
@@ -216,7 +216,7 @@ impl Reader {
         }
     }
 
-    fn archive(&mut self, state: StateName, resolution: Option<String>) -> Option<Archive> {
+    fn archive(&mut self, state: StateName, resolution: Option<&str>) -> Option<Archive> {
         let resolution = resolution.and_then(text);
         let archived = archived_as(state);
         if archived.is_none() && resolution.is_some() {
@@ -231,7 +231,7 @@ fn trimmed(text: String) -> String {
 }
 
 /// An empty text is none.
-fn text(content: String) -> Option<Text> {
+fn text(content: &str) -> Option<Text> {
     let content = content.trim_end();
     (!content.is_empty()).then(|| Text::new(content.to_owned()))
 }
