@@ -55,21 +55,33 @@ impl<'de> Deserialize<'de> for Digest {
 /// Hashes a list of fields so that no two different lists give the same bytes: each is written as a netstring
 /// (`length:bytes,`).
 #[derive(Debug, Clone, Default)]
-pub struct Fields(Sha256);
+pub struct Fields {
+    hash: Sha256,
+    /// Fields are short and many: the hash takes them together.
+    waiting: Vec<u8>,
+}
+
+const WAITING_MAX: usize = 4_096;
 
 impl Fields {
     /// `version` names the list's layout, so that a later layout can never collide with this one.
     pub fn new(version: &str) -> Fields {
-        let mut fields = Fields::default();
+        let mut fields = Fields { hash: Sha256::new(), waiting: Vec::with_capacity(512) };
         fields.bytes(version.as_bytes());
         fields
     }
 
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
-        self.0.update(bytes.len().to_string().as_bytes());
-        self.0.update(b":");
-        self.0.update(bytes);
-        self.0.update(b",");
+        push_decimal(&mut self.waiting, bytes.len() as u64);
+        self.waiting.push(b':');
+        if self.waiting.len() + bytes.len() > WAITING_MAX {
+            self.hash.update(&self.waiting);
+            self.waiting.clear();
+            self.hash.update(bytes);
+        } else {
+            self.waiting.extend_from_slice(bytes);
+        }
+        self.waiting.push(b',');
         self
     }
 
@@ -78,12 +90,24 @@ impl Fields {
     }
 
     pub fn int(&mut self, n: i64) -> &mut Self {
-        self.bytes(n.to_string().as_bytes())
+        let mut digits = Vec::with_capacity(20);
+        if n < 0 {
+            digits.push(b'-');
+        }
+        push_decimal(&mut digits, n.unsigned_abs());
+        self.bytes(&digits)
     }
 
     pub fn digest(&self) -> Digest {
-        Digest(self.0.clone().finalize().into())
+        Digest(self.hash.clone().chain_update(&self.waiting).finalize().into())
     }
+}
+
+fn push_decimal(into: &mut Vec<u8>, n: u64) {
+    if n >= 10 {
+        push_decimal(into, n / 10);
+    }
+    into.push(b'0' + (n % 10) as u8);
 }
 
 /// The digest of bytes that come in pieces.
@@ -140,6 +164,17 @@ mod tests {
         assert_eq!(Digest::parse(&digest.to_string()), Some(digest));
         for bad in ["", "ba78", &"g".repeat(64), &"A".repeat(64)] {
             assert_eq!(Digest::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn fields_are_netstrings() {
+        for (value, length) in [(i64::MIN, 20), (-10, 3), (0, 1), (9, 1), (10, 2), (i64::MAX, 19)] {
+            let long = vec![b'x'; 10_000];
+            let mut fields = Fields::new("v");
+            fields.int(value).bytes(&long).text("");
+            let plain = [format!("1:v,{length}:{value},10000:").as_bytes(), &long, b",0:,"].concat();
+            assert_eq!(fields.digest(), Digest::of(&plain), "{value}");
         }
     }
 
