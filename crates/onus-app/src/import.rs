@@ -228,6 +228,7 @@ impl Session<'_> {
             holder: None,
             place: Place::default(),
             dependencies: Vec::new(),
+            live_scopes: Vec::new(),
             mentioned: None,
             reachable: BTreeMap::new(),
             existing: None,

@@ -191,6 +191,7 @@ impl<'a> Call<'a> {
             holder: loaded.holder,
             place: loaded.place,
             dependencies: loaded.dependencies,
+            live_scopes: loaded.live_scopes,
             mentioned: loaded.mentioned,
             reachable: loaded.reachable,
             existing: loaded.existing,

@@ -51,6 +51,8 @@ pub struct Facts<'a> {
     pub place: Place,
     /// Tasks that the command mentions or the task depends on.
     pub dependencies: Vec<Dependency>,
+    /// For a grant of a task with a scope: the live assignments of other tasks that have one, too.
+    pub live_scopes: Vec<(TaskId, Handle, Vec<String>)>,
     /// The worker that the command mentions.
     pub mentioned: Option<Caller>,
     /// For a new dependency: what each task reachable from it depends on.

@@ -19,6 +19,7 @@ pub mod ledger;
 pub mod queue;
 pub mod refusal;
 pub mod registry;
+pub mod scope;
 pub mod settings;
 pub mod task;
 pub mod text;

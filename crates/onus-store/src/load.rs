@@ -24,6 +24,11 @@ sql! {
     pub(crate) DEPENDENCIES = "SELECT d.depends_on, t.state FROM dependency d \
         LEFT JOIN task t ON t.workspace = d.workspace AND t.id = d.depends_on \
         WHERE d.workspace = ?1 AND d.task = ?2 ORDER BY d.depends_on";
+    /// The live assignments of other tasks, with the scopes they hold. There are never more than workstations, so
+    /// they lead the join: `CROSS` keeps the database from beginning with the tasks.
+    pub(crate) LIVE_SCOPES = "SELECT a.task, a.assignee, t.scope FROM assignment a CROSS JOIN task t \
+        WHERE a.workspace = ?1 AND a.ended_at IS NULL AND a.task <> ?2 \
+        AND t.workspace = a.workspace AND t.id = a.task AND t.scope IS NOT NULL ORDER BY a.workstation";
     pub(crate) STATE = "SELECT state FROM task WHERE workspace = ?1 AND id = ?2";
     /// Everything that can be reached from one task along `depends_on`, as edges.
     pub(crate) REACHABLE = "WITH RECURSIVE reach (id) AS ( \
@@ -129,6 +134,15 @@ pub fn dependencies(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> R
         .collect()
 }
 
+fn live_scopes(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    but: &TaskId,
+) -> Result<Vec<(TaskId, Handle, Vec<String>)>> {
+    let rows = tx.rows(&LIVE_SCOPES, &args![workspace.0, but.to_string()])?;
+    rows.into_iter().map(|mut row| Ok((row.parsed()?, row.parsed()?, codec::json_list(&mut row)?))).collect()
+}
+
 /// The token of a grant that was made earlier, for a replayed request.
 pub fn granted_lease(
     tx: &mut dyn Tx,
@@ -151,6 +165,7 @@ pub struct Loaded {
     pub holder: Option<Kind>,
     pub place: Place,
     pub dependencies: Vec<Dependency>,
+    pub live_scopes: Vec<(TaskId, Handle, Vec<String>)>,
     pub mentioned: Option<Caller>,
     pub reachable: BTreeMap<TaskId, Vec<TaskId>>,
     pub existing: Option<TaskId>,
@@ -163,6 +178,7 @@ pub fn facts(tx: &mut dyn Tx, workspace: WorkspaceId, envelope: &Envelope) -> Re
         holder: None,
         place: Place::default(),
         dependencies: Vec::new(),
+        live_scopes: Vec::new(),
         mentioned: None,
         reachable: BTreeMap::new(),
         existing: None,
@@ -188,6 +204,9 @@ pub fn facts(tx: &mut dyn Tx, workspace: WorkspaceId, envelope: &Envelope) -> Re
             loaded.place = place(tx, workspace, workstation.as_ref())?;
             if let Some(id) = &envelope.task {
                 loaded.dependencies = dependencies(tx, workspace, id)?;
+            }
+            if let Some(stored) = loaded.task.as_ref().filter(|stored| !stored.task.spec.scope.is_empty()) {
+                loaded.live_scopes = live_scopes(tx, workspace, &stored.task.id)?;
             }
         }
         Command::Block { on, .. } => blocker(tx, workspace, on, &mut loaded)?,

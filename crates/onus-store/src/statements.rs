@@ -11,6 +11,7 @@ pub const HOT: &[Sql] = &[
     load::WORKER,
     load::TASK,
     load::DEPENDENCIES,
+    load::LIVE_SCOPES,
     load::STATE,
     load::REACHABLE,
     load::WORKSTATION,

@@ -155,7 +155,7 @@ impl Case {
             lane: Some(1),
             sprint: Some("s1".into()),
             tags: vec!["one".into(), "two".into()],
-            scope: vec!["src/**".into()],
+            scope: vec![format!("src/{}/**", title.replace(' ', "-"))],
             parent: None,
             merge_order: Some(1),
             origin: Some(format!("test:{}", title.replace(' ', "-")).parse().unwrap()),

@@ -7,6 +7,7 @@ use crate::event::{Added, Archived};
 use crate::facts::{Facts, Fresh};
 use crate::id::TaskId;
 use crate::refusal::{Finding, Refusal};
+use crate::scope::Scope;
 use crate::task::{Check, CheckState, Spec};
 use crate::text;
 use crate::worker::Worker;
@@ -72,8 +73,8 @@ fn findings(spec: &Spec, depends_on: &BTreeSet<TaskId>) -> Vec<Finding> {
     for tag in &spec.tags {
         check(text::line("the tag", tag, text::LABEL_MAX));
     }
-    for glob in &spec.scope {
-        check(text::line("the scope", glob, text::GLOB_MAX).and_then(|glob| scope(&glob)));
+    for reason in Scope::parse(&spec.scope).err().unwrap_or_default() {
+        check(Err(reason));
     }
     for one in &spec.checks {
         check(text::line("the check", &one.command, text::CHECK_MAX));
@@ -99,14 +100,4 @@ fn archive_findings(archive: &Archive) -> Vec<Finding> {
     let unprintable = resolution.and_then(|text| text::lines("the resolution", text, text::BODY_MAX).err());
     let unfinished = (!archive.state.is_terminal()).then(|| format!("history cannot be {}", archive.state));
     unprintable.into_iter().chain(unfinished).map(|detail| Finding::new(Code::InvalidInput, detail)).collect()
-}
-
-/// A scope names paths inside the repository, never outside it.
-fn scope(glob: &str) -> Result<String, String> {
-    let outside = glob.starts_with('/') || glob.contains('\\') || glob.split('/').any(|part| part == "..");
-    if outside {
-        Err(format!("the scope `{glob}` must be a path inside the repository"))
-    } else {
-        Ok(glob.to_owned())
-    }
 }

@@ -10,6 +10,7 @@ use crate::id::WorkstationName;
 use crate::lease::LeaseId;
 use crate::queue;
 use crate::refusal::{Finding, Refusal};
+use crate::scope;
 use crate::task::{Assignment, State};
 use crate::time::Millis;
 use crate::worker::WorkerState;
@@ -88,6 +89,9 @@ pub(super) fn grant(
     // The grant ends the present assignment, so its workstation counts as free.
     let vacated = context.task.assignment().map(|held| &held.workstation);
     findings.extend(gate::findings(&context.facts.place, &context.task.id, vacated));
+    if !forced {
+        findings.extend(scope::findings(&context.task.spec.scope, &context.facts.live_scopes));
+    }
     match (Refusal::from_findings(findings), &context.facts.place.found) {
         (Some(refusal), _) => Err(refusal),
         (None, None) => Err(Refusal::new(Code::WorkstationUnknown, "no workstation was named")),

@@ -7,6 +7,8 @@ mod support;
 #[cfg(test)]
 mod lease;
 #[cfg(test)]
+mod scope;
+#[cfg(test)]
 mod story;
 #[cfg(test)]
 mod transition;

@@ -248,6 +248,16 @@ impl World {
             .collect()
     }
 
+    fn live_scopes(&self, but: Option<&Task>) -> Vec<(TaskId, Handle, Vec<String>)> {
+        let others = self.tasks.values().filter(|task| but.is_none_or(|but| but.id != task.id));
+        let scoped = others.filter(|task| !task.spec.scope.is_empty());
+        scoped
+            .filter_map(|task| {
+                Some((task.id.clone(), task.assignment()?.assignee.clone(), task.spec.scope.clone()))
+            })
+            .collect()
+    }
+
     fn reachable(&self, command: &Command) -> BTreeMap<TaskId, Vec<TaskId>> {
         let mut found = BTreeMap::new();
         let mut todo = match command {
@@ -291,6 +301,7 @@ impl World {
             holder: holder.map(|worker| worker.kind),
             place: self.place(command),
             dependencies: self.dependencies(task.as_ref(), command),
+            live_scopes: self.live_scopes(task.as_ref()),
             reachable: self.reachable(command),
             existing: origin.and_then(|origin| {
                 self.tasks.values().find(|t| t.spec.origin.as_ref() == Some(origin)).map(|t| t.id.clone())

@@ -149,7 +149,8 @@ impl<'a> Step<'a> {
         let mut spec = spec(self.value("title").unwrap_or("a task"));
         spec.origin = self.value("origin").map(|origin| origin.parse().unwrap());
         spec.task_type = self.value("type").map(|t| t.parse().unwrap());
-        spec.scope = self.value("scope").map(str::to_owned).into_iter().collect();
+        spec.scope =
+            self.value("scope").into_iter().flat_map(|scope| scope.split('+')).map(str::to_owned).collect();
         if self.has("check") {
             spec.checks.push(Check { command: "make test".into(), state: CheckState::Approved });
         }
