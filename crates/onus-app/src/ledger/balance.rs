@@ -3,17 +3,16 @@
 //!
 //! The numbers are keyed hashes. The key is drawn anew for each run, so that nobody can prepare rows that cancel out.
 
-use onus_core::code::Code;
 use onus_core::hash::Digest;
 use onus_core::id::Seq;
-use onus_core::refusal::Refusal;
 use onus_core::task::{Assignment, Spec, State, Task};
 use onus_core::time::Timestamp;
 use onus_store::read::story::Session;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 /// A sum of facts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Balance(u128);
+pub(super) struct Balance(u64);
 
 impl Balance {
     pub(super) fn add(&mut self, fact: Fact) {
@@ -30,35 +29,29 @@ impl Balance {
 }
 
 /// One statement, as a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fact(u128);
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Fact(u64);
 
 /// Turns statements into numbers.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Scale {
-    key: [u8; 32],
+    key: RandomState,
     bytes: Vec<u8>,
 }
 
 impl Scale {
-    pub(super) fn new() -> Result<Scale, Refusal> {
-        let mut key = [0; 32];
-        getrandom::fill(&mut key).map_err(|error| Refusal::new(Code::Internal, error.to_string()))?;
-        Ok(Scale { key, bytes: Vec::new() })
-    }
-
     /// What was asked for. It never changes, so that a fold need not carry it.
-    pub(super) fn spec(&mut self, spec: &Spec) -> Digest {
+    pub(super) fn spec(&mut self, spec: &Spec) -> Fact {
         self.begin("spec");
         // Through serde, so that a field that is added later is compared too.
         if serde_json::to_writer(&mut self.bytes, spec).is_err() {
             self.bytes.push(0);
         }
-        Digest::of(&self.bytes)
+        self.end()
     }
 
-    /// The task's row, with the digest of its spec in the spec's place.
-    pub(super) fn task(&mut self, task: &Task, spec: &Digest) -> Fact {
+    /// The task's row, with what was said of its spec in the spec's place.
+    pub(super) fn task(&mut self, task: &Task, spec: Fact) -> Fact {
         let Task {
             id,
             uid,
@@ -74,7 +67,7 @@ impl Scale {
             updated_at,
         } = task;
         self.begin("task");
-        self.field(spec.0.as_slice()).field(id.project.as_str().as_bytes()).int(id.number);
+        self.field(&spec.0.to_le_bytes()).field(id.project.as_str().as_bytes()).int(id.number);
         self.field(uid.as_bytes()).int(*epoch).int(*version).int(i64::from(*archived)).int(*born);
         self.field(created_by.as_str().as_bytes()).int(created_at.0).int(updated_at.0);
         self.int(depends_on.len() as i64);
@@ -149,15 +142,13 @@ impl Scale {
 
     fn begin(&mut self, what: &str) -> &mut Self {
         self.bytes.clear();
-        self.bytes.extend_from_slice(&self.key);
         self.field(what.as_bytes())
     }
 
     fn end(&mut self) -> Fact {
-        let digest = Digest::of(&self.bytes);
-        let mut half = [0; 16];
-        half.copy_from_slice(&digest.0[..16]);
-        Fact(u128::from_le_bytes(half))
+        let mut hasher = self.key.build_hasher();
+        hasher.write(&self.bytes);
+        Fact(hasher.finish())
     }
 
     fn field(&mut self, bytes: &[u8]) -> &mut Self {

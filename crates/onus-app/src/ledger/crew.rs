@@ -2,7 +2,7 @@
 //!
 //! It only says which chains do not hold. Those are few, and looked at closely afterwards (see `locate`).
 
-use super::balance::{Balance, Scale};
+use super::balance::{Balance, Fact, Scale};
 use super::fold::{Fold, Weigh};
 use onus_core::hash::Digest;
 use onus_core::id::Seq;
@@ -30,7 +30,7 @@ pub(super) enum Item {
         kind: String,
         text: String,
     },
-    Entry(Box<Entry>),
+    Entry(Entry),
     /// A row or an entry that makes no sense.
     Nonsense,
 }
@@ -118,7 +118,7 @@ struct Chain {
     count: i64,
     last: Digest,
     fold: Option<Box<Fold>>,
-    spec: Digest,
+    spec: Fact,
     balance: Balance,
     is_suspect: bool,
 }
@@ -144,7 +144,7 @@ impl Chain {
             count: 0,
             last: Digest::ZERO,
             fold: None,
-            spec: Digest::ZERO,
+            spec: Fact::default(),
             balance: Balance::default(),
             is_suspect: false,
         }
@@ -156,7 +156,7 @@ impl Chain {
                 let Task { version, ref spec, .. } = stored.task;
                 self.row = Some((version, stored.head));
                 let spec = scale.spec(spec);
-                self.balance.take(scale.task(&stored.task, &spec));
+                self.balance.take(scale.task(&stored.task, spec));
             }
             Item::Assignment(task, past) => {
                 let PastAssignment { assignment, ended_at, end_reason } = *past;
@@ -188,7 +188,7 @@ impl Chain {
         // The row tells when the chain is complete: nothing of it need be kept until then.
         if self.row.is_some_and(|(version, _)| version == self.count) {
             let task = fold.finish(name, &mut weigh)?;
-            self.balance.add(scale.task(&task, &self.spec));
+            self.balance.add(scale.task(&task, self.spec));
         } else {
             self.fold = Some(fold);
         }

@@ -1,7 +1,7 @@
 //! Plays a task's chain again: what its row and the rows beside it must be (architecture: folding a task's ledger
 //! gives its row).
 
-use super::balance::{Balance, Scale};
+use super::balance::{Balance, Fact, Scale};
 use onus_core::effect::{Effect, effects};
 use onus_core::event::{Event, Stamped};
 use onus_core::hash::Digest;
@@ -117,7 +117,7 @@ fn empty_spec() -> Spec {
 pub(super) struct Weigh<'a> {
     pub(super) scale: &'a mut Scale,
     pub(super) balance: &'a mut Balance,
-    pub(super) spec: &'a mut Digest,
+    pub(super) spec: &'a mut Fact,
 }
 
 impl Listener for Weigh<'_> {

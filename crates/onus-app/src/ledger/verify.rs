@@ -60,7 +60,7 @@ impl<S: Store> Onus<S> {
         progress.begin("reading the anchor", None);
         let anchorage = Anchorage::read(anchor(&self.path, &uid), &mut |done| progress.at(done));
         progress.end();
-        let scale = Scale::new()?;
+        let scale = Scale::default();
         self.ask(|tx| examine(tx, &anchorage, &scale, progress))
     }
 }
@@ -225,7 +225,7 @@ impl Reader<'_, '_> {
                 let chain =
                     self.heads.advance(entry.task.as_deref().unwrap_or(WORKSPACE_CHAIN), seq, entry.hash);
                 if entry.task.is_some() {
-                    return self.crew.hand_over(chain, Item::Entry(Box::new(entry))).map_err(lost);
+                    return self.crew.hand_over(chain, Item::Entry(entry)).map_err(lost);
                 }
                 self.register.take(&self.workspace.uid, &entry, self.found);
             }
