@@ -16,8 +16,9 @@ use std::collections::BTreeMap;
 pub use crate::codec::StoredTask as Stored;
 
 sql! {
+    /// The plus keeps SQLite from reading every entry of the workspace through the chain's index to find the last one.
     pub(crate) WORKSPACE = "SELECT uid, generation, head, public_key, anchor, created_at, \
-        (SELECT max(seq) FROM ledger WHERE workspace = ?1) FROM workspace WHERE id = ?1";
+        (SELECT seq FROM ledger WHERE +workspace = ?1 ORDER BY seq DESC LIMIT 1) FROM workspace WHERE id = ?1";
     pub(crate) REQUEST = "SELECT fingerprint, seq FROM request WHERE workspace = ?1 AND id = ?2";
     pub(crate) WORKER = "SELECT handle, kind, tier, role, state, tz FROM worker WHERE workspace = ?1 AND handle = ?2";
     pub(crate) TASK = "SELECT ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 AND t.id = ?2 /*lock*/";
@@ -30,10 +31,11 @@ sql! {
         WHERE a.workspace = ?1 AND a.ended_at IS NULL AND a.task <> ?2 \
         AND t.workspace = a.workspace AND t.id = a.task AND t.scope IS NOT NULL ORDER BY a.workstation";
     pub(crate) STATE = "SELECT state FROM task WHERE workspace = ?1 AND id = ?2";
-    /// Everything that can be reached from one task along `depends_on`, as edges.
+    /// Everything that can be reached from one task along `depends_on`, as edges. CROSS JOIN keeps SQLite to this order.
     pub(crate) REACHABLE = "WITH RECURSIVE reach (id) AS ( \
-            SELECT ?2 UNION SELECT d.depends_on FROM reach r JOIN dependency d ON d.workspace = ?1 AND d.task = r.id) \
-        SELECT d.task, d.depends_on FROM reach r JOIN dependency d ON d.workspace = ?1 AND d.task = r.id";
+            SELECT ?2 UNION SELECT d.depends_on FROM reach r CROSS JOIN dependency d \
+            WHERE d.workspace = ?1 AND d.task = r.id) \
+        SELECT d.task, d.depends_on FROM reach r CROSS JOIN dependency d WHERE d.workspace = ?1 AND d.task = r.id";
     pub(crate) WORKSTATION = "SELECT w.name, w.kind, w.path, w.state, w.lifecycle, w.version, a.task, a.assignee \
         FROM workstation w LEFT JOIN assignment a ON a.workspace = w.workspace AND a.workstation = w.name \
         AND a.ended_at IS NULL WHERE w.workspace = ?1 AND w.name = ?2 /*lock*/";
