@@ -78,6 +78,12 @@ pub(crate) struct NotACall {
     format: Format,
 }
 
+/// Answered before the whole command tree is built: scripts ask this most often, and only want to know that we are there.
+pub(crate) fn asks_for_version(mut args: impl Iterator<Item = OsString>) -> bool {
+    let only = (args.nth(1), args.next());
+    matches!(only, (Some(word), None) if word == "--version" || word == "-V")
+}
+
 pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, NotACall> {
     let args: Vec<OsString> = args.collect();
     Cli::try_parse_from(&args).map_err(|error| {
@@ -170,6 +176,14 @@ mod tests {
             stored == text,
             "contract/cli-reference.md differs: run UPDATE_CONTRACT=1 cargo test -p onus-cli"
         );
+    }
+
+    #[test]
+    fn the_short_way_to_the_version_says_what_the_long_way_says() {
+        let asks = |line: &str| asks_for_version(line.split(' ').map(OsString::from));
+        assert!(asks("onus --version") && asks("onus -V"));
+        assert!(!asks("onus") && !asks("onus --version add") && !asks("onus add --version"));
+        assert_eq!(tree().render_version(), crate::output::version());
     }
 
     #[test]

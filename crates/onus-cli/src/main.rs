@@ -11,6 +11,9 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     output::quiet_panics();
+    if cli::asks_for_version(std::env::args_os()) {
+        return output::print_version();
+    }
     match cli::parse(std::env::args_os()) {
         Ok(cli) => {
             let mut out = output::Output::new(&cli.global);

@@ -96,6 +96,16 @@ impl Output {
     }
 }
 
+pub(crate) fn version() -> String {
+    format!("onus {}\n", env!("CARGO_PKG_VERSION"))
+}
+
+pub(crate) fn print_version() -> ExitCode {
+    let mut stdout = io::stdout().lock();
+    finish(stdout.write_all(version().as_bytes()).and_then(|()| stdout.flush()));
+    ExitCode::SUCCESS
+}
+
 /// Writes the refusal to stderr and gives its exit code.
 pub(crate) fn refuse(refusal: &Refusal, format: Format) -> ExitCode {
     let text = match format {
