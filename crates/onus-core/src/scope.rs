@@ -21,7 +21,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Otherwise every reason against it.
+    /// Refuses with every reason at once.
     pub fn parse(texts: &[String]) -> Result<Scope, Vec<String>> {
         let (mut globs, mut reasons) = (Vec::new(), Vec::new());
         for text in texts {
@@ -35,10 +35,6 @@ impl Scope {
             reasons.push(format!("the scope has {size} letters; the limit is {SIZE_MAX}: name directories"));
         }
         if reasons.is_empty() { Ok(Scope { globs }) } else { Err(reasons) }
-    }
-
-    pub fn matches(&self, path: &str) -> bool {
-        self.globs.iter().any(|glob| glob.matches(path))
     }
 
     /// A path that lies in both.
