@@ -108,26 +108,30 @@ impl World {
         let Some(worker) = &self.actor else {
             return Ok(None);
         };
-        let mut found = lease_file::load(&self.place.lease_dir(), task, worker)?;
+        let mut found = lease_file::load(&self.own_lease_dir(), task, worker)?;
         if found.is_none()
             && let Some(directory) = store.holding_directory(task, worker)?
         {
-            found = lease_file::load(&place::lease_dir_of(&directory)?, task, worker)?;
+            found = lease_file::load(&self.lease_dir(Some(&directory)), task, worker)?;
         }
         found.map(|text| text.parse().map_err(Refusal::invalid)).transpose()
     }
 
+    /// Where this place keeps its leases: in the worktree's private git directory, and outside git beside the store.
+    fn own_lease_dir(&self) -> PathBuf {
+        self.place.lease_dir().unwrap_or_else(|| self.store_path.with_file_name("lease"))
+    }
+
     /// Where the lease file of a task held in `directory` lies.
     pub(crate) fn lease_dir(&self, directory: Option<&Path>) -> PathBuf {
-        directory
-            .and_then(|directory| place::lease_dir_of(directory).ok())
-            .unwrap_or_else(|| self.place.lease_dir())
+        let there = directory.and_then(|directory| place::lease_dir_of(directory).ok().flatten());
+        there.unwrap_or_else(|| self.own_lease_dir())
     }
 
     /// Forgets the token of a task that the caller no longer holds. That there is none is fine.
     pub(crate) fn forget_lease(&self, task: &TaskId, directory: Option<&Path>) {
         if let Some(worker) = &self.actor {
-            drop(lease_file::remove(&self.place.lease_dir(), task, worker));
+            drop(lease_file::remove(&self.own_lease_dir(), task, worker));
             drop(lease_file::remove(&self.lease_dir(directory), task, worker));
         }
     }

@@ -57,7 +57,7 @@ pub fn find_with(cwd: &Path, env: &Env) -> Result<Place, Refusal> {
 }
 
 /// The directory that keeps the leases of another workstation; the variables of this one say nothing about it.
-pub fn lease_dir_of(workstation_path: &Path) -> Result<PathBuf, Refusal> {
+pub fn lease_dir_of(workstation_path: &Path) -> Result<Option<PathBuf>, Refusal> {
     Ok(find_with(workstation_path, &Env::default())?.lease_dir())
 }
 
@@ -83,11 +83,9 @@ impl Place {
         }
     }
 
-    pub fn lease_dir(&self) -> PathBuf {
-        match &self.repo {
-            Some(repo) => repo.git_dir.join("onus/lease"),
-            None => self.plain_root().join(".onus/lease"),
-        }
+    /// Where this working tree keeps its leases: in its own private git directory. Outside git there is none.
+    pub fn lease_dir(&self) -> Option<PathBuf> {
+        self.repo.as_ref().map(|repo| repo.git_dir.join("onus/lease"))
     }
 
     /// A key made from the name people know the project by; `TASK` when that name has no letter in it.

@@ -38,7 +38,7 @@ fn a_plain_checkout_and_everything_below_it() {
     check_as_git(&place.cwd);
     assert_eq!(place.default_store(), area.at("main/.git/onus/onus.db"));
     assert_eq!(place.settings_file(), area.at("main/onus.yaml"));
-    assert_eq!(place.lease_dir(), area.at("main/.git/onus/lease"));
+    assert_eq!(place.lease_dir(), Some(area.at("main/.git/onus/lease")));
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn all_worktrees_share_the_store_and_none_the_leases() {
         let place = find(area.mkdir(&format!("{dir}/src")));
         assert_eq!(place.default_store(), area.at("main/.git/onus/onus.db"));
         assert_eq!(place.settings_file(), area.at("main/onus.yaml"));
-        assert_eq!(place.lease_dir(), area.at("main/.git/worktrees").join(private).join("onus/lease"));
+        assert_eq!(place.lease_dir(), Some(area.at("main/.git/worktrees").join(private).join("onus/lease")));
         assert_eq!(lease_dir_of(&area.at(dir)), Ok(place.lease_dir()));
     }
 }
@@ -220,7 +220,7 @@ fn outside_git_the_nearest_store_above_is_used() {
     area.mkdir("my-2nd_project/.onus");
     assert_eq!(place.default_store(), area.at("my-2nd_project/.onus/onus.db"));
     assert_eq!(place.settings_file(), area.at("my-2nd_project/onus.yaml"));
-    assert_eq!(place.lease_dir(), area.at("my-2nd_project/.onus/lease"));
+    assert_eq!(place.lease_dir(), None);
     assert_eq!(place.default_project_key().unwrap().as_str(), "MY2NDP");
 }
 
