@@ -103,11 +103,18 @@ impl Fields {
     }
 }
 
-fn push_decimal(into: &mut Vec<u8>, n: u64) {
-    if n >= 10 {
-        push_decimal(into, n / 10);
+fn push_decimal(into: &mut Vec<u8>, mut n: u64) {
+    let mut digits = [0; 20];
+    let mut first = digits.len();
+    loop {
+        first -= 1;
+        digits[first] = b'0' + (n % 10) as u8;
+        n /= 10;
+        if n == 0 {
+            break;
+        }
     }
-    into.push(b'0' + (n % 10) as u8);
+    into.extend_from_slice(&digits[first..]);
 }
 
 /// The digest of bytes that come in pieces.

@@ -7,14 +7,13 @@ use super::fold::{Fold, Weigh};
 use onus_core::hash::Digest;
 use onus_core::id::Seq;
 use onus_core::ledger::Entry;
-use onus_core::task::Task;
 use onus_store::load::Stored;
 use onus_store::read::story::{PastAssignment, Session};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
 /// How much is handed over at once, and how much may wait.
-const BATCH: usize = 512;
+const BATCH: usize = 256;
 const WAITING: usize = 4;
 const WORKERS_MAX: usize = 4;
 
@@ -47,6 +46,9 @@ pub(super) struct Crew<'scope> {
 struct Hand<'scope> {
     batch: Batch,
     sender: SyncSender<Batch>,
+    /// Batches come back to be emptied where they were filled: memory that one thread takes and another gives back
+    /// makes both wait.
+    returned: Receiver<Batch>,
     thread: ScopedJoinHandle<'scope, Vec<usize>>,
 }
 
@@ -62,13 +64,11 @@ impl<'scope> Crew<'scope> {
     ) -> Self {
         let count = std::thread::available_parallelism().map_or(1, |n| n.get().min(WORKERS_MAX));
         let hands = (0..count).map(|first| {
-            let (sender, receiver) = sync_channel(WAITING);
+            let (sender, received) = sync_channel(WAITING);
+            let (back, returned) = channel();
             let bench = Bench { workspace, first, stride: count, scale: scale.clone(), chains: Vec::new() };
-            Hand {
-                batch: Vec::with_capacity(BATCH),
-                sender,
-                thread: scope.spawn(move || bench.work(&receiver)),
-            }
+            let thread = scope.spawn(move || bench.work(&received, &back));
+            Hand { batch: Vec::with_capacity(BATCH), sender, returned, thread }
         });
         Crew { hands: hands.collect() }
     }
@@ -80,7 +80,9 @@ impl<'scope> Crew<'scope> {
         if hand.batch.len() < BATCH {
             return Ok(());
         }
-        let batch = std::mem::replace(&mut hand.batch, Vec::with_capacity(BATCH));
+        let mut empty = hand.returned.try_recv().unwrap_or_else(|_| Vec::with_capacity(BATCH));
+        empty.clear();
+        let batch = std::mem::replace(&mut hand.batch, empty);
         hand.sender.send(batch).map_err(|_| Lost)
     }
 
@@ -88,11 +90,11 @@ impl<'scope> Crew<'scope> {
     pub(super) fn finish(self) -> Result<Vec<usize>, Lost> {
         let mut suspects = Vec::new();
         let mut threads = Vec::new();
-        for hand in self.hands {
-            hand.sender.send(hand.batch).map_err(|_| Lost)?;
-            threads.push(hand.thread);
+        for Hand { batch, sender, returned, thread } in self.hands {
+            sender.send(batch).map_err(|_| Lost)?;
+            threads.push((thread, returned));
         }
-        for thread in threads {
+        for (thread, _returned) in threads {
             suspects.extend(thread.join().map_err(|_| Lost)?);
         }
         suspects.sort_unstable();
@@ -124,13 +126,17 @@ struct Chain {
 }
 
 impl Bench<'_> {
-    fn work(mut self, batches: &Receiver<Batch>) -> Vec<usize> {
-        for (chain, item) in batches.iter().flatten() {
-            let at = chain / self.stride;
-            if self.chains.len() <= at {
-                self.chains.resize_with(at + 1, Chain::new);
+    fn work(mut self, batches: &Receiver<Batch>, back: &Sender<Batch>) -> Vec<usize> {
+        for batch in batches {
+            for (chain, item) in &batch {
+                let at = chain / self.stride;
+                if self.chains.len() <= at {
+                    self.chains.resize_with(at + 1, Chain::new);
+                }
+                self.chains[at].take(self.workspace, &mut self.scale, item);
             }
-            self.chains[at].take(self.workspace, &mut self.scale, item);
+            // Nobody takes the last ones back.
+            drop(back.send(batch));
         }
         let suspects = self.chains.iter().enumerate().filter(|(_, chain)| !chain.holds());
         suspects.map(|(at, _)| at * self.stride + self.first).collect()
@@ -150,24 +156,23 @@ impl Chain {
         }
     }
 
-    fn take(&mut self, workspace: &str, scale: &mut Scale, item: Item) {
+    fn take(&mut self, workspace: &str, scale: &mut Scale, item: &Item) {
         match item {
             Item::Row(stored) => {
-                let Task { version, ref spec, .. } = stored.task;
-                self.row = Some((version, stored.head));
-                let spec = scale.spec(spec);
+                self.row = Some((stored.task.version, stored.head));
+                let spec = scale.spec(&stored.task.spec);
                 self.balance.take(scale.task(&stored.task, spec));
             }
             Item::Assignment(task, past) => {
-                let PastAssignment { assignment, ended_at, end_reason } = *past;
-                self.balance.take(scale.assignment(&task, &assignment, ended_at, end_reason.as_deref()));
+                let PastAssignment { assignment, ended_at, end_reason } = &**past;
+                self.balance.take(scale.assignment(task, assignment, *ended_at, end_reason.as_deref()));
             }
-            Item::Session(task, session) => self.balance.take(scale.session(&task, &session)),
+            Item::Session(task, session) => self.balance.take(scale.session(task, session)),
             Item::Note { task, seq, kind, text } => {
-                self.balance.take(scale.note(&task, seq, &kind, &Digest::of(text.as_bytes())));
+                self.balance.take(scale.note(task, *seq, kind, &Digest::of(text.as_bytes())));
             }
             Item::Entry(entry) => {
-                self.is_suspect = self.is_suspect || self.follow(workspace, scale, &entry).is_none();
+                self.is_suspect = self.is_suspect || self.follow(workspace, scale, entry).is_none();
             }
             Item::Nonsense => self.is_suspect = true,
         }
