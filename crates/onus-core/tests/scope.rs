@@ -6,7 +6,6 @@ mod globs {
     use onus_core::scope::Glob;
     use proptest::prelude::*;
     use std::sync::LazyLock;
-    use std::time::{Duration, Instant};
 
     fn glob(text: &str) -> Glob {
         Glob::parse(text).unwrap_or_else(|reason| panic!("`{text}` {reason}"))
@@ -208,22 +207,20 @@ mod globs {
             match reason {
                 "" => assert_eq!(refused, None, "{text}"),
                 reason => {
-                    assert!(refused.as_ref().is_some_and(|r| r.contains(reason)), "{text}: {refused:?}")
+                    assert!(refused.as_ref().is_some_and(|r| r.contains(reason)), "{text}: {refused:?}");
                 }
             }
         }
     }
 
-    /// Patterns on which backtracking would never end. The bound is wide: it tells seconds from ages.
+    /// On these patterns backtracking would outlast the test run.
     #[test]
-    fn hostile_patterns_take_no_exponential_time() {
-        let began = Instant::now();
+    fn hostile_patterns_come_to_an_end() {
         let (a, b) = ("a*".repeat(255), "*a".repeat(255));
         assert!(glob(&(a.clone() + "b")).intersects(&glob(&(b.clone() + "c"))).is_none());
         assert!(glob(&a).intersects(&glob(&b)).is_some());
         assert!(!glob(&a).matches(&("a".repeat(4_000) + "/")));
         let deep = "**/a/".repeat(100);
         assert!(glob(&(deep.clone() + "b")).intersects(&glob(&(deep + "c"))).is_none());
-        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     }
 }
