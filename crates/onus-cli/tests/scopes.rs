@@ -1,6 +1,12 @@
 //! Many processes claim tasks whose scopes overlap: never two live assignments that share a path (mission C7).
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test may fail loudly"
+)]
 
 mod support;
 
