@@ -1,5 +1,14 @@
 //! `doctor` on real files: a sound store is well, and each ill shows by its name. It changes nothing.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test may fail loudly"
+)]
+
 mod audit;
 
 use audit::{Case, git, in_own_process, open, settle};

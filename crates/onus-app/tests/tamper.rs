@@ -2,6 +2,15 @@
 //!
 //! The tamperer knows the format: where it says so, hashes are recomputed and rows fixed up.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test may fail loudly"
+)]
+
 mod audit;
 
 use audit::{Case, Rng, git, in_own_process, open, settle};

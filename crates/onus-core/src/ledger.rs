@@ -53,31 +53,73 @@ impl Entry {
 
     /// The hash that the entry's fields give. `workspace` is its uid: an entry cannot move to another store.
     pub fn expected_hash(&self, workspace: &str) -> Digest {
-        let mut fields = Fields::new("onus-ledger-1");
-        fields
-            .text(workspace)
-            .int(self.seq)
-            .text(self.task.as_deref().unwrap_or(""))
-            .int(self.at.0)
-            .text(&self.actor)
-            .text(self.workstation.as_deref().unwrap_or(""))
-            .int(self.epoch)
-            .text(&self.verb)
-            .text(&self.data)
-            .bytes(&self.prev.0);
-        fields.digest()
+        self.borrowed().expected_hash(workspace)
     }
 
     /// Reads the entry back as an event; what writing cannot produce is an error.
     pub fn open(&self) -> Result<Stamped, String> {
+        self.borrowed().open()
+    }
+
+    fn borrowed(&self) -> EntryRef<'_> {
+        EntryRef {
+            seq: self.seq,
+            task: self.task.as_deref(),
+            at: self.at,
+            actor: &self.actor,
+            workstation: self.workstation.as_deref(),
+            epoch: self.epoch,
+            verb: &self.verb,
+            data: &self.data,
+            prev: self.prev,
+            hash: self.hash,
+        }
+    }
+}
+
+/// An entry whose texts lie elsewhere: following a million entries must not copy them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EntryRef<'a> {
+    pub seq: Seq,
+    pub task: Option<&'a str>,
+    pub at: Timestamp,
+    pub actor: &'a str,
+    pub workstation: Option<&'a str>,
+    pub epoch: Epoch,
+    pub verb: &'a str,
+    pub data: &'a str,
+    pub prev: Digest,
+    pub hash: Digest,
+}
+
+impl EntryRef<'_> {
+    /// See [`Entry::expected_hash`].
+    pub fn expected_hash(&self, workspace: &str) -> Digest {
+        let mut fields = Fields::new("onus-ledger-1");
+        fields
+            .text(workspace)
+            .int(self.seq)
+            .text(self.task.unwrap_or(""))
+            .int(self.at.0)
+            .text(self.actor)
+            .text(self.workstation.unwrap_or(""))
+            .int(self.epoch)
+            .text(self.verb)
+            .text(self.data)
+            .bytes(&self.prev.0);
+        fields.digest()
+    }
+
+    /// See [`Entry::open`].
+    pub fn open(&self) -> Result<Stamped, String> {
         Ok(Stamped {
             seq: self.seq,
-            task: self.task.as_deref().map(str::parse).transpose()?,
+            task: self.task.map(str::parse).transpose()?,
             at: self.at,
             actor: self.actor.parse()?,
-            workstation: self.workstation.as_deref().map(str::parse).transpose()?,
+            workstation: self.workstation.map(str::parse).transpose()?,
             epoch: self.epoch,
-            event: Event::parse(&self.verb, &self.data)?,
+            event: Event::parse(self.verb, self.data)?,
         })
     }
 }

@@ -168,6 +168,9 @@ pub struct Call<'a> {
     pub args: Vec<Value<'a>>,
 }
 
+/// Told of one row's values, in the statement's order.
+pub type Look<'a> = &'a mut dyn FnMut(&[Value<'_>]) -> Result<()>;
+
 /// An open transaction.
 pub trait Tx {
     /// The database's word for the present moment, read after the transaction has its locks.
@@ -177,6 +180,9 @@ pub trait Tx {
 
     /// Streams a result that may not fit into memory.
     fn each(&mut self, sql: &Sql, args: &[Value<'_>], row: &mut dyn FnMut(Row) -> Result<()>) -> Result<()>;
+
+    /// Streams rows that are only looked at: nothing of them is copied.
+    fn visit(&mut self, sql: &Sql, args: &[Value<'_>], look: Look<'_>) -> Result<()>;
 
     /// Runs a change and says how many rows it touched.
     fn run(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<u64>;

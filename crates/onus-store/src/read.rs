@@ -1,5 +1,6 @@
 //! Questions to the store. Nothing here writes.
 
+pub mod audit;
 pub mod ledger;
 pub mod queue;
 pub mod story;

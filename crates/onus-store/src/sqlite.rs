@@ -10,7 +10,7 @@ pub use integrity::{Depth, Modes};
 pub use open::{Closing, Options};
 
 use crate::error::{Result, StoreError};
-use crate::port::{Outcome, Row, Sql, Store, Tx, Value};
+use crate::port::{Look, Outcome, Row, Sql, Store, Tx, Value};
 use onus_core::time::Now;
 use queue::WriterQueue;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -97,6 +97,21 @@ impl Tx for SqliteTx<'_> {
         Ok(())
     }
 
+    fn visit(&mut self, sql: &Sql, args: &[Value<'_>], look: Look<'_>) -> Result<()> {
+        let named = |error| before_commit(error).in_statement(sql.name);
+        let mut statement = self.connection.prepare_cached(sql.text).map_err(named)?;
+        let columns = statement.column_count();
+        let mut rows = statement.query(rusqlite::params_from_iter(args)).map_err(named)?;
+        while let Some(found) = rows.next().map_err(named)? {
+            let mut values = Vec::with_capacity(columns);
+            for column in 0..columns {
+                values.push(borrowed(found.get_ref(column))?);
+            }
+            look(&values)?;
+        }
+        Ok(())
+    }
+
     fn run(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<u64> {
         let named = |error| before_commit(error).in_statement(sql.name);
         let mut statement = self.connection.prepare_cached(sql.text).map_err(named)?;
@@ -117,12 +132,21 @@ impl ToSql for Value<'_> {
 }
 
 fn owned(value: rusqlite::Result<ValueRef<'_>>) -> Result<Value<'static>> {
+    Ok(match borrowed(value)? {
+        Value::Null => Value::Null,
+        Value::Int(n) => Value::Int(n),
+        Value::Text(text) => Value::Text(text.into_owned().into()),
+        Value::Blob(bytes) => Value::Blob(bytes.into_owned().into()),
+    })
+}
+
+fn borrowed(value: rusqlite::Result<ValueRef<'_>>) -> Result<Value<'_>> {
     match value.map_err(before_commit)? {
         ValueRef::Null => Ok(Value::Null),
         ValueRef::Integer(n) => Ok(Value::Int(n)),
-        ValueRef::Blob(bytes) => Ok(Value::Blob(bytes.to_vec().into())),
+        ValueRef::Blob(bytes) => Ok(Value::Blob(bytes.into())),
         ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
-            Ok(text) => Ok(Value::Text(text.to_owned().into())),
+            Ok(text) => Ok(Value::Text(text.into())),
             Err(_) => Err(StoreError::Corrupt("a text is not UTF-8".into())),
         },
         ValueRef::Real(_) => Err(StoreError::Corrupt("a fraction where none is written".into())),

@@ -3,11 +3,7 @@
 //!
 //! The numbers are keyed hashes. The key is drawn anew for each run, so that nobody can prepare rows that cancel out.
 
-use onus_core::hash::Digest;
-use onus_core::id::Seq;
-use onus_core::task::{Assignment, Spec, State, Task};
-use onus_core::time::Timestamp;
-use onus_store::read::story::Session;
+use onus_store::port::Value;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 /// A sum of facts.
@@ -32,6 +28,17 @@ impl Balance {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Fact(u64);
 
+/// What a statement is about.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum About {
+    Asked,
+    Task,
+    Dependency,
+    Assignment,
+    Session,
+    Note,
+}
+
 /// Turns statements into numbers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scale {
@@ -40,132 +47,78 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// What was asked for. It never changes, so that a fold need not carry it.
-    pub(super) fn spec(&mut self, spec: &Spec) -> Fact {
-        self.begin("spec");
-        // Through serde, so that a field that is added later is compared too.
-        if serde_json::to_writer(&mut self.bytes, spec).is_err() {
-            self.bytes.push(0);
-        }
-        self.end()
+    /// A row's columns; those of the record come in the same order.
+    pub(super) fn weigh(&mut self, about: About, columns: [&[Value<'_>]; 2]) -> Fact {
+        self.begin(about);
+        self.columns(columns)
     }
 
-    /// The task's row, with what was said of its spec in the spec's place.
-    pub(super) fn task(&mut self, task: &Task, spec: Fact) -> Fact {
-        let Task {
-            id,
-            uid,
-            spec: _,
-            depends_on,
-            state,
-            epoch,
-            version,
-            archived,
-            born,
-            created_by,
-            created_at,
-            updated_at,
-        } = task;
-        self.begin("task");
-        self.field(&spec.0.to_le_bytes()).field(id.project.as_str().as_bytes()).int(id.number);
-        self.field(uid.as_bytes()).int(*epoch).int(*version).int(i64::from(*archived)).int(*born);
-        self.field(created_by.as_str().as_bytes()).int(created_at.0).int(updated_at.0);
-        self.int(depends_on.len() as i64);
-        for on in depends_on {
-            self.field(on.project.as_str().as_bytes()).int(on.number);
-        }
-        self.field(state.name().name().as_bytes());
-        match state {
-            State::Open | State::InProgress(_) => {}
-            State::Blocked { on, .. } => {
-                self.field(on.to_string().as_bytes());
-            }
-            State::Complete(closing) | State::Dropped(closing) => {
-                self.field(closing.by.as_str().as_bytes()).int(closing.at.0).int(i64::from(closing.forced));
-            }
-        }
-        if let Some(held) = task.assignment() {
-            self.held(held);
-        }
-        self.end()
+    /// A task's row: what was asked for, and what became of it.
+    pub(super) fn task(&mut self, asked: Fact, lifecycle: [&[Value<'_>]; 2]) -> Fact {
+        self.begin(About::Task);
+        self.bytes.extend_from_slice(&asked.0.to_le_bytes());
+        self.columns(lifecycle)
     }
 
-    pub(super) fn assignment(
-        &mut self,
-        task: &str,
-        held: &Assignment,
-        ended_at: Option<Timestamp>,
-        end_reason: Option<&str>,
-    ) -> Fact {
-        self.begin("assignment").field(task.as_bytes()).held(held).ending(ended_at, end_reason);
-        self.end()
-    }
-
-    pub(super) fn session(&mut self, task: &str, session: &Session) -> Fact {
-        let Session { id, epoch, worker, workstation, started_at, ended_at, end_reason } = session;
-        self.begin("session").field(task.as_bytes()).int(*id).int(*epoch);
-        self.field(worker.as_str().as_bytes()).field(workstation.as_bytes()).int(started_at.0);
-        self.ending(*ended_at, end_reason.as_deref());
-        self.end()
-    }
-
-    pub(super) fn note(&mut self, task: &str, seq: Seq, kind: &str, text: &Digest) -> Fact {
-        self.begin("note").field(task.as_bytes()).int(seq).field(kind.as_bytes()).field(&text.0);
-        self.end()
-    }
-
-    fn held(&mut self, held: &Assignment) -> &mut Self {
-        let Assignment {
-            assignee,
-            tier,
-            workstation,
-            epoch,
-            assigned_at,
-            lease,
-            handoff_reason,
-            forced,
-            route,
-        } = held;
-        self.field(assignee.as_str().as_bytes())
-            .optional(tier.as_deref())
-            .field(workstation.as_str().as_bytes());
-        self.int(*epoch).int(assigned_at.0).optional(handoff_reason.as_deref()).int(i64::from(*forced));
-        self.int(lease.ttl.0).int(lease.renewed_at.0).int(lease.renewals);
-        self.field(lease.tick.host.as_bytes()).field(lease.tick.boot.as_bytes()).int(lease.tick.millis);
-        let sealed = serde_json::to_writer(&mut self.bytes, &(&lease.id, route));
-        self.int(i64::from(sealed.is_ok()))
-    }
-
-    fn ending(&mut self, at: Option<Timestamp>, reason: Option<&str>) -> &mut Self {
-        self.optional(at.map(|at| at.0.to_string()).as_deref()).optional(reason)
-    }
-
-    fn begin(&mut self, what: &str) -> &mut Self {
+    fn begin(&mut self, about: About) {
         self.bytes.clear();
-        self.field(what.as_bytes())
+        self.bytes.push(about as u8);
     }
 
-    fn end(&mut self) -> Fact {
+    /// Each value with its kind and length, so that no two lists give the same bytes.
+    fn columns(&mut self, columns: [&[Value<'_>]; 2]) -> Fact {
+        for value in columns.into_iter().flatten() {
+            match value {
+                Value::Null => self.bytes.push(0),
+                Value::Int(n) => {
+                    self.bytes.push(1);
+                    self.bytes.extend_from_slice(&n.to_le_bytes());
+                }
+                Value::Text(text) => self.sized(2, text.as_bytes()),
+                Value::Blob(bytes) => self.sized(3, bytes),
+            }
+        }
         let mut hasher = self.key.build_hasher();
         hasher.write(&self.bytes);
         Fact(hasher.finish())
     }
 
-    fn field(&mut self, bytes: &[u8]) -> &mut Self {
+    fn sized(&mut self, kind: u8, bytes: &[u8]) {
+        self.bytes.push(kind);
         self.bytes.extend_from_slice(&bytes.len().to_le_bytes());
         self.bytes.extend_from_slice(bytes);
-        self
     }
+}
 
-    fn optional(&mut self, text: Option<&str>) -> &mut Self {
-        match text {
-            Some(text) => self.int(1).field(text.as_bytes()),
-            None => self.int(0),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onus_store::args;
+
+    #[test]
+    fn rows_cancel_out_only_what_they_repeat() {
+        let mut scale = Scale::default();
+        let (one, other) = (args!["T-1", 7, None::<i64>], args!["T-1", 8, None::<i64>]);
+        let mut balance = Balance::default();
+        for row in [&one, &other] {
+            balance.add(scale.weigh(About::Note, [&[], row]));
         }
+        for row in [&other, &one] {
+            assert!(!balance.is_even());
+            balance.take(scale.weigh(About::Note, [&[], row]));
+        }
+        assert!(balance.is_even());
     }
 
-    fn int(&mut self, n: i64) -> &mut Self {
-        self.bytes.extend_from_slice(&n.to_le_bytes());
-        self
+    #[test]
+    fn no_two_lists_weigh_the_same() {
+        let mut scale = Scale::default();
+        let lists =
+            [args!["ab", "c"], args!["a", "bc"], args!["abc", ""], args!["a", 0], args!["a", None::<i64>]];
+        let mut facts: Vec<u64> = lists.iter().map(|list| scale.weigh(About::Task, [&[], list]).0).collect();
+        facts.push(scale.weigh(About::Note, [&[], &lists[0]]).0);
+        facts.sort_unstable();
+        facts.dedup();
+        assert_eq!(facts.len(), lists.len() + 1);
     }
 }

@@ -5,10 +5,9 @@
 use super::balance::{Balance, Fact, Scale};
 use super::fold::{Fold, Weigh};
 use onus_core::hash::Digest;
-use onus_core::id::Seq;
-use onus_core::ledger::Entry;
-use onus_store::load::Stored;
-use onus_store::read::story::{PastAssignment, Session};
+use onus_core::id::{Epoch, Seq};
+use onus_core::ledger::EntryRef;
+use onus_core::time::Timestamp;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
@@ -18,23 +17,85 @@ const WAITING: usize = 4;
 const WORKERS_MAX: usize = 4;
 
 /// Something about one task's chain.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Item {
-    Row(Box<Stored>),
-    Assignment(String, Box<PastAssignment>),
-    Session(String, Box<Session>),
-    Note {
-        task: String,
-        seq: Seq,
-        kind: String,
-        text: String,
+    /// The task's row: how long the chain is, and its last hash.
+    Row {
+        version: i64,
+        head: Digest,
     },
-    Entry(Entry),
+    /// What a row says.
+    Said(Fact),
     /// A row or an entry that makes no sense.
     Nonsense,
+    Entry(Packed),
 }
 
-type Batch = Vec<(usize, Item)>;
+/// An entry whose texts lie in its batch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Packed {
+    seq: Seq,
+    at: Timestamp,
+    epoch: Epoch,
+    prev: Digest,
+    hash: Digest,
+    start: usize,
+    /// Where task, actor, workstation, verb and data end.
+    ends: [usize; 5],
+    has_task: bool,
+    has_workstation: bool,
+}
+
+/// What is handed over at once. It is filled and emptied without asking for memory each time.
+#[derive(Debug, Default)]
+struct Batch {
+    text: String,
+    items: Vec<(usize, Item)>,
+}
+
+impl Batch {
+    fn pack(&mut self, entry: &EntryRef<'_>) -> Packed {
+        let start = self.text.len();
+        let parts =
+            [entry.task.unwrap_or(""), entry.actor, entry.workstation.unwrap_or(""), entry.verb, entry.data];
+        let ends = parts.map(|part| {
+            self.text.push_str(part);
+            self.text.len()
+        });
+        Packed {
+            seq: entry.seq,
+            at: entry.at,
+            epoch: entry.epoch,
+            prev: entry.prev,
+            hash: entry.hash,
+            start,
+            ends,
+            has_task: entry.task.is_some(),
+            has_workstation: entry.workstation.is_some(),
+        }
+    }
+
+    fn unpack(&self, packed: &Packed) -> EntryRef<'_> {
+        let [task, actor, workstation, verb, data] = packed.ends;
+        EntryRef {
+            seq: packed.seq,
+            task: packed.has_task.then(|| &self.text[packed.start..task]),
+            at: packed.at,
+            actor: &self.text[task..actor],
+            workstation: packed.has_workstation.then(|| &self.text[actor..workstation]),
+            epoch: packed.epoch,
+            verb: &self.text[workstation..verb],
+            data: &self.text[verb..data],
+            prev: packed.prev,
+            hash: packed.hash,
+        }
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.items.clear();
+    }
+}
 
 /// Hands items to as many threads as there are processors. One chain always goes to the same thread, in order.
 #[derive(Debug)]
@@ -46,10 +107,20 @@ pub(super) struct Crew<'scope> {
 struct Hand<'scope> {
     batch: Batch,
     sender: SyncSender<Batch>,
-    /// Batches come back to be emptied where they were filled: memory that one thread takes and another gives back
-    /// makes both wait.
+    /// Batches come back to be filled again.
     returned: Receiver<Batch>,
     thread: ScopedJoinHandle<'scope, Vec<usize>>,
+}
+
+impl Hand<'_> {
+    fn send_if_full(&mut self) -> Result<(), Lost> {
+        if self.batch.items.len() < BATCH {
+            return Ok(());
+        }
+        let mut empty = self.returned.try_recv().unwrap_or_default();
+        empty.clear();
+        self.sender.send(std::mem::replace(&mut self.batch, empty)).map_err(|_| Lost)
+    }
 }
 
 /// A thread of the crew is gone.
@@ -68,7 +139,7 @@ impl<'scope> Crew<'scope> {
             let (back, returned) = channel();
             let bench = Bench { workspace, first, stride: count, scale: scale.clone(), chains: Vec::new() };
             let thread = scope.spawn(move || bench.work(&received, &back));
-            Hand { batch: Vec::with_capacity(BATCH), sender, returned, thread }
+            Hand { batch: Batch::default(), sender, returned, thread }
         });
         Crew { hands: hands.collect() }
     }
@@ -76,14 +147,16 @@ impl<'scope> Crew<'scope> {
     pub(super) fn hand_over(&mut self, chain: usize, item: Item) -> Result<(), Lost> {
         let count = self.hands.len();
         let hand = &mut self.hands[chain % count];
-        hand.batch.push((chain, item));
-        if hand.batch.len() < BATCH {
-            return Ok(());
-        }
-        let mut empty = hand.returned.try_recv().unwrap_or_else(|_| Vec::with_capacity(BATCH));
-        empty.clear();
-        let batch = std::mem::replace(&mut hand.batch, empty);
-        hand.sender.send(batch).map_err(|_| Lost)
+        hand.batch.items.push((chain, item));
+        hand.send_if_full()
+    }
+
+    pub(super) fn hand_over_entry(&mut self, chain: usize, entry: &EntryRef<'_>) -> Result<(), Lost> {
+        let count = self.hands.len();
+        let hand = &mut self.hands[chain % count];
+        let packed = hand.batch.pack(entry);
+        hand.batch.items.push((chain, Item::Entry(packed)));
+        hand.send_if_full()
     }
 
     /// The chains that do not hold.
@@ -120,7 +193,7 @@ struct Chain {
     count: i64,
     last: Digest,
     fold: Option<Box<Fold>>,
-    spec: Fact,
+    asked: Fact,
     balance: Balance,
     is_suspect: bool,
 }
@@ -128,12 +201,23 @@ struct Chain {
 impl Bench<'_> {
     fn work(mut self, batches: &Receiver<Batch>, back: &Sender<Batch>) -> Vec<usize> {
         for batch in batches {
-            for (chain, item) in &batch {
+            for (chain, item) in &batch.items {
                 let at = chain / self.stride;
                 if self.chains.len() <= at {
                     self.chains.resize_with(at + 1, Chain::new);
                 }
-                self.chains[at].take(self.workspace, &mut self.scale, item);
+                let chain = &mut self.chains[at];
+                match item {
+                    Item::Row { version, head } => chain.row = Some((*version, *head)),
+                    Item::Said(fact) => chain.balance.take(*fact),
+                    Item::Nonsense => chain.is_suspect = true,
+                    Item::Entry(packed) => {
+                        let entry = batch.unpack(packed);
+                        let follows = !chain.is_suspect
+                            && chain.follow(self.workspace, &mut self.scale, &entry).is_some();
+                        chain.is_suspect = !follows;
+                    }
+                }
             }
             // Nobody takes the last ones back.
             drop(back.send(batch));
@@ -150,50 +234,27 @@ impl Chain {
             count: 0,
             last: Digest::ZERO,
             fold: None,
-            spec: Fact::default(),
+            asked: Fact::default(),
             balance: Balance::default(),
             is_suspect: false,
         }
     }
 
-    fn take(&mut self, workspace: &str, scale: &mut Scale, item: &Item) {
-        match item {
-            Item::Row(stored) => {
-                self.row = Some((stored.task.version, stored.head));
-                let spec = scale.spec(&stored.task.spec);
-                self.balance.take(scale.task(&stored.task, spec));
-            }
-            Item::Assignment(task, past) => {
-                let PastAssignment { assignment, ended_at, end_reason } = &**past;
-                self.balance.take(scale.assignment(task, assignment, *ended_at, end_reason.as_deref()));
-            }
-            Item::Session(task, session) => self.balance.take(scale.session(task, session)),
-            Item::Note { task, seq, kind, text } => {
-                self.balance.take(scale.note(task, *seq, kind, &Digest::of(text.as_bytes())));
-            }
-            Item::Entry(entry) => {
-                self.is_suspect = self.is_suspect || self.follow(workspace, scale, entry).is_none();
-            }
-            Item::Nonsense => self.is_suspect = true,
-        }
-    }
-
     /// `None` when the entry does not follow.
-    fn follow(&mut self, workspace: &str, scale: &mut Scale, entry: &Entry) -> Option<()> {
+    fn follow(&mut self, workspace: &str, scale: &mut Scale, entry: &EntryRef<'_>) -> Option<()> {
         if entry.prev != self.last || entry.expected_hash(workspace) != entry.hash {
             return None;
         }
         self.last = entry.hash;
         self.count += 1;
-        let name = entry.task.as_deref()?;
         let stamped = entry.open().ok()?;
         let mut fold = self.fold.take().unwrap_or_default();
-        let mut weigh = Weigh { scale, balance: &mut self.balance, spec: &mut self.spec };
-        fold.step(name, stamped, &mut weigh).ok()?;
+        let mut weigh = Weigh { scale, balance: &mut self.balance, asked: &mut self.asked };
+        fold.step(stamped, &mut weigh).ok()?;
         // The row tells when the chain is complete: nothing of it need be kept until then.
         if self.row.is_some_and(|(version, _)| version == self.count) {
-            let task = fold.finish(name, &mut weigh)?;
-            self.balance.add(scale.task(&task, self.spec));
+            let task = fold.finish(&mut weigh)?;
+            weigh.task(&task);
         } else {
             self.fold = Some(fold);
         }

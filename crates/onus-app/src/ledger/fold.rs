@@ -1,27 +1,23 @@
 //! Plays a task's chain again: what its row and the rows beside it must be (architecture: folding a task's ledger
 //! gives its row).
 
-use super::balance::{Balance, Fact, Scale};
+use super::balance::{About, Balance, Fact, Scale};
 use onus_core::effect::{Effect, effects};
 use onus_core::event::{Event, Stamped};
 use onus_core::hash::Digest;
 use onus_core::id::Seq;
 use onus_core::task::{Assignment, Inconsistent, Priority, Risk, Spec, Task, evolve};
 use onus_core::time::Timestamp;
+use onus_store::args;
+use onus_store::read::audit;
 use onus_store::read::story::{PastAssignment, Session};
 
 /// Hears what the record says about the rows beside the task's own.
 pub(super) trait Listener {
     fn spec(&mut self, spec: Spec);
-    fn assignment(
-        &mut self,
-        task: &str,
-        held: &Assignment,
-        ended_at: Option<Timestamp>,
-        reason: Option<&'static str>,
-    );
-    fn session(&mut self, task: &str, session: Session);
-    fn note(&mut self, task: &str, seq: Seq, kind: &'static str, text: &Digest);
+    fn assignment(&mut self, held: &Assignment, ended_at: Option<Timestamp>, reason: Option<&'static str>);
+    fn session(&mut self, session: Session);
+    fn note(&mut self, seq: Seq, kind: &'static str, text: &Digest);
 }
 
 #[derive(Debug, Default)]
@@ -35,7 +31,6 @@ pub(super) struct Fold {
 impl Fold {
     pub(super) fn step(
         &mut self,
-        name: &str,
         mut entry: Stamped,
         listener: &mut dyn Listener,
     ) -> Result<(), Inconsistent> {
@@ -50,7 +45,7 @@ impl Fold {
                 Effect::AssignmentStarted(_) | Effect::AssignmentRenewed(_) => {}
                 Effect::AssignmentEnded { at, reason, .. } => {
                     if let Some(held) = before.as_ref().and_then(Task::assignment) {
-                        listener.assignment(name, held, Some(at), Some(reason.name()));
+                        listener.assignment(held, Some(at), Some(reason.name()));
                     }
                 }
                 Effect::SessionStarted { assignment, at } => {
@@ -67,11 +62,11 @@ impl Fold {
                 Effect::SessionStopped { at, reason, .. } => {
                     if let Some(session) = self.session.take() {
                         let end_reason = Some(reason.name().to_owned());
-                        listener.session(name, Session { ended_at: Some(at), end_reason, ..session });
+                        listener.session(Session { ended_at: Some(at), end_reason, ..session });
                     }
                 }
                 Effect::NoteWritten { kind, text } => {
-                    listener.note(name, entry.seq, kind.name(), text.digest());
+                    listener.note(entry.seq, kind.name(), text.digest());
                 }
             }
         }
@@ -80,12 +75,12 @@ impl Fold {
     }
 
     /// Tells what is still going on and gives the row.
-    pub(super) fn finish(self, name: &str, listener: &mut dyn Listener) -> Option<Task> {
+    pub(super) fn finish(self, listener: &mut dyn Listener) -> Option<Task> {
         if let Some(held) = self.task.as_ref().and_then(Task::assignment) {
-            listener.assignment(name, held, None, None);
+            listener.assignment(held, None, None);
         }
         if let Some(session) = self.session {
-            listener.session(name, session);
+            listener.session(session);
         }
         self.task
     }
@@ -117,30 +112,40 @@ fn empty_spec() -> Spec {
 pub(super) struct Weigh<'a> {
     pub(super) scale: &'a mut Scale,
     pub(super) balance: &'a mut Balance,
-    pub(super) spec: &'a mut Fact,
+    pub(super) asked: &'a mut Fact,
+}
+
+impl Weigh<'_> {
+    /// The row that the chain leads to, with its dependencies.
+    pub(super) fn task(&mut self, task: &Task) {
+        let [seal, rest] = audit::lifecycle(task);
+        self.balance.add(self.scale.task(*self.asked, [&seal, &rest]));
+        for on in &task.depends_on {
+            self.balance.add(self.scale.weigh(About::Dependency, [&[], &args![on.to_string()]]));
+        }
+    }
 }
 
 impl Listener for Weigh<'_> {
     fn spec(&mut self, spec: Spec) {
-        *self.spec = self.scale.spec(&spec);
+        // What cannot be written down weighs like nothing that was.
+        if let Ok([body, rest]) = audit::asked(&spec) {
+            *self.asked = self.scale.weigh(About::Asked, [&body, &rest]);
+        }
     }
 
-    fn assignment(
-        &mut self,
-        task: &str,
-        held: &Assignment,
-        ended_at: Option<Timestamp>,
-        reason: Option<&'static str>,
-    ) {
-        self.balance.add(self.scale.assignment(task, held, ended_at, reason));
+    fn assignment(&mut self, held: &Assignment, ended_at: Option<Timestamp>, reason: Option<&'static str>) {
+        if let Ok([seal, rest]) = audit::assignment(held, ended_at, reason) {
+            self.balance.add(self.scale.weigh(About::Assignment, [&seal, &rest]));
+        }
     }
 
-    fn session(&mut self, task: &str, session: Session) {
-        self.balance.add(self.scale.session(task, &session));
+    fn session(&mut self, session: Session) {
+        self.balance.add(self.scale.weigh(About::Session, [&[], &audit::session(&session)]));
     }
 
-    fn note(&mut self, task: &str, seq: Seq, kind: &'static str, text: &Digest) {
-        self.balance.add(self.scale.note(task, seq, kind, text));
+    fn note(&mut self, seq: Seq, kind: &'static str, text: &Digest) {
+        self.balance.add(self.scale.weigh(About::Note, [&args![text], &args![seq, kind]]));
     }
 }
 
@@ -158,22 +163,16 @@ impl Listener for Collect {
         self.spec = Some(spec);
     }
 
-    fn assignment(
-        &mut self,
-        _: &str,
-        held: &Assignment,
-        ended_at: Option<Timestamp>,
-        reason: Option<&'static str>,
-    ) {
+    fn assignment(&mut self, held: &Assignment, ended_at: Option<Timestamp>, reason: Option<&'static str>) {
         let end_reason = reason.map(str::to_owned);
         self.assignments.push(PastAssignment { assignment: held.clone(), ended_at, end_reason });
     }
 
-    fn session(&mut self, _: &str, session: Session) {
+    fn session(&mut self, session: Session) {
         self.sessions.push(session);
     }
 
-    fn note(&mut self, _: &str, seq: Seq, kind: &'static str, text: &Digest) {
+    fn note(&mut self, seq: Seq, kind: &'static str, text: &Digest) {
         self.notes.push((seq, kind, *text));
     }
 }

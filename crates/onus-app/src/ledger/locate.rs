@@ -11,9 +11,8 @@ use onus_core::text::Text;
 use onus_store::error::Result;
 use onus_store::load::Stored;
 use onus_store::port::Tx;
-use onus_store::read::ledger;
 use onus_store::read::story::{PastAssignment, Session};
-use onus_store::read::survey::{self, Whose};
+use onus_store::read::{audit, ledger};
 use std::collections::BTreeMap;
 
 /// What is known about the whole ledger when a chain is looked at.
@@ -45,11 +44,7 @@ pub(super) fn read_chain(tx: &mut dyn Tx, task: Option<&str>) -> Result<Chain> {
 pub(super) fn task(tx: &mut dyn Tx, site: &Site<'_>, name: &str, found: &mut Findings) -> Result<()> {
     let before = found.count();
     let entries = read_chain(tx, Some(name))?;
-    let mut row = None;
-    survey::task_rows(tx, LOCAL, Whose::Of(name), &mut |_, stored| {
-        row = Some(stored);
-        Ok(())
-    })?;
+    let row = audit::task_row(tx, LOCAL, name)?;
     links(site, Some(name), &entries, found);
     match &row {
         None => found.add(
@@ -157,14 +152,14 @@ fn rows(
     for (seq, entry) in entries {
         let Ok(entry) = entry else { return Ok(()) };
         let played = entry.open().and_then(|stamped| {
-            fold.step(name, stamped, &mut said).map_err(|inconsistent| inconsistent.to_string())
+            fold.step(stamped, &mut said).map_err(|inconsistent| inconsistent.to_string())
         });
         if let Err(error) = played {
             found.add(Kind::Inconsistent, *seq, Some(name), error);
             return Ok(());
         }
     }
-    if let (Some(task), Some(spec), Some(row)) = (fold.finish(name, &mut said), said.spec.take(), row) {
+    if let (Some(task), Some(spec), Some(row)) = (fold.finish(&mut said), said.spec.take(), row) {
         compare_task(name, &Task { spec, ..task }, &row.task, found);
     }
     assignments(tx, name, said.assignments, found)?;
@@ -233,7 +228,7 @@ fn spec_fields(said: &serde_json::Value, row: &serde_json::Value) -> Vec<String>
 fn assignments(tx: &mut dyn Tx, name: &str, said: Vec<PastAssignment>, found: &mut Findings) -> Result<()> {
     let mut said: BTreeMap<i64, PastAssignment> =
         said.into_iter().map(|past| (past.assignment.epoch, past)).collect();
-    survey::assignment_rows(tx, LOCAL, Whose::Of(name), &mut |_, row| {
+    for row in audit::assignments_of(tx, LOCAL, name)? {
         match row {
             Err(error) => found.add(
                 Kind::RowDiffers,
@@ -254,8 +249,7 @@ fn assignments(tx: &mut dyn Tx, name: &str, said: Vec<PastAssignment>, found: &m
                 }
             }
         }
-        Ok(())
-    })?;
+    }
     for epoch in said.keys() {
         found.add(Kind::RowMissing, None, Some(name), format!("its assignment of epoch {epoch} is gone"));
     }
@@ -264,7 +258,7 @@ fn assignments(tx: &mut dyn Tx, name: &str, said: Vec<PastAssignment>, found: &m
 
 fn sessions(tx: &mut dyn Tx, name: &str, said: Vec<Session>, found: &mut Findings) -> Result<()> {
     let mut said: BTreeMap<Seq, Session> = said.into_iter().map(|session| (session.id, session)).collect();
-    survey::session_rows(tx, LOCAL, Whose::Of(name), &mut |_, row| {
+    for row in audit::sessions_of(tx, LOCAL, name)? {
         match row {
             Err(error) => {
                 found.add(Kind::RowDiffers, None, Some(name), format!("a session makes no sense: {error}"));
@@ -278,8 +272,7 @@ fn sessions(tx: &mut dyn Tx, name: &str, said: Vec<Session>, found: &mut Finding
                 }
             }
         }
-        Ok(())
-    })?;
+    }
     for id in said.keys() {
         found.add(Kind::RowMissing, *id, Some(name), format!("its session {id} is gone"));
     }
@@ -294,7 +287,7 @@ fn notes(
 ) -> Result<()> {
     let mut said: BTreeMap<Seq, (&str, Digest)> =
         said.iter().map(|(seq, kind, text)| (*seq, (*kind, *text))).collect();
-    survey::note_rows(tx, LOCAL, Whose::Of(name), &mut |row| {
+    for row in audit::notes_of(tx, LOCAL, name)? {
         match said.remove(&row.seq) {
             Some((kind, text)) if text == Digest::of(row.text.as_bytes()) => {
                 if kind != row.kind {
@@ -314,8 +307,7 @@ fn notes(
             ),
             None => found.add(Kind::RowDiffers, row.seq, Some(name), "a note that no entry speaks of"),
         }
-        Ok(())
-    })?;
+    }
     for seq in said.keys() {
         found.add(Kind::RowMissing, *seq, Some(name), "its note is gone");
     }

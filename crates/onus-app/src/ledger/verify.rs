@@ -1,7 +1,7 @@
 //! `ledger verify`: entries, rows, checkpoints and anchor against each other, in one consistent view of the store.
 
 use super::anchorage::Anchorage;
-use super::balance::Scale;
+use super::balance::{About, Scale};
 use super::crew::{Crew, Item, Lost};
 use super::diff;
 use super::finding::{self, FindingView, Findings, Kind};
@@ -12,13 +12,13 @@ use super::workspace::{Register, tolerate};
 use crate::progress::Progress;
 use crate::{LOCAL, Onus, anchor};
 use onus_core::id::Seq;
-use onus_core::ledger::Entry;
+use onus_core::ledger::EntryRef;
 use onus_core::refusal::Refusal;
 use onus_store::error::{Result as StoreResult, StoreError};
 use onus_store::load::{self, Workspace};
-use onus_store::port::{Store, Tx};
+use onus_store::port::{Store, Tx, Value};
+use onus_store::read::audit;
 use onus_store::read::ledger::{self, StoredCheckpoint};
-use onus_store::read::survey::{self, Whose};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -80,6 +80,7 @@ fn examine(
             workspace: &workspace,
             checkpoints: &checkpoints,
             crew: Crew::start(scope, &workspace.uid, scale),
+            scale: scale.clone(),
             heads: Heads::default(),
             register: Register::new(),
             as_of: Vec::new(),
@@ -136,6 +137,7 @@ struct Reader<'a, 'scope> {
     workspace: &'a Workspace,
     checkpoints: &'a [StoredCheckpoint],
     crew: Crew<'scope>,
+    scale: Scale,
     heads: Heads,
     register: Register,
     as_of: Vec<AsOf>,
@@ -161,38 +163,40 @@ impl Reader<'_, '_> {
     /// Rows first: they tell where each chain ends.
     fn rows(&mut self, tx: &mut dyn Tx) -> StoreResult<()> {
         self.progress.begin("reading the rows", None);
-        let read = survey::task_rows(tx, LOCAL, Whose::Every, &mut |task, row| {
-            self.hand_over(task, row.map(|stored| Item::Row(Box::new(stored))))
+        let read = audit::tasks(tx, LOCAL, &mut |row| {
+            let chain = self.heads.names.number(row.id);
+            let asked = self.scale.weigh(About::Asked, row.asked);
+            let said = self.scale.task(asked, row.lifecycle);
+            let end = row.head.map_or(Item::Nonsense, |head| Item::Row { version: row.version, head });
+            self.crew
+                .hand_over(chain, end)
+                .and_then(|()| self.crew.hand_over(chain, Item::Said(said)))
+                .map_err(lost)
         });
         tolerate(read, self.found)?;
-        let read = survey::assignment_rows(tx, LOCAL, Whose::Every, &mut |task, row| {
-            self.hand_over(task, row.map(|past| Item::Assignment(task.to_owned(), Box::new(past))))
-        });
+        let read = audit::dependencies(tx, LOCAL, &mut |task, row| self.said(About::Dependency, task, row));
         tolerate(read, self.found)?;
-        let read = survey::session_rows(tx, LOCAL, Whose::Every, &mut |task, row| {
-            self.hand_over(task, row.map(|session| Item::Session(task.to_owned(), Box::new(session))))
-        });
+        let read = audit::assignments(tx, LOCAL, &mut |task, row| self.said(About::Assignment, task, row));
         tolerate(read, self.found)?;
-        let read = survey::note_rows(tx, LOCAL, Whose::Every, &mut |note| {
-            let survey::RowNote { seq, task, kind, text } = note;
-            let number = self.heads.names.number(&task);
-            self.crew.hand_over(number, Item::Note { task, seq, kind, text }).map_err(lost)
-        });
+        let read = audit::sessions(tx, LOCAL, &mut |task, row| self.said(About::Session, task, row));
+        tolerate(read, self.found)?;
+        let read = audit::notes(tx, LOCAL, &mut |task, row| self.said(About::Note, task, row));
         tolerate(read, self.found)?;
         self.progress.end();
         Ok(())
     }
 
-    fn hand_over(&mut self, task: &str, item: StoreResult<Item>) -> StoreResult<()> {
-        let number = self.heads.names.number(task);
-        self.crew.hand_over(number, item.unwrap_or(Item::Nonsense)).map_err(lost)
+    fn said(&mut self, about: About, task: &str, columns: [&[Value<'_>]; 2]) -> StoreResult<()> {
+        let chain = self.heads.names.number(task);
+        let fact = self.scale.weigh(about, columns);
+        self.crew.hand_over(chain, Item::Said(fact)).map_err(lost)
     }
 
     fn entries(&mut self, tx: &mut dyn Tx) -> StoreResult<()> {
         self.progress.begin("following the chains", u64::try_from(self.workspace.last_seq).ok());
         let mut after = 0;
         for _ in 0..UNREADABLE_MAX {
-            let read = ledger::every(tx, LOCAL, after, &mut |seq, entry| self.entry(seq, entry));
+            let read = audit::entries(tx, LOCAL, after, &mut |seq, entry| self.entry(seq, entry));
             match read {
                 Err(StoreError::Corrupt(detail)) => {
                     self.found.add(Kind::Unreadable, self.next, None, detail);
@@ -210,7 +214,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    fn entry(&mut self, seq: Seq, entry: StoreResult<Entry>) -> StoreResult<()> {
+    fn entry(&mut self, seq: Seq, entry: StoreResult<EntryRef<'_>>) -> StoreResult<()> {
         if seq > self.next {
             self.gaps.push((self.next, seq - 1));
         }
@@ -222,10 +226,9 @@ impl Reader<'_, '_> {
         match entry {
             Err(error) => self.found.add(Kind::Unreadable, seq, None, error.to_string()),
             Ok(entry) => {
-                let chain =
-                    self.heads.advance(entry.task.as_deref().unwrap_or(WORKSPACE_CHAIN), seq, entry.hash);
+                let chain = self.heads.advance(entry.task.unwrap_or(WORKSPACE_CHAIN), seq, entry.hash);
                 if entry.task.is_some() {
-                    return self.crew.hand_over(chain, Item::Entry(entry)).map_err(lost);
+                    return self.crew.hand_over_entry(chain, &entry).map_err(lost);
                 }
                 self.register.take(&self.workspace.uid, &entry, self.found);
             }

@@ -6,7 +6,7 @@ use crate::LOCAL;
 use onus_core::event::{Event, WorkerAdded, WorkspaceCreated, WorkstationAdded};
 use onus_core::hash::Digest;
 use onus_core::id::{Generation, ProjectKey, Seq};
-use onus_core::ledger::Entry;
+use onus_core::ledger::EntryRef;
 use onus_store::error::{Result, StoreError};
 use onus_store::load::Workspace;
 use onus_store::port::Tx;
@@ -41,7 +41,7 @@ impl Register {
     }
 
     /// Follows the chain; what is wrong with it is found out by [`Register::examine`].
-    pub(super) fn take(&mut self, uid: &str, entry: &Entry, found: &mut Findings) {
+    pub(super) fn take(&mut self, uid: &str, entry: &EntryRef<'_>, found: &mut Findings) {
         if entry.prev != self.last || entry.expected_hash(uid) != entry.hash {
             self.is_suspect = true;
         }

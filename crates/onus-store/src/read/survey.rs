@@ -1,42 +1,15 @@
 //! The whole store at once: counts, export, and what `doctor` and `validate` compare.
 
-use super::story::{PastAssignment, Session};
 use crate::codec::{self, StoredTask, task_columns, task_from};
 use crate::error::{Result, StoreError};
-use crate::port::{Row, Tx};
+use crate::port::Tx;
 use crate::{args, sql};
-use onus_core::id::{Seq, TaskId, WorkspaceId};
+use onus_core::id::{TaskId, WorkspaceId};
 use onus_core::task::StateName;
-use onus_core::time::Timestamp;
-
-/// The columns of an assignment, in the order of [`codec::assignment`].
-macro_rules! assignment_columns {
-    () => {
-        "assignee, tier, workstation, lease_id, ttl_ms, assigned_at, renewed_at, tick, renewals, handoff_reason, \
-         forced, route"
-    };
-}
-
-macro_rules! session_columns {
-    () => {
-        "id, epoch, worker, workstation, started_at, ended_at, end_reason"
-    };
-}
 
 sql! {
     STATES = "SELECT state, count(*) FROM task WHERE workspace = ?1 GROUP BY state";
     EVERY_TASK = "SELECT ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 ORDER BY t.born";
-    /// In no order: sorting a million rows costs more than reading them.
-    TASK_ROWS = "SELECT t.id, ", task_columns!(), task_from!(), "WHERE +t.workspace = ?1";
-    TASK_ROW = "SELECT t.id, ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 AND t.id = ?2";
-    ASSIGNMENT_ROWS = "SELECT task, epoch, ended_at, end_reason, ", assignment_columns!(),
-        " FROM assignment WHERE workspace = ?1";
-    ASSIGNMENTS_OF = "SELECT task, epoch, ended_at, end_reason, ", assignment_columns!(),
-        " FROM assignment WHERE workspace = ?1 AND task = ?2 ORDER BY epoch";
-    SESSION_ROWS = "SELECT task, ", session_columns!(), " FROM session WHERE +workspace = ?1";
-    SESSIONS_OF = "SELECT task, ", session_columns!(), " FROM session WHERE workspace = ?1 AND task = ?2 ORDER BY id";
-    NOTE_ROWS = "SELECT seq, task, kind, text FROM note WHERE +workspace = ?1";
-    NOTES_OF = "SELECT seq, task, kind, text FROM note WHERE workspace = ?1 AND task = ?2 ORDER BY seq";
     /// More than one live assignment in one workstation; the schema forbids it, damage does not.
     SHARED_WORKSTATIONS = "SELECT workstation, string_agg(task, ' ') FROM assignment \
         WHERE workspace = ?1 AND ended_at IS NULL GROUP BY workstation HAVING count(*) > 1 ORDER BY workstation";
@@ -105,15 +78,6 @@ pub fn edges(
     })
 }
 
-/// A note's text with the entry that vouches for it.
-#[derive(Debug, Clone)]
-pub struct RowNote {
-    pub seq: Seq,
-    pub task: String,
-    pub kind: String,
-    pub text: String,
-}
-
 /// The last resolution note of each task.
 pub fn resolutions(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(String, String)>> {
     tx.rows(&RESOLUTIONS, &args![workspace.0])?
@@ -146,89 +110,4 @@ pub fn shared_workstations(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Ve
 /// Tasks whose lease is not their live assignment's.
 pub fn split_leases(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<String>> {
     tx.rows(&SPLIT_LEASES, &args![workspace.0])?.into_iter().map(|mut row| row.text()).collect()
-}
-
-/// Whose rows to read.
-#[derive(Debug, Clone, Copy)]
-pub enum Whose<'a> {
-    Every,
-    Of(&'a str),
-}
-
-/// Told of one row: whose it is, and what it says or why it makes no sense.
-pub type Each<'a, T> = &'a mut dyn FnMut(&str, Result<T>) -> Result<()>;
-
-pub fn task_rows(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    whose: Whose<'_>,
-    each: Each<'_, StoredTask>,
-) -> Result<()> {
-    let mut read = |mut row: Row| each(&row.text()?, codec::task(&mut row));
-    match whose {
-        Whose::Every => tx.each(&TASK_ROWS, &args![workspace.0], &mut read),
-        Whose::Of(task) => tx.each(&TASK_ROW, &args![workspace.0, task], &mut read),
-    }
-}
-
-pub fn assignment_rows(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    whose: Whose<'_>,
-    each: Each<'_, PastAssignment>,
-) -> Result<()> {
-    let mut read = |mut row: Row| each(&row.text()?, past_assignment(&mut row));
-    match whose {
-        Whose::Every => tx.each(&ASSIGNMENT_ROWS, &args![workspace.0], &mut read),
-        Whose::Of(task) => tx.each(&ASSIGNMENTS_OF, &args![workspace.0, task], &mut read),
-    }
-}
-
-fn past_assignment(row: &mut Row) -> Result<PastAssignment> {
-    let epoch = row.int()?;
-    let ended_at = row.opt_int()?.map(Timestamp);
-    let end_reason = row.opt_text()?;
-    let assignment = codec::assignment(row, epoch)?
-        .ok_or_else(|| StoreError::Corrupt("an assignment without an assignee".into()))?;
-    Ok(PastAssignment { assignment, ended_at, end_reason })
-}
-
-pub fn session_rows(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    whose: Whose<'_>,
-    each: Each<'_, Session>,
-) -> Result<()> {
-    let mut read = |mut row: Row| each(&row.text()?, session(&mut row));
-    match whose {
-        Whose::Every => tx.each(&SESSION_ROWS, &args![workspace.0], &mut read),
-        Whose::Of(task) => tx.each(&SESSIONS_OF, &args![workspace.0, task], &mut read),
-    }
-}
-
-fn session(row: &mut Row) -> Result<Session> {
-    Ok(Session {
-        id: row.int()?,
-        epoch: row.int()?,
-        worker: row.parsed()?,
-        workstation: row.text()?,
-        started_at: Timestamp(row.int()?),
-        ended_at: row.opt_int()?.map(Timestamp),
-        end_reason: row.opt_text()?,
-    })
-}
-
-pub fn note_rows(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    whose: Whose<'_>,
-    each: &mut dyn FnMut(RowNote) -> Result<()>,
-) -> Result<()> {
-    let mut read = |mut row: Row| {
-        each(RowNote { seq: row.int()?, task: row.text()?, kind: row.text()?, text: row.text()? })
-    };
-    match whose {
-        Whose::Every => tx.each(&NOTE_ROWS, &args![workspace.0], &mut read),
-        Whose::Of(task) => tx.each(&NOTES_OF, &args![workspace.0, task], &mut read),
-    }
 }
