@@ -1,6 +1,13 @@
 //! A temporary repository, the real `onus` binary, and what a test may ask of both.
 
 #![allow(dead_code, unused_imports, reason = "each test file uses its own part of this module")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test may fail loudly"
+)]
 
 pub(crate) mod answer;
 pub(crate) mod case;
