@@ -21,6 +21,12 @@ pub(crate) fn describe(dir: &Path) -> String {
     )
 }
 
+/// How many processes wanted to run during the last minute. Above the number of cores, wall times are the others'.
+pub(crate) fn load() -> f64 {
+    let average = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    average.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or_default()
+}
+
 /// The type of the deepest mount that holds `dir`.
 fn file_system(mounts: &str, dir: &Path) -> String {
     let mount = |line: &str| {

@@ -72,6 +72,12 @@ fn parse(words: Vec<String>) -> Option<Asked> {
 
 fn measure(asked: &Asked) -> Outcome<Vec<Table>> {
     let programs = Programs::find()?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let load = machine::load();
+    if load > cores as f64 / 2.0 {
+        let warning = "the machine is busy: trust CPU more than wall";
+        writeln!(std::io::stderr(), "bench: load {load:.1} on {cores} cores: {warning}")?;
+    }
     let mut tables = Vec::new();
     for part in &asked.parts {
         let found = match part.as_str() {
@@ -93,10 +99,11 @@ fn page(tables: &[Table]) -> String {
     let mut page = format!(
         "# Benchmarks\n\nMedians of interleaved repeats, each figure beside a bare one-shot program (`benches/src/raw`) with the \
          same durability and indexes, measured in the same run. `raw` is the physical limit: it does only the statement.\n\n\
-         - command: `{}`\n- date: {}\n- machine: {}\n\n",
+         - command: `{}`\n- date: {}\n- machine: {}\n- load: {:.1} at the end\n\n",
         command.trim_end(),
         jiff::Timestamp::now().strftime("%F"),
         machine::describe(&std::env::temp_dir()),
+        machine::load(),
     );
     for table in tables {
         page.push_str(&table.to_string());
