@@ -298,7 +298,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 fn permissions(path: &Path) -> Result<Outcome, Refusal> {
     let mut open = Vec::new();
-    for suffix in ["", "-wal", "-shm", "-queue"] {
+    for suffix in ["", "-wal", "-shm", "-line", "-queue"] {
         let file = beside(path, suffix);
         match fs::metadata(&file) {
             Ok(metadata) if metadata.permissions().mode() & 0o077 != 0 => {
