@@ -161,13 +161,6 @@ impl Row {
     }
 }
 
-/// A statement with its values, and how many rows it must touch.
-#[derive(Debug)]
-pub struct Call<'a> {
-    pub sql: &'static Sql,
-    pub args: Vec<Value<'a>>,
-}
-
 /// Told of one row's values, in the statement's order.
 pub type Look<'a> = &'a mut dyn FnMut(&[Value<'_>]) -> Result<()>;
 

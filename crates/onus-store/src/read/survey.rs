@@ -1,15 +1,13 @@
-//! The whole store at once: counts, export, and what `doctor` and `validate` compare.
+//! The whole store at once: counts, and what `doctor` compares.
 
-use crate::codec::{self, StoredTask, task_columns, task_from};
 use crate::error::{Result, StoreError};
 use crate::port::Tx;
 use crate::{args, sql};
-use onus_core::id::{TaskId, WorkspaceId};
+use onus_core::id::WorkspaceId;
 use onus_core::task::StateName;
 
 sql! {
     STATES = "SELECT state, count(*) FROM task WHERE workspace = ?1 GROUP BY state";
-    EVERY_TASK = "SELECT ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 ORDER BY t.born";
     /// More than one live assignment in one workstation; the schema forbids it, damage does not.
     SHARED_WORKSTATIONS = "SELECT workstation, string_agg(task, ' ') FROM assignment \
         WHERE workspace = ?1 AND ended_at IS NULL GROUP BY workstation HAVING count(*) > 1 ORDER BY workstation";
@@ -19,11 +17,6 @@ sql! {
             WHERE t.workspace = ?1 AND a.lease_id IS DISTINCT FROM t.lease_id \
         UNION SELECT a.task FROM assignment a JOIN task t ON t.workspace = a.workspace AND t.id = a.task \
             WHERE a.workspace = ?1 AND a.ended_at IS NULL AND a.epoch <> t.epoch ORDER BY 1";
-    TASK_IDS = "SELECT id FROM task WHERE workspace = ?1 ORDER BY born";
-    EDGES = "SELECT t.id, u.id, t.state, u.state FROM dependency d \
-        JOIN task t ON t.workspace = d.workspace AND t.id = d.task \
-        JOIN task u ON u.workspace = d.workspace AND u.id = d.depends_on WHERE d.workspace = ?1";
-    RESOLUTIONS = "SELECT n.task, n.text FROM note n WHERE n.workspace = ?1 AND n.kind = 'resolution' ORDER BY n.seq";
     OPEN_SESSIONS = "SELECT s.task, s.epoch FROM session s LEFT JOIN assignment a \
         ON a.workspace = s.workspace AND a.task = s.task AND a.epoch = s.epoch AND a.ended_at IS NULL \
         WHERE s.workspace = ?1 AND s.ended_at IS NULL AND a.task IS NULL";
@@ -42,47 +35,6 @@ pub fn states(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(StateName,
                 .ok_or_else(|| StoreError::Corrupt(format!("unknown state `{text}`")))?;
             Ok((state, row.int()?))
         })
-        .collect()
-}
-
-/// Streams every task in the order in which they were asked for. A row that makes no sense is handed on as the error
-/// it is, so that one bad row does not hide the others.
-pub fn every_task(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    each: &mut dyn FnMut(Result<StoredTask>) -> Result<()>,
-) -> Result<()> {
-    tx.each(&EVERY_TASK, &args![workspace.0], &mut |mut row| each(codec::task(&mut row)))
-}
-
-pub fn task_ids(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<String>> {
-    tx.rows(&TASK_IDS, &args![workspace.0])?.into_iter().map(|mut row| row.text()).collect()
-}
-
-/// One `depends_on`, with the states at both ends.
-#[derive(Debug, Clone)]
-pub struct Edge {
-    pub task: TaskId,
-    pub on: TaskId,
-    pub task_state: String,
-    pub on_state: String,
-}
-
-pub fn edges(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    each: &mut dyn FnMut(Edge) -> Result<()>,
-) -> Result<()> {
-    tx.each(&EDGES, &args![workspace.0], &mut |mut row| {
-        each(Edge { task: row.parsed()?, on: row.parsed()?, task_state: row.text()?, on_state: row.text()? })
-    })
-}
-
-/// The last resolution note of each task.
-pub fn resolutions(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(String, String)>> {
-    tx.rows(&RESOLUTIONS, &args![workspace.0])?
-        .into_iter()
-        .map(|mut row| Ok((row.text()?, row.text()?)))
         .collect()
 }
 
