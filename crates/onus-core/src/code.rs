@@ -66,7 +66,39 @@ codes! {
     Internal               "internal"                500  1 "Something unexpected happened",
 }
 
+/// What kind of obstacle a finding is, so that whoever gets it knows where to look (mission C4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// The workstation is not there at all.
+    MissingWorkstation,
+    /// It is there, but cannot be given work now.
+    NotReady,
+    /// The identity map cannot be followed.
+    MisconfiguredMap,
+    /// Somebody else's turn comes first.
+    Sequencing,
+    /// The caller may not have this.
+    Policy,
+}
+
 impl Code {
+    /// Which obstacle of a grant this is; none for what is no obstacle of a grant.
+    pub const fn class(self) -> Option<Class> {
+        match self {
+            Code::WorkstationUnknown => Some(Class::MissingWorkstation),
+            Code::WorkstationNotReady | Code::WorkstationBusy | Code::WorkstationQuarantined => {
+                Some(Class::NotReady)
+            }
+            Code::MapInvalid => Some(Class::MisconfiguredMap),
+            Code::DependencyIncomplete | Code::LaneFull | Code::ScopeOverlap => Some(Class::Sequencing),
+            Code::RoutingDenied | Code::SelfReview | Code::NotPermitted | Code::ScopeViolation => {
+                Some(Class::Policy)
+            }
+            _ => None,
+        }
+    }
+
     pub fn parse(name: &str) -> Option<Code> {
         Code::ALL.iter().copied().find(|code| code.name() == name)
     }
@@ -84,6 +116,8 @@ impl Code {
                 | Code::WorkstationQuarantined
                 | Code::LaneFull
                 | Code::ScopeOverlap
+                | Code::ScopeViolation
+                | Code::SelfReview
                 | Code::HumanRequired
                 | Code::NotPermitted
         )

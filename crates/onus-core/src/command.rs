@@ -1,6 +1,6 @@
 //! What a caller asks for. CLI, HTTP and MCP only build these.
 
-use crate::id::{Handle, ProjectKey, RequestId, TaskId, WorkstationName};
+use crate::id::{CommitId, Epoch, Handle, ProjectKey, RequestId, TaskId, WorkstationName};
 use crate::lease::Token;
 use crate::task::{Blocker, Spec, StateName};
 use crate::text::Text;
@@ -34,11 +34,19 @@ pub enum Command {
     },
     Claim {
         workstation: Option<WorkstationName>,
+        /// Where the caller stands; used when it names no workstation, and neither does the identity map.
+        #[serde(skip)]
+        here: Option<WorkstationName>,
+        /// Who gets it, if not the caller: only people assign.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        assignee: Option<Handle>,
         ttl: Option<Millis>,
         warrant: Warrant,
     },
     Takeover {
         workstation: Option<WorkstationName>,
+        #[serde(skip)]
+        here: Option<WorkstationName>,
         ttl: Option<Millis>,
         reason: Option<String>,
         warrant: Warrant,
@@ -74,6 +82,27 @@ pub enum Command {
     RemoveDependency {
         on: TaskId,
     },
+    RequestException {
+        on: TaskId,
+        reason: Option<String>,
+        rollback: Option<String>,
+        adr: Option<String>,
+    },
+    ApproveException {
+        on: TaskId,
+    },
+    /// The holder's commits are about to enter the main branch.
+    Merge {
+        commit: CommitId,
+        onto: CommitId,
+        checks: Vec<String>,
+    },
+    /// What the holder of an earlier epoch left behind is kept under a reference.
+    Salvage {
+        of: Epoch,
+        reference: String,
+        commit: CommitId,
+    },
 }
 
 /// History from elsewhere: it arrives finished.
@@ -100,17 +129,16 @@ impl Command {
             Command::Drop { .. } => "drop",
             Command::AddDependency { .. } => "dep add",
             Command::RemoveDependency { .. } => "dep remove",
+            Command::RequestException { .. } => "exception request",
+            Command::ApproveException { .. } => "exception approve",
+            Command::Merge { .. } => "merge",
+            Command::Salvage { .. } => "salvage",
         }
     }
 
-    /// The workstation that a grant would go to, where the caller named one.
-    pub fn workstation(&self) -> Option<&WorkstationName> {
-        match self {
-            Command::Claim { workstation, .. } | Command::Takeover { workstation, .. } => {
-                workstation.as_ref()
-            }
-            _ => None,
-        }
+    /// Whether it would make somebody the holder.
+    pub const fn is_grant(&self) -> bool {
+        matches!(self, Command::Claim { .. } | Command::Takeover { .. })
     }
 }
 

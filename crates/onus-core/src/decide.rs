@@ -7,10 +7,13 @@ mod block;
 mod claim;
 mod complete;
 mod dep;
+mod exception;
+mod merge;
 mod note;
 mod release;
 mod renew;
 mod reopen;
+mod salvage;
 mod takeover;
 
 use crate::code::Code;
@@ -50,7 +53,9 @@ pub fn decide(facts: &Facts<'_>, command: &Command, now: &Now, fresh: &Fresh) ->
     let context = Context { facts, caller, task, now };
     let decided = match command {
         Command::Add { .. } => unreachable_add(),
-        Command::Claim { ttl, warrant, .. } => claim::decide(&context, *ttl, warrant, fresh),
+        Command::Claim { assignee, ttl, warrant, .. } => {
+            claim::decide(&context, assignee.as_ref(), *ttl, warrant, fresh)
+        }
         Command::Takeover { ttl, reason, warrant, .. } => {
             takeover::decide(&context, *ttl, reason.as_deref(), warrant, fresh)
         }
@@ -64,6 +69,12 @@ pub fn decide(facts: &Facts<'_>, command: &Command, now: &Now, fresh: &Fresh) ->
         Command::Drop { reason } => reopen::drop(&context, reason.as_deref()),
         Command::AddDependency { on } => dep::add(&context, on),
         Command::RemoveDependency { on } => dep::remove(&context, on),
+        Command::RequestException { on, reason, rollback, adr } => {
+            exception::request(&context, on, reason.as_deref(), rollback.as_deref(), adr.as_deref())
+        }
+        Command::ApproveException { on } => exception::approve(&context, on),
+        Command::Merge { commit, onto, checks } => merge::decide(&context, commit, onto, checks),
+        Command::Salvage { of, reference, commit } => salvage::decide(&context, *of, reference, commit),
     };
     decided.map_err(|refusal| refusal.task(&task.id))
 }
@@ -114,14 +125,35 @@ impl Context<'_> {
         held.ok_or_else(|| self.fenced())
     }
 
+    /// The assignment, if its holder may go on: a lease in a quarantined workstation is suspended (mission C6).
+    fn working_holder(&self) -> Result<&Assignment, Refusal> {
+        let held = self.holder()?;
+        if self.facts.suspended {
+            let (id, workstation) = (&self.task.id, &held.workstation);
+            return Err(Refusal::new(
+                Code::WorkstationQuarantined,
+                format!("{workstation} is quarantined: the lease of {id} is suspended"),
+            )
+            .hint(format!("give it back with what you know: onus release {id} --note TEXT")));
+        }
+        Ok(held)
+    }
+
     fn fenced(&self) -> Refusal {
         let id = &self.task.id;
         let now_held = match self.task.assignment() {
             Some(held) => format!("{id} is held by {} since {}", held.assignee, held.assigned_at),
             None => format!("{id} is {} since {}", self.task.state.name(), self.task.updated_at),
         };
-        Refusal::new(Code::Fenced, now_held)
-            .hint(format!("stop writing; onus show {id} tells what became of it"))
+        // The place is known without looking: whatever was left is kept under this name.
+        let kept = self.facts.token.as_ref().map(|token| {
+            let reference = crate::salvage_reference(id, token.epoch);
+            format!("; what you left there is kept in {reference}")
+        });
+        Refusal::new(Code::Fenced, now_held).hint(format!(
+            "stop writing; onus show {id} tells what became of it{}",
+            kept.unwrap_or_default()
+        ))
     }
 
     fn way_in(&self) -> String {
@@ -191,12 +223,20 @@ impl Context<'_> {
     }
 
     fn usual_lease(&self) -> Millis {
-        self.facts.settings.lease.ttl(self.caller.kind, self.task_type())
+        self.facts.settings.lease.ttl(self.grantee().kind, self.task_type())
+    }
+
+    /// Who holds the task after a grant: the caller, or whom it assigns.
+    fn grantee(&self) -> &Worker {
+        match &self.facts.mentioned {
+            Some(Caller::Registered(worker)) => worker,
+            _ => self.caller,
+        }
     }
 
     /// An agent that dies with a long lease keeps everybody waiting.
     fn longest_lease(&self) -> Millis {
-        match self.caller.kind {
+        match self.grantee().kind {
             Kind::Human => Millis::MAX,
             Kind::Agent => Millis::hours(24).max(self.usual_lease()),
         }

@@ -1,8 +1,9 @@
 //! What happened: the ledger's vocabulary. An event is a fact; it is never refused and never changes (mission A7).
 
 use crate::code::Code;
-use crate::id::{Epoch, Handle, ProjectKey, Role, Seq, TaskId, WorkstationName};
+use crate::id::{BranchName, CommitId, Epoch, Handle, ProjectKey, Role, Seq, TaskId, WorkstationName};
 use crate::lease::LeaseId;
+use crate::probe::{Probe, ProbeResult};
 use crate::refusal::Finding;
 use crate::task::{Blocker, Route, Spec, StateName, Task};
 use crate::text::Text;
@@ -91,8 +92,24 @@ events! {
     Refused = "refused",
     WorkspaceCreated = "workspace_created",
     ProjectAdded = "project_added",
+    /// A dependency should be stepped over, and why (mission D1).
+    ExceptionRequested = "exception_requested",
+    ExceptionApproved = "exception_approved",
+    /// The holder's commits are in the main branch.
+    Merged = "merged",
+    /// What a former holder left behind is kept.
+    Salvaged = "salvaged",
     WorkerAdded = "worker_added",
+    WorkerPaused = "worker_paused",
+    WorkerResumed = "worker_resumed",
     WorkstationAdded = "workstation_added",
+    /// Its probes passed, where they had not before.
+    WorkstationReady = "workstation_ready",
+    /// A probe failed, where all had passed before.
+    WorkstationNotReady = "workstation_not_ready",
+    WorkstationQuarantined = "workstation_quarantined",
+    WorkstationRestored = "workstation_restored",
+    WorkstationRetired = "workstation_retired",
     GenerationRaised = "generation_raised",
     Imported = "imported",
 }
@@ -140,6 +157,15 @@ data! {
         route: Option<Route>,
         #[serde(default, skip_serializing_if = "is_false")]
         forced: bool,
+        /// Who gets it, where that is not who made the entry: a person or the dispatcher assigned it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        assignee: Option<Handle>,
+        /// The slot of the role that it takes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lane: Option<i64>,
+        /// The commit that the workstation stood at.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        base: Option<CommitId>,
     }
 
     Claimed {
@@ -216,6 +242,35 @@ data! {
         findings: Vec<Finding>,
     }
 
+    ExceptionRequested {
+        /// The dependency that the task should not wait for.
+        on: TaskId,
+        reason: String,
+        rollback: String,
+        /// The decision record, relative to the repository's root.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        adr: Option<String>,
+    }
+
+    ExceptionApproved { on: TaskId }
+
+    Merged {
+        commit: CommitId,
+        /// What the main branch was before.
+        onto: CommitId,
+        /// The commands that passed on this commit.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        checks: Vec<String>,
+        renewal: Renewal,
+    }
+
+    Salvaged {
+        /// Under which epoch it was made.
+        of: Epoch,
+        reference: String,
+        commit: CommitId,
+    }
+
     WorkspaceCreated { uid: Uuid, public_key: String }
     ProjectAdded { key: ProjectKey }
 
@@ -235,6 +290,29 @@ data! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<String>,
         lifecycle: Lifecycle,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        branch: Option<BranchName>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        probes: Vec<Probe>,
+    }
+
+    WorkerPaused { handle: Handle, reason: String }
+    WorkerResumed { handle: Handle }
+    WorkstationReady { name: WorkstationName }
+    WorkstationNotReady { name: WorkstationName, failed: Vec<ProbeResult> }
+    WorkstationQuarantined { name: WorkstationName, reason: String }
+    WorkstationRestored {
+        name: WorkstationName,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    }
+    WorkstationRetired {
+        name: WorkstationName,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// Its directory was removed.
+        #[serde(default, skip_serializing_if = "is_false")]
+        removed: bool,
     }
 
     /// A person declared every earlier token dead, after a restore or a lossy failover.

@@ -1,7 +1,10 @@
 //! Everything a decision needs, loaded under lock in one transaction.
 
-use crate::id::{Generation, Handle, TaskId, WorkstationName};
+use crate::id::{CommitId, Generation, Handle, TaskId, WorkstationName};
+use crate::identity_map::{Policy, Signals};
+use crate::lane::Occupied;
 use crate::lease::Token;
+use crate::probe::ProbeResult;
 use crate::settings::Settings;
 use crate::task::{StateName, Task};
 use crate::worker::{Kind, Worker};
@@ -23,6 +26,8 @@ pub struct Dependency {
     pub id: TaskId,
     /// `None` when there is no such task.
     pub state: Option<StateName>,
+    /// A person approved that it is not waited for.
+    pub excepted: bool,
 }
 
 /// The workstation that a grant would go to.
@@ -35,6 +40,24 @@ pub struct Place {
     pub holds: Option<(TaskId, Handle)>,
     /// Where the caller could go instead; filled only when nothing was asked for.
     pub would_do: Vec<WorkstationName>,
+    /// What its probes said last.
+    pub probes: Vec<ProbeResult>,
+}
+
+/// An assignment on a task that this one depends on: who built it, and where (mission C12).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Builder {
+    pub task: TaskId,
+    pub worker: Handle,
+    pub workstation: WorkstationName,
+}
+
+/// Another slice of the same parent (mission D5).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slice {
+    pub id: TaskId,
+    pub state: StateName,
+    pub merge_order: i64,
 }
 
 #[derive(Debug, Clone)]
@@ -48,17 +71,31 @@ pub struct Facts<'a> {
     pub task: Option<Task>,
     /// What kind of worker holds the task now.
     pub holder: Option<Kind>,
+    /// The holder's workstation is quarantined: its lease is suspended.
+    pub suspended: bool,
     pub place: Place,
     /// Tasks that the command mentions or the task depends on.
     pub dependencies: Vec<Dependency>,
     /// For a grant of a task with a scope: the live assignments of other tasks that have one, too.
     pub live_scopes: Vec<(TaskId, Handle, Vec<String>)>,
-    /// The worker that the command mentions.
+    /// The worker that the command mentions: the person a task waits for, or who is assigned to it.
     pub mentioned: Option<Caller>,
     /// For a new dependency: what each task reachable from it depends on.
     pub reachable: BTreeMap<TaskId, Vec<TaskId>>,
     /// For an ask with an origin: the task that it already is.
     pub existing: Option<TaskId>,
+    /// The identity map in force.
+    pub policy: &'a Policy,
+    /// For a grant: the candidates that the map names, as they are now.
+    pub signals: Signals,
+    /// For a grant of a task with a role: who else is at work in it.
+    pub occupied: Vec<Occupied>,
+    /// For a grant of a verification: who built what it verifies.
+    pub builders: Vec<Builder>,
+    /// For a merge: the parent's slices that have a place in its order.
+    pub slices: Vec<Slice>,
+    /// For a grant: the commit that the workstation stands at.
+    pub base: Option<CommitId>,
 }
 
 /// What a decision may use up: drawn by the caller, because core has no randomness.

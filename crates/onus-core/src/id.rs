@@ -82,6 +82,18 @@ fn name_tail(text: &str, first: fn(&u8) -> bool, rest: fn(&u8) -> bool, max: usi
     bytes.len() <= max && bytes.first().is_some_and(first) && bytes.iter().all(rest)
 }
 
+/// The part of git's rules for reference names that needs no escaping anywhere.
+fn is_branch(text: &str) -> bool {
+    let is_plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'/' | b'+' | b'-');
+    let is_part = |part: &str| {
+        !part.is_empty() && !part.starts_with('.') && !part.ends_with('.') && !part.ends_with(".lock")
+    };
+    name_tail(text, u8::is_ascii_alphanumeric, is_plain, 200)
+        && !text.contains("..")
+        && text.split('/').all(is_part)
+        && text != "HEAD"
+}
+
 fn is_name(text: &str) -> bool {
     name_tail(
         text,
@@ -114,6 +126,15 @@ checked_name!(
     /// A part that several workers can play: `A-backend`.
     Role, "^[A-Za-z][A-Za-z0-9_-]{0,63}$", "a role",
     |text| name_tail(text, u8::is_ascii_alphabetic, |b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'), 64)
+);
+checked_name!(
+    /// A whole commit id of git, SHA-1 or SHA-256.
+    CommitId, "^([0-9a-f]{40}|[0-9a-f]{64})$", "a commit id",
+    |text| matches!(text.len(), 40 | 64) && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+);
+checked_name!(
+    /// A branch, without `refs/heads/`: `agent/ws-backend-01`.
+    BranchName, "^[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}$", "a branch name", is_branch
 );
 checked_name!(
     /// Where an ask lives in its own system: `channel:key`, e.g. `github:acme/api#12`.

@@ -28,6 +28,11 @@ pub mod validate;
 pub mod worker;
 pub mod workstation;
 
+/// Where the work of an ended assignment is kept. Known without looking, so that a refusal can name it.
+pub fn salvage_reference(task: &id::TaskId, epoch: id::Epoch) -> String {
+    format!("refs/onus/salvage/{task}/{epoch}")
+}
+
 /// Serde through `Display` and `FromStr`, for values that are one word in a document.
 #[macro_export]
 macro_rules! serde_by_display {

@@ -8,12 +8,16 @@ use crate::task::StateName;
 use petgraph::graphmap::DiGraphMap;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// One finding per dependency that is not complete.
+/// One finding per dependency that is not complete and that nobody may step over.
 pub fn findings(dependencies: &[Dependency]) -> Vec<Finding> {
+    incomplete(dependencies.iter().filter(|dependency| !dependency.excepted))
+}
+
+/// One finding per dependency that is not complete.
+pub fn incomplete<'a>(dependencies: impl Iterator<Item = &'a Dependency>) -> Vec<Finding> {
     dependencies
-        .iter()
         .filter(|dependency| dependency.state != Some(StateName::Complete))
-        .map(|Dependency { id, state }| {
+        .map(|Dependency { id, state, .. }| {
             let state = state.map_or("missing", StateName::name);
             Finding::new(Code::DependencyIncomplete, format!("it depends on {id}, which is {state}"))
                 .hint(format!("onus show {id}"))

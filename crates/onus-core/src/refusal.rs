@@ -1,6 +1,6 @@
 //! A refusal is a value: a stable code, what happened, what to do next, and every finding at once.
 
-use crate::code::Code;
+use crate::code::{Class, Code};
 use serde::{Deserialize, Serialize};
 
 /// One reason among several; a gate reports all of them together.
@@ -11,11 +11,13 @@ pub struct Finding {
     pub detail: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<Class>,
 }
 
 impl Finding {
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Finding { code, detail: detail.into(), hint: None }
+        Finding { code, detail: detail.into(), hint: None, class: code.class() }
     }
 
     #[must_use]

@@ -4,13 +4,13 @@ mod evolve;
 
 pub use evolve::{Inconsistent, evolve};
 
-use crate::id::{Epoch, Handle, OriginRef, ProjectKey, Role, Seq, TaskId, TaskType, WorkstationName};
+use crate::id::{CommitId, Epoch, Handle, OriginRef, ProjectKey, Role, Seq, TaskId, TaskType, WorkstationName};
 use crate::lease::Lease;
 use crate::text::Text;
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 use uuid::Uuid;
@@ -206,6 +206,26 @@ pub struct Assignment {
     pub handoff_reason: Option<String>,
     pub forced: bool,
     pub route: Option<Route>,
+    /// The slot of the task's role, where the identity map counts them.
+    pub lane: Option<i64>,
+    /// The commit that the workstation stood at when the work began.
+    pub base: Option<CommitId>,
+}
+
+/// A dependency that somebody asked not to wait for (mission D1).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Exception {
+    pub requested_by: Handle,
+    pub reason: String,
+    /// How to go back if it turns out wrong.
+    pub rollback: String,
+    /// The decision record, relative to the repository's root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adr: Option<String>,
+    /// Until a person approves it, the dependency holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved_by: Option<Handle>,
 }
 
 /// Who ended a task, and when.
@@ -281,6 +301,8 @@ pub struct Task {
     pub uid: Uuid,
     pub spec: Spec,
     pub depends_on: BTreeSet<TaskId>,
+    /// By the dependency that is to be stepped over.
+    pub exceptions: BTreeMap<TaskId, Exception>,
     pub state: State,
     /// Rises with every grant, reopening and drop, and never falls.
     pub epoch: Epoch,

@@ -1,6 +1,7 @@
 //! A workstation is a named, registered execution context: where an assignment happens (mission C3).
 
-use crate::id::WorkstationName;
+use crate::id::{BranchName, WorkstationName};
+use crate::probe::Probe;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,4 +56,10 @@ pub struct Workstation {
     pub lifecycle: Lifecycle,
     /// Rises with every change of the registration.
     pub version: i64,
+    /// The branch that is worked on there, where it is a working tree of the repository.
+    pub branch: Option<BranchName>,
+    /// What must hold before work goes there (mission C5).
+    pub probes: Vec<Probe>,
+    /// Why it is quarantined or retired.
+    pub reason: Option<String>,
 }

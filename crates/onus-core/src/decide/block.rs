@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 use crate::task::{Blocker, State, StateName};
 
 pub(super) fn block(context: &Context<'_>, on: &Blocker, lease: WhileBlocked) -> Result<Decision, Refusal> {
-    let held = context.holder()?;
+    let held = context.working_holder()?;
     if !matches!(context.task.state, State::InProgress(_)) {
         return Err(context.wrong_state("blocked"));
     }
@@ -35,7 +35,7 @@ pub(super) fn block(context: &Context<'_>, on: &Blocker, lease: WhileBlocked) ->
 pub(super) fn unblock(context: &Context<'_>) -> Result<Decision, Refusal> {
     match &context.task.state {
         State::Blocked { held: Some(_), .. } => {
-            let held = context.holder()?;
+            let held = context.working_holder()?;
             let ttl = context.facts.settings.lease.ttl(context.caller.kind, context.task_type());
             let renewal = Some(context.renewal(held, Some(ttl)));
             Ok(Decision::one(Unblocked { renewal }, Some(held.workstation.clone())))

@@ -4,23 +4,30 @@ use super::{Context, Decision};
 use crate::code::Code;
 use crate::command::Warrant;
 use crate::event::{Claimed, Grant};
-use crate::facts::Fresh;
+use crate::boundary;
+use crate::facts::{Builder, Caller, Fresh};
 use crate::gate;
-use crate::id::WorkstationName;
+use crate::id::{Handle, WorkstationName};
+use crate::identity_map::{self, Policy};
+use crate::lane;
 use crate::lease::LeaseId;
 use crate::queue;
 use crate::refusal::{Finding, Refusal};
 use crate::scope;
-use crate::task::{Assignment, State};
+use crate::task::{Assignment, Route, State};
 use crate::time::Millis;
 use crate::worker::WorkerState;
 
 pub(super) fn decide(
     context: &Context<'_>,
+    assignee: Option<&Handle>,
     ttl: Option<Millis>,
     warrant: &Warrant,
     fresh: &Fresh,
 ) -> Result<Decision, Refusal> {
+    if let Some(assignee) = assignee {
+        assignable(context, assignee)?;
+    }
     let reason = context.force(warrant, "a claim")?;
     claimable(context, reason.is_some())?;
     let mut findings = Vec::new();
@@ -80,17 +87,26 @@ pub(super) fn grant(
         .hint("a person runs: onus ledger raise-generation --reason TEXT"));
     }
     let ttl = context.lease_length(ttl)?;
-    let caller = context.caller;
-    if caller.state == WorkerState::Paused {
+    let grantee = context.grantee();
+    let route = route(context, forced, &mut findings);
+    if grantee.state == WorkerState::Paused {
         findings.push(
-            Finding::new(Code::NotPermitted, format!("{} is paused", caller.handle)).hint("onus worker list"),
+            Finding::new(Code::NotPermitted, format!("{} is paused", grantee.handle))
+                .hint(format!("a person runs: onus worker resume {}", grantee.handle)),
         );
     }
     // The grant ends the present assignment, so its workstation counts as free.
     let vacated = context.task.assignment().map(|held| &held.workstation);
     findings.extend(gate::findings(&context.facts.place, &context.task.id, vacated));
+    let mut lane = None;
     if !forced {
-        findings.extend(scope::findings(&context.task.spec.scope, &context.facts.live_scopes));
+        let (facts, spec) = (context.facts, &context.task.spec);
+        match lane::lane(facts.policy, spec, &facts.occupied) {
+            Ok(free) => lane = free,
+            Err(full) => findings.extend(full),
+        }
+        findings.extend(boundary::scope_findings(facts.policy, spec));
+        findings.extend(scope::findings(&spec.scope, &facts.live_scopes));
     }
     match (Refusal::from_findings(findings), &context.facts.place.found) {
         (Some(refusal), _) => Err(refusal),
@@ -100,11 +116,66 @@ pub(super) fn grant(
                 lease: LeaseId::new(fresh.lease),
                 ttl_ms: ttl.0,
                 tick: context.now.tick.clone(),
-                tier: caller.tier.clone(),
-                route: None,
+                tier: grantee.tier.clone(),
+                route,
                 forced,
+                assignee: (grantee.handle != context.caller.handle).then(|| grantee.handle.clone()),
+                lane,
+                base: context.facts.base.clone(),
             },
             workstation.name.clone(),
         )),
     }
+}
+
+/// Only people, and the dispatcher in a person's name, give work to somebody else.
+fn assignable(context: &Context<'_>, assignee: &Handle) -> Result<(), Refusal> {
+    if *assignee != context.caller.handle && !context.caller.is_human() {
+        return Err(context.human_required("assign a task to somebody else"));
+    }
+    match &context.facts.mentioned {
+        Some(Caller::Registered(_)) => Ok(()),
+        _ => Err(Refusal::new(Code::UnknownWorker, format!("{assignee} is not registered"))
+            .hint(format!("onus worker add {assignee} --kind agent"))),
+    }
+}
+
+/// The identity map comes before the gate. What stands against the grant is put in front of the other findings.
+fn route(context: &Context<'_>, forced: bool, findings: &mut Vec<Finding>) -> Option<Route> {
+    let (facts, spec) = (context.facts, &context.task.spec);
+    if forced {
+        return match facts.policy {
+            Policy::InForce(map) => Some(Route {
+                rule: "forced".into(),
+                map_commit: map.commit.clone(),
+                map_hash: map.hash.clone(),
+            }),
+            Policy::Absent | Policy::Invalid(_) => None,
+        };
+    }
+    let asked = facts.place.asked.as_ref();
+    let (route, mut against) =
+        match identity_map::route(facts.policy, spec, context.grantee(), asked, &facts.signals) {
+            Ok(route) => (route, Vec::new()),
+            Err(against) => (None, against),
+        };
+    if identity_map::needs_independence(facts.policy, spec) {
+        against.extend(dependent_verifier(context));
+    }
+    findings.splice(0..0, against);
+    route
+}
+
+/// Nobody verifies what they built, and nothing is verified where it was built (mission C12).
+fn dependent_verifier(context: &Context<'_>) -> Vec<Finding> {
+    let (grantee, place) = (&context.grantee().handle, context.facts.place.asked.as_ref());
+    let built = |builder: &&Builder| builder.worker == *grantee || Some(&builder.workstation) == place;
+    let finding = |Builder { task, worker, workstation }: &Builder| {
+        Finding::new(
+            Code::SelfReview,
+            format!("{task} was built by {worker} in {workstation}: another one must verify it, elsewhere"),
+        )
+        .hint(format!("onus route explain {}", context.task.id))
+    };
+    context.facts.builders.iter().filter(built).map(finding).collect()
 }

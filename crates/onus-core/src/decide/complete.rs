@@ -18,7 +18,7 @@ pub(super) fn decide(
         (Some(_), State::Complete(_) | State::Dropped(_)) => return Err(context.wrong_state("completed")),
         (Some(_), _) => None,
         (None, _) => {
-            let held = context.holder()?;
+            let held = context.working_holder()?;
             if !matches!(context.task.state, State::InProgress(_)) {
                 return Err(context
                     .wrong_state("completed")

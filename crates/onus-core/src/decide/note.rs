@@ -11,6 +11,8 @@ pub(super) fn decide(context: &Context<'_>, text: &Text) -> Result<Decision, Ref
     }
     // Without a token it is a comment. With one the caller claims to be the holder, and must be.
     let held = context.facts.token.is_some().then(|| context.holder()).transpose()?;
-    let noted = Noted { text: text.clone(), renewal: held.map(|held| context.renewal(held, None)) };
+    // A suspended holder may still say what it knows, but does not keep its lease alive by that.
+    let renewing = held.filter(|_| !context.facts.suspended);
+    let noted = Noted { text: text.clone(), renewal: renewing.map(|held| context.renewal(held, None)) };
     Ok(Decision::one(noted, held.map(|held| held.workstation.clone())))
 }

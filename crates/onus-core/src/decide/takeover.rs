@@ -55,7 +55,8 @@ pub(super) fn decide(
 fn permitted(context: &Context<'_>, held: &Assignment) -> Result<(), Refusal> {
     let id = &context.task.id;
     let grace = context.facts.settings.lease.grace(context.task_type());
-    if !held.lease.may_be_taken_over(context.now, grace) {
+    // A suspended holder cannot go on, so there is nothing to wait for.
+    if !context.facts.suspended && !held.lease.may_be_taken_over(context.now, grace) {
         let wait = match held.lease.standing(context.now) {
             Standing::Live { left } => Millis(left.0.saturating_add(grace.0)),
             Standing::Expired { by } => Millis(grace.0.saturating_sub(by.0)),

@@ -1,9 +1,10 @@
 //! `evolve(row, entry) -> row`: what an event does to its task. Folding a task's ledger with it gives the task's row.
 
-use super::{Assignment, Closing, State, StateName, Task};
-use crate::event::{Added, Event, Grant, Renewal, Stamped};
+use super::{Assignment, Closing, Exception, State, StateName, Task};
+use crate::event::{Added, Event, ExceptionRequested, Grant, Renewal, Stamped};
 use crate::lease::Lease;
 use crate::time::Millis;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// An entry that cannot follow what came before it: the record was tampered with or written by a defect.
@@ -51,6 +52,7 @@ fn born(entry: &Stamped, added: &Added) -> Result<Task, Inconsistent> {
         uid: added.uid,
         spec: added.spec.clone(),
         depends_on: added.depends_on.clone(),
+        exceptions: BTreeMap::new(),
         state,
         epoch: 0,
         version: 1,
@@ -129,8 +131,24 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
         }
         (Event::DependencyRemoved(dependency), state) => {
             task.depends_on.remove(&dependency.on);
+            task.exceptions.remove(&dependency.on);
             state
         }
+        (Event::ExceptionRequested(requested), state) => {
+            task.exceptions.insert(requested.on.clone(), asked(entry, requested));
+            state
+        }
+        (Event::ExceptionApproved(approved), state) => match task.exceptions.get_mut(&approved.on) {
+            Some(exception) => {
+                exception.approved_by = Some(entry.actor.clone());
+                state
+            }
+            None => return Err(wrong()),
+        },
+        (Event::Merged(merged), State::InProgress(held)) => {
+            State::InProgress(renew(held, entry, &merged.renewal))
+        }
+        (Event::Salvaged(_), state) => state,
         (Event::Refused(_), state) => state,
         _ => return Err(wrong()),
     };
@@ -140,7 +158,7 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
 /// What only the holder does, unless a person forces it.
 fn is_holders(event: &Event) -> bool {
     match event {
-        Event::Renewed(_) | Event::Blocked(_) => true,
+        Event::Renewed(_) | Event::Blocked(_) | Event::Merged(_) => true,
         Event::Noted(noted) => noted.renewal.is_some(),
         Event::Unblocked(unblocked) => unblocked.renewal.is_some(),
         Event::Released(released) => !released.forced,
@@ -155,7 +173,7 @@ fn granted(entry: &Stamped, grant: &Grant, reason: Option<&str>) -> Result<Assig
         .clone()
         .ok_or_else(|| Inconsistent(format!("entry {}: a grant without a workstation", entry.seq)))?;
     Ok(Assignment {
-        assignee: entry.actor.clone(),
+        assignee: grant.assignee.clone().unwrap_or_else(|| entry.actor.clone()),
         tier: grant.tier.clone(),
         workstation,
         epoch: entry.epoch,
@@ -170,7 +188,19 @@ fn granted(entry: &Stamped, grant: &Grant, reason: Option<&str>) -> Result<Assig
         handoff_reason: reason.map(str::to_owned),
         forced: grant.forced,
         route: grant.route.clone(),
+        lane: grant.lane,
+        base: grant.base.clone(),
     })
+}
+
+fn asked(entry: &Stamped, requested: &ExceptionRequested) -> Exception {
+    Exception {
+        requested_by: entry.actor.clone(),
+        reason: requested.reason.clone(),
+        rollback: requested.rollback.clone(),
+        adr: requested.adr.clone(),
+        approved_by: None,
+    }
 }
 
 fn renew(held: Assignment, entry: &Stamped, renewal: &Renewal) -> Assignment {

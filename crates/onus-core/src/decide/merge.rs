@@ -1,0 +1,55 @@
+//! `merge`: the holder's commits enter the main branch, in the order that the queue gives (mission D5, D11).
+
+use super::{Context, Decision};
+use crate::code::Code;
+use crate::event::Merged;
+use crate::facts::Slice;
+use crate::id::CommitId;
+use crate::queue;
+use crate::refusal::{Finding, Refusal};
+use crate::task::{State, StateName};
+
+pub(super) fn decide(
+    context: &Context<'_>,
+    commit: &CommitId,
+    onto: &CommitId,
+    checks: &[String],
+) -> Result<Decision, Refusal> {
+    let held = context.working_holder()?;
+    if !matches!(context.task.state, State::InProgress(_)) {
+        return Err(context.wrong_state("merged"));
+    }
+    // An exception lets the work start early; it does not let it overtake.
+    let mut findings = queue::incomplete(context.facts.dependencies.iter());
+    findings.extend(slices(context.task.spec.merge_order, &context.facts.slices));
+    if let Some(refusal) = Refusal::from_findings(findings) {
+        return Err(refusal);
+    }
+    let merged = Merged {
+        commit: commit.clone(),
+        onto: onto.clone(),
+        checks: checks.to_vec(),
+        renewal: context.renewal(held, None),
+    };
+    Ok(Decision::one(merged, Some(held.workstation.clone())))
+}
+
+/// Contracts before what is generated from them, that before implementations, those before their tests: the slices of
+/// one parent merge in the order of their numbers.
+fn slices(own: Option<i64>, slices: &[Slice]) -> Vec<Finding> {
+    let Some(own) = own else {
+        return Vec::new();
+    };
+    let earlier = slices.iter().filter(|slice| {
+        slice.merge_order < own && !matches!(slice.state, StateName::Complete | StateName::Dropped)
+    });
+    let finding = |slice: &Slice| {
+        let Slice { id, state, merge_order } = slice;
+        Finding::new(
+            Code::DependencyIncomplete,
+            format!("{id} merges first (order {merge_order} before {own}); it is {state}"),
+        )
+        .hint(format!("onus show {id}"))
+    };
+    earlier.map(finding).collect()
+}
