@@ -16,6 +16,7 @@ pub mod id;
 pub mod intake;
 pub mod lease;
 pub mod ledger;
+pub mod probe;
 pub mod queue;
 pub mod refusal;
 pub mod registry;
