@@ -15,11 +15,15 @@ pub mod story;
 pub mod submit;
 pub mod validate;
 pub mod view;
+pub mod workstation;
 
 use onus_core::id::WorkspaceId;
+use onus_core::identity_map::Policy;
 use onus_core::refusal::Refusal;
 use onus_core::settings::Settings;
 use onus_host::anchor::Anchor;
+use onus_host::identity_map;
+use onus_host::place::Place;
 use onus_store::port::{Store, Tx};
 use std::path::PathBuf;
 
@@ -33,9 +37,16 @@ pub struct Onus<S> {
     pub settings: Settings,
     /// The store's file: the anchor lies relative to it.
     pub path: PathBuf,
+    /// The repository whose identity map is in force.
+    pub place: Place,
 }
 
 impl<S: Store> Onus<S> {
+    /// The identity map in force.
+    pub fn policy(&self) -> Result<Policy, Refusal> {
+        identity_map::load(&self.place, &self.settings)
+    }
+
     /// Answers a question on one consistent view.
     fn ask<T>(
         &mut self,

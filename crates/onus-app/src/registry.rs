@@ -1,19 +1,21 @@
-//! `init`, `worker add`, `workstation add`: who there is, and where.
+//! `init` and `worker`: who there is.
 
-use crate::view::{WorkerView, WorkersView, WorkstationView, WorkstationsView};
-use crate::{LOCAL, Onus};
+use crate::submit::unexpected;
+use crate::view::{WorkerView, WorkersView};
+use crate::{LOCAL, Onus, workstation};
 use onus_core::code::Code;
 use onus_core::event::{Event, ProjectAdded, Stamped, WorkerAdded, WorkspaceCreated, WorkstationAdded};
-use onus_core::id::{Handle, ProjectKey, TaskId, WorkstationName};
+use onus_core::facts::Caller;
+use onus_core::id::{Handle, ProjectKey, WorkstationName};
 use onus_core::ledger::Entry;
 use onus_core::refusal::Refusal;
-use onus_core::registry::{Registration, person, register_worker, register_workstation};
+use onus_core::registry::{Registration, person, worker};
 use onus_core::worker::Worker;
-use onus_core::workstation::Workstation;
+use onus_core::workstation::WorkstationState;
 use onus_store::error::StoreError;
 use onus_store::port::{Outcome, Store, Tx};
+use onus_store::registry::WorkstationHolding;
 use onus_store::{apply, load, registry};
-use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 /// What `init` makes sure of.
@@ -24,9 +26,9 @@ pub struct Founding {
     /// What the first project is called when none was.
     pub default_project: ProjectKey,
     /// The person who runs it.
-    pub person: Worker,
+    pub person: WorkerAdded,
     /// The checkout in which they stand, if there is one.
-    pub checkout: Option<Workstation>,
+    pub checkout: Option<WorkstationAdded>,
 }
 
 /// What `init` found or made.
@@ -59,39 +61,52 @@ impl<S: Store> Onus<S> {
         })
     }
 
-    pub fn add_worker(&mut self, actor: Option<&Handle>, worker: &Worker) -> Result<Registration, Refusal> {
+    pub fn add_worker(
+        &mut self,
+        actor: Option<&Handle>,
+        wanted: &WorkerAdded,
+    ) -> Result<(Registration, Worker), Refusal> {
         self.store.write(|tx| {
             let caller = load::caller(tx, LOCAL, actor)?;
             let by = person(&caller)?;
-            let registration = register_worker(load::worker(tx, LOCAL, &worker.handle)?.as_ref(), worker)?;
-            if registration == Registration::Created {
-                add_worker(tx, by, worker)?;
+            let found = load::worker(tx, LOCAL, &wanted.handle)?;
+            match (worker::register(found.as_ref(), wanted)?, found) {
+                (Registration::Existing, Some(found)) => {
+                    Ok(Outcome::Rollback((Registration::Existing, found)))
+                }
+                (registration, _) => {
+                    let added = change_worker(tx, by, wanted.clone().into())?;
+                    Ok(Outcome::Commit((registration, added)))
+                }
             }
-            Ok(Outcome::Commit(registration))
         })
     }
 
-    pub fn add_workstation(
+    /// A paused worker gets no new work.
+    pub fn pause_worker(
         &mut self,
         actor: Option<&Handle>,
-        workstation: &Workstation,
-    ) -> Result<Registration, Refusal> {
+        handle: &Handle,
+        reason: Option<&str>,
+    ) -> Result<Worker, Refusal> {
+        self.change_worker(actor, handle, |caller, found| worker::pause(caller, found, reason))
+    }
+
+    pub fn resume_worker(&mut self, actor: Option<&Handle>, handle: &Handle) -> Result<Worker, Refusal> {
+        self.change_worker(actor, handle, worker::resume)
+    }
+
+    fn change_worker(
+        &mut self,
+        actor: Option<&Handle>,
+        handle: &Handle,
+        decide: impl FnOnce(&Caller, &Worker) -> Result<(Handle, Event), Refusal>,
+    ) -> Result<Worker, Refusal> {
         self.store.write(|tx| {
             let caller = load::caller(tx, LOCAL, actor)?;
-            let by = person(&caller)?;
-            let known = registry::workstations(tx, LOCAL)?;
-            let found = known.iter().map(|row| &row.workstation).find(|found| found.name == workstation.name);
-            let registration = register_workstation(found, workstation)?;
-            if registration == Registration::Created {
-                let same_place =
-                    |other: &&Workstation| other.path.is_some() && other.path == workstation.path;
-                if let Some(other) = known.iter().map(|row| &row.workstation).find(same_place) {
-                    return Err(Refusal::invalid(format!("{} already is at that directory", other.name))
-                        .hint("one directory, one workstation"));
-                }
-                add_workstation(tx, by, workstation)?;
-            }
-            Ok(Outcome::Commit(registration))
+            let found = load::worker(tx, LOCAL, handle)?.ok_or_else(|| no_worker(handle))?;
+            let (by, event) = decide(&caller, &found)?;
+            Ok(Outcome::Commit(change_worker(tx, &by, event)?))
         })
     }
 
@@ -99,44 +114,12 @@ impl<S: Store> Onus<S> {
         let rows = self.ask(|tx| registry::workers(tx, LOCAL, only))?;
         match only {
             Some(handle) if rows.is_empty() => {
-                Err(Refusal::new(Code::UnknownName, format!("{handle} is not registered"))
-                    .hint("onus worker list"))
+                Err(no_worker(handle))
             }
             _ => Ok(WorkersView { workers: rows.iter().map(WorkerView::from).collect() }),
         }
     }
 
-    pub fn workstations(&mut self, only: Option<&WorkstationName>) -> Result<WorkstationsView, Refusal> {
-        let mut rows = self.ask(|tx| registry::workstations(tx, LOCAL))?;
-        if let Some(name) = only {
-            rows.retain(|row| row.workstation.name == *name);
-            if rows.is_empty() {
-                return Err(Refusal::new(Code::UnknownName, format!("{name} is not registered"))
-                    .hint("onus workstation list"));
-            }
-        }
-        Ok(WorkstationsView { workstations: rows.iter().map(WorkstationView::from).collect() })
-    }
-
-    /// The workstation whose directory contains `here`: the innermost one.
-    pub fn workstation_at(&mut self, here: &Path) -> Result<Option<(WorkstationName, PathBuf)>, Refusal> {
-        let rows = self.ask(|tx| registry::workstations(tx, LOCAL))?;
-        let containing = rows.into_iter().filter_map(|row| {
-            let path = PathBuf::from(row.workstation.path?);
-            here.starts_with(&path).then_some((row.workstation.name, path))
-        });
-        Ok(containing.max_by_key(|(_, path)| path.components().count()))
-    }
-
-    /// The directory of a workstation, if it has one.
-    pub fn directory_of(&mut self, name: &WorkstationName) -> Result<Option<PathBuf>, Refusal> {
-        Ok(self.ask(|tx| registry::directory(tx, LOCAL, name))?.map(PathBuf::from))
-    }
-
-    /// The directory in which `worker` holds `task`, if it does and the workstation has one.
-    pub fn holding_directory(&mut self, task: &TaskId, worker: &Handle) -> Result<Option<PathBuf>, Refusal> {
-        Ok(self.ask(|tx| registry::holding_directory(tx, LOCAL, task, worker))?.map(PathBuf::from))
-    }
 }
 
 fn found_workspace(
@@ -150,7 +133,7 @@ fn found_workspace(
     let person = &founding.person.handle;
     registry::insert_workspace(tx, LOCAL, &uid.to_string(), &public_key, now.wall)?;
     record(tx, person, WorkspaceCreated { uid, public_key })?;
-    add_worker(tx, person, &founding.person)?;
+    change_worker(tx, person, founding.person.clone().into())?;
     let project = founding.project.as_ref().unwrap_or(&founding.default_project);
     add_project(tx, person, project)?;
     let checkout = founding.checkout.as_ref().map(|wanted| checkout_of(tx, person, wanted)).transpose()?;
@@ -200,43 +183,36 @@ fn new_uid(wall: i64) -> Result<Uuid, Refusal> {
     Ok(uuid::Builder::from_unix_timestamp_millis(u64::try_from(wall).unwrap_or(0), &tail).into_uuid())
 }
 
-fn add_worker(tx: &mut dyn Tx, by: &Handle, worker: &Worker) -> Result<(), Refusal> {
-    registry::insert_worker(tx, LOCAL, worker)?;
-    record(
-        tx,
-        by,
-        WorkerAdded {
-            handle: worker.handle.clone(),
-            kind: worker.kind,
-            tier: worker.tier.clone(),
-            role: worker.role.clone(),
-            tz: worker.tz.clone(),
-        },
-    )
+fn no_worker(handle: &Handle) -> Refusal {
+    Refusal::new(Code::UnknownName, format!("{handle} is not registered")).hint("onus worker list")
 }
 
-fn add_workstation(tx: &mut dyn Tx, by: &Handle, workstation: &Workstation) -> Result<(), Refusal> {
-    registry::insert_workstation(tx, LOCAL, workstation)?;
-    record(
-        tx,
-        by,
-        WorkstationAdded {
-            name: workstation.name.clone(),
-            kind: workstation.kind,
-            path: workstation.path.clone(),
-            lifecycle: workstation.lifecycle,
-        },
-    )
+/// Records what happened to a worker, and makes its row say so.
+fn change_worker(tx: &mut dyn Tx, by: &Handle, event: Event) -> Result<Worker, Refusal> {
+    let handle = worker::changed(&event).ok_or_else(|| unexpected("an event about no worker"))?;
+    let before = load::worker(tx, LOCAL, handle)?;
+    let is_new = before.is_none();
+    let after = worker::evolve(before, &event).map_err(unexpected)?;
+    if is_new {
+        registry::insert_worker(tx, LOCAL, &after)?;
+    } else {
+        registry::put_worker(tx, LOCAL, &after)?;
+    }
+    record(tx, by, event)?;
+    Ok(after)
 }
 
 /// The workstation of a directory: the one registered there, else a new one under the first free name.
 fn checkout_of(
     tx: &mut dyn Tx,
     by: &Handle,
-    wanted: &Workstation,
+    wanted: &WorkstationAdded,
 ) -> Result<(WorkstationName, bool), Refusal> {
     let known = registry::workstations(tx, LOCAL)?;
-    if let Some(row) = known.iter().find(|row| row.workstation.path == wanted.path) {
+    let is_there = |row: &&WorkstationHolding| {
+        row.workstation.path == wanted.path && row.workstation.state != WorkstationState::Retired
+    };
+    if let Some(row) = known.iter().find(is_there) {
         return Ok((row.workstation.name.clone(), false));
     }
     let taken = |name: &WorkstationName| known.iter().any(|row| row.workstation.name == *name);
@@ -247,8 +223,9 @@ fn checkout_of(
         let candidate = format!("{}-{number}", wanted.name);
         named.name = candidate.parse().map_err(Refusal::invalid)?;
     }
-    add_workstation(tx, by, &named)?;
-    Ok((named.name, true))
+    let name = named.name.clone();
+    workstation::change(tx, by, named.into())?;
+    Ok((name, true))
 }
 
 /// Writes an event of the workspace's own chain down.
@@ -263,7 +240,6 @@ pub(crate) fn record(tx: &mut dyn Tx, actor: &Handle, event: impl Into<Event>) -
         epoch: 0,
         event: event.into(),
     };
-    let entry = Entry::seal(&workspace.uid, &stamped, workspace.head)
-        .map_err(|error| Refusal::new(Code::Internal, error.to_string()))?;
+    let entry = Entry::seal(&workspace.uid, &stamped, workspace.head).map_err(unexpected)?;
     Ok(apply::workspace_entry(tx, LOCAL, &entry)?)
 }

@@ -1,19 +1,24 @@
 //! One command, one transaction: read the clock, load facts, decide, apply, commit.
 
-use crate::{LOCAL, Onus, anchor, replay};
+use crate::{LOCAL, Onus, anchor, replay, workstation};
 use onus_core::code::Code;
-use onus_core::command::{Command, Envelope};
+use onus_core::command::Envelope;
 use onus_core::decide::{Decision, decide};
 use onus_core::effect::effects;
 use onus_core::event::{Event, Refused, Stamped};
 use onus_core::facts::{Caller, Facts, Fresh};
 use onus_core::hash::{Digest, Fields};
-use onus_core::id::{Handle, ProjectKey, Seq, TaskId, WorkstationName};
+use onus_core::id::{CommitId, Handle, ProjectKey, Seq, TaskId, WorkstationName};
+use onus_core::identity_map::Policy;
 use onus_core::lease::Token;
 use onus_core::ledger::{Checkpoint, Entry};
 use onus_core::refusal::Refusal;
-use onus_core::task::{Task, evolve};
+use onus_core::task::{Assignment, Task, evolve};
 use onus_core::time::Now;
+use onus_core::registry::workstation::spent;
+use onus_core::workstation::{Lifecycle, Workstation, WorkstationState};
+use onus_host::place::Place;
+use onus_host::{git, identity_map};
 use onus_store::apply::{self, Change};
 use onus_store::load::{self, Loaded, Workspace};
 use onus_store::port::{Outcome, Store, Tx};
@@ -53,9 +58,9 @@ pub enum Target {
 impl<S: Store> Onus<S> {
     /// Carries a command out. The same request id gives the same receipt.
     pub fn submit(&mut self, envelope: &Envelope, target: &Target) -> Result<Receipt, Refusal> {
-        let (settings, path) = (&self.settings, self.path.as_path());
+        let outside = Outside { settings: &self.settings, path: &self.path, place: &self.place };
         let answered = self.store.write(|tx| {
-            let call = Call::begin(tx, settings, path, envelope, target)?;
+            let call = Call::begin(tx, outside, envelope, target)?;
             call.carry_out(tx)
         });
         answered.and_then(|inner| inner).map_err(|refusal| Refusal {
@@ -81,7 +86,7 @@ fn fingerprint(envelope: &Envelope, target: &Target) -> Result<Digest, Refusal> 
     Ok(fields.digest())
 }
 
-fn unexpected(error: impl std::fmt::Display) -> Refusal {
+pub(crate) fn unexpected(error: impl std::fmt::Display) -> Refusal {
     Refusal::new(Code::Internal, error.to_string())
 }
 
@@ -95,9 +100,18 @@ struct Act {
     workstation: Option<WorkstationName>,
 }
 
-struct Call<'a> {
+/// What a call knows beside its store.
+#[derive(Clone, Copy)]
+struct Outside<'a> {
     settings: &'a onus_core::settings::Settings,
     path: &'a Path,
+    place: &'a Place,
+}
+
+struct Call<'a> {
+    outside: Outside<'a>,
+    /// The identity map, read under the lock: an edit between routing and commit is seen.
+    policy: Policy,
     envelope: &'a Envelope,
     target: &'a Target,
     fingerprint: Digest,
@@ -108,16 +122,19 @@ struct Call<'a> {
 impl<'a> Call<'a> {
     fn begin(
         tx: &mut dyn Tx,
-        settings: &'a onus_core::settings::Settings,
-        path: &'a Path,
+        outside: Outside<'a>,
         envelope: &'a Envelope,
         target: &'a Target,
     ) -> Result<Call<'a>, Refusal> {
         let workspace = load::workspace(tx, LOCAL)?;
         let now = tx.now()?;
+        let policy = match envelope.command.is_grant() {
+            true => identity_map::load(outside.place, outside.settings)?,
+            false => Policy::Absent,
+        };
         Ok(Call {
-            settings,
-            path,
+            outside,
+            policy,
             envelope,
             target,
             fingerprint: fingerprint(envelope, target)?,
@@ -140,7 +157,7 @@ impl<'a> Call<'a> {
         }
         match self.target {
             Target::Named => {
-                let loaded = load::facts(tx, LOCAL, self.envelope)?;
+                let loaded = load::facts(tx, LOCAL, self.envelope, &self.policy, self.now.wall)?;
                 self.decide_one(tx, self.envelope, loaded)
             }
             Target::Next(filter) => self.decide_next(tx, filter),
@@ -153,12 +170,17 @@ impl<'a> Call<'a> {
         let mut refusals_written = false;
         for task in queue::ready(tx, LOCAL, filter, CANDIDATES)? {
             let envelope = Envelope { task: Some(task.id), ..self.envelope.clone() };
-            let loaded = load::facts(tx, LOCAL, &envelope)?;
+            let loaded = load::facts(tx, LOCAL, &envelope, &self.policy, self.now.wall)?;
             let outcome = self.decide_one(tx, &envelope, loaded)?;
             let concerns_task = |code: Code| {
                 matches!(
                     code,
-                    Code::RoutingDenied | Code::LaneFull | Code::ScopeOverlap | Code::DependencyIncomplete
+                    Code::RoutingDenied
+                        | Code::LaneFull
+                        | Code::ScopeOverlap
+                        | Code::ScopeViolation
+                        | Code::SelfReview
+                        | Code::DependencyIncomplete
                 )
             };
             match &outcome {
@@ -179,22 +201,31 @@ impl<'a> Call<'a> {
         envelope: &Envelope,
         loaded: Loaded,
     ) -> Result<Outcome<Answer>, Refusal> {
-        let is_grant = matches!(envelope.command, Command::Claim { .. } | Command::Takeover { .. });
+        let is_grant = envelope.command.is_grant();
         let before = loaded.task;
+        let ground = loaded.ground;
+        let base = ground.place.found.as_ref().and_then(|found| base(found));
         let facts = Facts {
-            settings: self.settings,
+            settings: self.outside.settings,
             generation: self.workspace.generation,
             behind_anchor: is_grant && self.behind_anchor(tx)?,
             caller: loaded.caller,
             token: envelope.token.clone(),
             task: before.as_ref().map(|stored| stored.task.clone()),
             holder: loaded.holder,
-            place: loaded.place,
+            suspended: loaded.suspended,
+            place: ground.place,
             dependencies: loaded.dependencies,
-            live_scopes: loaded.live_scopes,
+            live_scopes: ground.live_scopes,
             mentioned: loaded.mentioned,
             reachable: loaded.reachable,
             existing: loaded.existing,
+            policy: &self.policy,
+            signals: ground.signals,
+            occupied: ground.occupied,
+            builders: ground.builders,
+            slices: loaded.slices,
+            base,
         };
         let fresh = fresh(&self.now)?;
         match decide(&facts, &envelope.command, &self.now, &fresh) {
@@ -212,7 +243,11 @@ impl<'a> Call<'a> {
                     before.map_or((Digest::ZERO, None), |stored| (stored.head, Some(stored.task)));
                 let kind = if row.is_none() { ReceiptKind::Created } else { ReceiptKind::Changed };
                 let act = Act { task: id, actor: actor(&facts.caller)?, workstation };
+                let spent = row.as_ref().and_then(Task::assignment).cloned();
                 let (task, seq) = self.append(tx, &act, row, head, events)?;
+                if let Some(ended) = spent.filter(|old| task.assignment().is_none_or(|new| new.epoch != old.epoch)) {
+                    retire_if_spent(tx, &act, &ended)?;
+                }
                 apply::request(tx, LOCAL, &self.envelope.request, &self.fingerprint, seq)?;
                 let token = is_grant.then_some(Token {
                     generation: self.workspace.generation,
@@ -258,7 +293,7 @@ impl<'a> Call<'a> {
     }
 
     fn new_id(&self, tx: &mut dyn Tx) -> Result<TaskId, Refusal> {
-        let project = match self.envelope.project.clone().or_else(|| self.settings.project.clone()) {
+        let project = match self.envelope.project.clone().or_else(|| self.outside.settings.project.clone()) {
             Some(project) => project,
             None => registry::projects(tx, LOCAL)?.into_iter().next().ok_or_else(|| {
                 Refusal::new(Code::UnknownName, "the store has no project").hint("onus init")
@@ -307,7 +342,7 @@ impl<'a> Call<'a> {
     /// Whether the anchor outside the store has seen more than the store knows: then it was rolled back.
     fn behind_anchor(&self, tx: &mut dyn Tx) -> Result<bool, Refusal> {
         // A store without a reachable anchor has nothing to be behind of.
-        let Ok(anchor) = anchor(self.path, &self.workspace.uid) else {
+        let Ok(anchor) = anchor(self.outside.path, &self.workspace.uid) else {
             return Ok(false);
         };
         let tip = anchor.tip()?;
@@ -331,11 +366,29 @@ impl<'a> Call<'a> {
     }
 }
 
+/// A workstation of a single task ends with its assignment (mission C3).
+fn retire_if_spent(tx: &mut dyn Tx, act: &Act, ended: &Assignment) -> Result<(), Refusal> {
+    match load::workstation(tx, LOCAL, &ended.workstation)? {
+        Some((found, _))
+            if found.lifecycle == Lifecycle::SingleTask && found.state != WorkstationState::Retired =>
+        {
+            workstation::change(tx, &act.actor, spent(&found, &act.task)).map(drop)
+        }
+        _ => Ok(()),
+    }
+}
+
 fn actor(caller: &Caller) -> Result<Handle, Refusal> {
     match caller {
         Caller::Registered(worker) => Ok(worker.handle.clone()),
         _ => Err(unexpected("a change by nobody")),
     }
+}
+
+/// The commit that a workstation stands at, where it is a working tree.
+fn base(workstation: &Workstation) -> Option<CommitId> {
+    let directory = workstation.path.as_ref().map(Path::new)?;
+    git::head_of(directory)?.parse().ok()
 }
 
 fn fresh(now: &Now) -> Result<Fresh, Refusal> {

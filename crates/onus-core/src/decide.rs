@@ -243,7 +243,7 @@ impl Context<'_> {
     }
 }
 
-fn required_reason(reason: Option<&str>) -> Result<String, Refusal> {
+pub(crate) fn required_reason(reason: Option<&str>) -> Result<String, Refusal> {
     match reason {
         Some(text) if !text.trim().is_empty() => {
             line("the reason", text, REASON_MAX).map_err(Refusal::invalid)

@@ -3,8 +3,9 @@
 use crate::code::Code;
 use crate::facts::Place;
 use crate::id::{TaskId, WorkstationName};
+use crate::probe::ProbeResult;
 use crate::refusal::Finding;
-use crate::workstation::WorkstationState;
+use crate::workstation::{Workstation, WorkstationState};
 
 /// Every reason against a grant in this place; empty means open.
 ///
@@ -16,24 +17,24 @@ pub fn findings(place: &Place, task: &TaskId, vacated: Option<&WorkstationName>)
     let Some(workstation) = &place.found else {
         return vec![
             Finding::new(Code::WorkstationUnknown, format!("the workstation {asked} is not registered"))
-                .hint(format!("onus workstation add {asked} --kind logical")),
+                .hint(format!("a person runs: onus workstation add {asked} --kind worktree")),
         ];
     };
     let mut found = Vec::new();
     let name = &workstation.name;
     match workstation.state {
         WorkstationState::Ready => {}
-        WorkstationState::Registered => found.push(
-            Finding::new(Code::WorkstationNotReady, format!("{name} is registered but not ready"))
-                .hint("use another one: onus workstation list"),
-        ),
+        WorkstationState::Registered => found.extend(unready(name, &place.probes)),
         WorkstationState::Quarantined => found.push(
-            Finding::new(Code::WorkstationQuarantined, format!("{name} is quarantined"))
-                .hint("use another one: onus workstation list"),
+            Finding::new(
+                Code::WorkstationQuarantined,
+                format!("{name} is quarantined{}", because(workstation)),
+            )
+            .hint(format!("use another one, or a person runs: onus workstation restore {name}")),
         ),
         WorkstationState::Retired => found.push(
-            Finding::new(Code::WorkstationNotReady, format!("{name} is retired"))
-                .hint("onus workstation list"),
+            Finding::new(Code::WorkstationNotReady, format!("{name} is retired{}", because(workstation)))
+                .hint("use another one: onus workstation list"),
         ),
     }
     if let Some((held, by)) = &place.holds
@@ -46,6 +47,34 @@ pub fn findings(place: &Place, task: &TaskId, vacated: Option<&WorkstationName>)
         );
     }
     found
+}
+
+/// One finding for each probe that does not pass.
+fn unready(name: &WorkstationName, probes: &[ProbeResult]) -> Vec<Finding> {
+    let again = format!("once that is repaired: onus workstation probe {name}");
+    let failed = probes.iter().filter(|result| !result.passed());
+    let found: Vec<Finding> = failed
+        .map(|ProbeResult { probe, at, verdict, detail, .. }| {
+            let verdict = verdict.name().replace('_', " ");
+            Finding::new(
+                Code::WorkstationNotReady,
+                format!("{name} is not ready: `{probe}` {verdict} at {at}: {detail}"),
+            )
+            .hint(again.clone())
+        })
+        .collect();
+    if !found.is_empty() {
+        return found;
+    }
+    let detail = format!("{name} is registered, but its probes have not passed yet");
+    vec![
+        Finding::new(Code::WorkstationNotReady, detail)
+            .hint(format!("find out why: onus workstation probe {name}")),
+    ]
+}
+
+fn because(workstation: &Workstation) -> String {
+    workstation.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default()
 }
 
 fn unnamed(place: &Place) -> Finding {

@@ -50,6 +50,25 @@ pub fn path(edges: &BTreeMap<TaskId, Vec<TaskId>>, from: &TaskId, to: &TaskId) -
     None
 }
 
+/// How many tasks the longest way along `depends_on` leads through, the first one not counted.
+pub fn depth(edges: &BTreeMap<TaskId, Vec<TaskId>>, from: &TaskId) -> u32 {
+    let mut depths: HashMap<&TaskId, u32> = HashMap::new();
+    // A task is looked at twice: on the way down, and when all below it is known. Chains may be longer than a stack.
+    let mut open: Vec<(&TaskId, bool)> = vec![(from, false)];
+    while let Some((at, below_is_known)) = open.pop() {
+        let next = || edges.get(at).into_iter().flatten();
+        if below_is_known {
+            let deepest = next().filter_map(|next| depths.get(next)).max();
+            depths.insert(at, deepest.map_or(0, |deepest| deepest + 1));
+        } else if !depths.contains_key(at) {
+            depths.insert(at, 0);
+            open.push((at, true));
+            open.extend(next().filter(|next| !depths.contains_key(next)).map(|next| (next, false)));
+        }
+    }
+    depths.get(from).copied().unwrap_or(0)
+}
+
 /// Every group of tasks that wait for each other, found in one pass over all edges `(task, depends_on)`.
 pub fn cycles(edges: impl Iterator<Item = (u32, u32)>) -> Vec<Vec<u32>> {
     let graph: DiGraphMap<u32, ()> = edges.map(|(task, on)| (task, on, ())).collect();
@@ -92,6 +111,19 @@ mod tests {
         check("1>2 3>1", "T-1", "T-3", "none");
         check("", "T-1", "T-1", "1");
         check("1>2 2>1 2>4", "T-1", "T-4", "1 2 4");
+    }
+
+    #[test]
+    fn the_longest_way_counts() {
+        let check = |graph: &str, deep: u32| {
+            assert_eq!(depth(&edges(graph), &"T-1".parse().unwrap()), deep, "{graph}");
+        };
+        check("", 0);
+        check("1>2", 1);
+        check("1>2 1>3 2>4 3>4 4>5", 3);
+        check("1>5 1>2 2>3 3>5", 3);
+        let long: Vec<String> = (1..50_000).map(|n| format!("{n}>{}", n + 1)).collect();
+        check(&long.join(" "), 49_999);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Writes what was decided: row, assignment, session, note, ledger and request together, each guarded.
 
-use crate::codec::{json_text, list_text};
+use crate::codec::{exceptions_text, json_text, list_text};
 use crate::error::{Result, StoreError};
 use crate::load::request_key;
 use crate::port::Tx;
@@ -11,13 +11,21 @@ use onus_core::id::{ProjectKey, RequestId, Seq, TaskId, WorkspaceId};
 use onus_core::ledger::Entry;
 use onus_core::task::{Assignment, State, StateName, Task};
 
-/// A dependency of the row that is being changed is not complete.
+/// A dependency of the task is not complete, and nobody said that it need not be waited for.
 macro_rules! incomplete {
-    () => {
-        "EXISTS (SELECT 1 FROM dependency w JOIN task u ON u.workspace = w.workspace AND u.id = w.depends_on \
-         WHERE w.workspace = task.workspace AND w.task = task.id AND u.state <> 'complete') "
+    ($task:literal) => {
+        concat!(
+            "EXISTS (SELECT 1 FROM dependency w JOIN task u ON u.workspace = w.workspace AND u.id = w.depends_on \
+             WHERE w.workspace = ",
+            $task,
+            ".workspace AND w.task = ",
+            $task,
+            ".id AND w.excepted = 0 AND u.state <> 'complete') "
+        )
     };
 }
+
+pub(crate) use incomplete;
 
 sql! {
     pub(crate) NEXT_NUMBER = "UPDATE project SET last_number = last_number + 1 WHERE workspace = ?1 AND key = ?2";
@@ -30,19 +38,20 @@ sql! {
         ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, 0)";
     /// The fence: the row must still be the one the decision was made on.
     pub(crate) UPDATE_TASK = "UPDATE task SET state = ?6, blocker = ?7, epoch = ?8, lease_id = ?9, version = ?10, head = ?11, \
-        updated_at = ?12, closed_by = ?13, closed_at = ?14, forced = ?15 \
+        updated_at = ?12, closed_by = ?13, closed_at = ?14, forced = ?15, exceptions = ?16 \
         WHERE workspace = ?1 AND id = ?2 AND version = ?3 AND epoch = ?4 AND lease_id IS NOT DISTINCT FROM ?5";
     /// Whether each of some tasks waits is asked anew from its dependencies, so that the flag cannot drift.
-    pub(crate) REFRESH_TASK = "UPDATE task SET waits = CASE WHEN ", incomplete!(), "THEN 1 ELSE 0 END \
+    pub(crate) REFRESH_TASK = "UPDATE task SET waits = CASE WHEN ", incomplete!("task"), "THEN 1 ELSE 0 END \
         WHERE workspace = ?1 AND id = ?2";
-    pub(crate) REFRESH_DEPENDENTS = "UPDATE task SET waits = CASE WHEN ", incomplete!(), "THEN 1 ELSE 0 END \
+    pub(crate) REFRESH_DEPENDENTS = "UPDATE task SET waits = CASE WHEN ", incomplete!("task"), "THEN 1 ELSE 0 END \
         WHERE workspace = ?1 AND id IN (SELECT d.task FROM dependency d WHERE d.workspace = ?1 AND d.depends_on = ?2)";
-    REFRESH_YOUNGER = "UPDATE task SET waits = 1 WHERE workspace = ?1 AND born > ?2 AND ", incomplete!();
+    REFRESH_YOUNGER = "UPDATE task SET waits = 1 WHERE workspace = ?1 AND born > ?2 AND ", incomplete!("task");
     pub(crate) INSERT_DEPENDENCY = "INSERT INTO dependency (workspace, task, depends_on) VALUES (?1, ?2, ?3)";
+    EXCEPT_DEPENDENCY = "UPDATE dependency SET excepted = 1 WHERE workspace = ?1 AND task = ?2 AND depends_on = ?3";
     pub(crate) DELETE_DEPENDENCY = "DELETE FROM dependency WHERE workspace = ?1 AND task = ?2 AND depends_on = ?3";
     pub(crate) INSERT_ASSIGNMENT = "INSERT INTO assignment (workspace, task, epoch, assignee, tier, workstation, lease_id, ttl_ms, \
-        assigned_at, renewed_at, tick, renewals, handoff_reason, forced, route) VALUES \
-        (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+        assigned_at, renewed_at, tick, renewals, handoff_reason, forced, route, lane, base) VALUES \
+        (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
     pub(crate) RENEW_ASSIGNMENT = "UPDATE assignment SET ttl_ms = ?4, renewed_at = ?5, tick = ?6, renewals = ?7 \
         WHERE workspace = ?1 AND task = ?2 AND epoch = ?3 AND ended_at IS NULL";
     pub(crate) END_ASSIGNMENT = "UPDATE assignment SET ended_at = ?4, end_reason = ?5 \
@@ -180,6 +189,7 @@ fn update_task(
             is.closed_by,
             is.closed_at,
             is.forced,
+            exceptions_text(&task.exceptions)?,
         ],
     )
 }
@@ -227,7 +237,16 @@ fn move_dependencies(
     for on in before.depends_on.difference(&after.depends_on) {
         tx.run_one(&DELETE_DEPENDENCY, &args![workspace.0, id, on.to_string()])?;
     }
-    if before.depends_on == after.depends_on {
+    let approved = |task: &Task| -> Vec<TaskId> {
+        let approved = task.exceptions.iter().filter(|(_, exception)| exception.approved_by.is_some());
+        approved.map(|(on, _)| on.clone()).collect()
+    };
+    let newly = approved(after).into_iter().filter(|on| !approved(before).contains(on));
+    let newly: Vec<TaskId> = newly.collect();
+    for on in &newly {
+        tx.run_one(&EXCEPT_DEPENDENCY, &args![workspace.0, id, on.to_string()])?;
+    }
+    if before.depends_on == after.depends_on && newly.is_empty() {
         return Ok(());
     }
     tx.run_one(&REFRESH_TASK, &args![workspace.0, id])
@@ -353,6 +372,8 @@ fn start_assignment(
             assignment.handoff_reason.as_deref(),
             assignment.forced,
             assignment.route.as_ref().map(json_text).transpose()?,
+            assignment.lane,
+            assignment.base.as_ref().map(|base| base.as_str()),
         ],
     )
 }

@@ -5,13 +5,13 @@ use crate::port::Row;
 use onus_core::id::{Epoch, Handle, TaskId};
 use onus_core::lease::{Lease, LeaseId};
 use onus_core::ledger::Entry;
-use onus_core::task::{Assignment, Closing, Priority, Risk, Route, Spec, State, StateName, Task};
+use onus_core::task::{Assignment, Closing, Exception, Priority, Risk, Route, Spec, State, StateName, Task};
 use onus_core::text::Text;
 use onus_core::time::{Millis, Tick, Timestamp};
 use onus_core::worker::{Kind, Worker, WorkerState};
 use onus_core::workstation::{Lifecycle, Workstation, WorkstationKind, WorkstationState};
 use serde_json::Value as Json;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The columns of [`task`], in its order, from `task t LEFT JOIN assignment a`.
 macro_rules! task_columns {
@@ -19,10 +19,10 @@ macro_rules! task_columns {
         "t.id, t.uid, t.title, t.body, t.type, t.kind, t.priority, t.risk, t.role, t.lane, t.sprint, t.tags, \
          t.scope, t.parent, t.merge_order, t.origin_ask_ref, t.checks, t.state, t.blocker, t.archived, t.epoch, \
          t.lease_id, t.version, t.head, t.born, t.created_by, t.created_at, t.updated_at, t.closed_by, t.closed_at, \
-         t.forced, \
+         t.forced, t.exceptions, \
          (SELECT string_agg(d.depends_on, ' ') FROM dependency d WHERE d.workspace = t.workspace AND d.task = t.id), \
          a.assignee, a.tier, a.workstation, a.lease_id, a.ttl_ms, a.assigned_at, a.renewed_at, a.tick, a.renewals, \
-         a.handoff_reason, a.forced, a.route "
+         a.handoff_reason, a.forced, a.route, a.lane, a.base "
     };
 }
 
@@ -34,7 +34,22 @@ macro_rules! task_from {
     };
 }
 
-pub(crate) use {task_columns, task_from};
+/// The columns of [`assignment`], in its order.
+macro_rules! assignment_columns {
+    () => {
+        "assignee, tier, workstation, lease_id, ttl_ms, assigned_at, renewed_at, tick, renewals, handoff_reason, \
+         forced, route, lane, base "
+    };
+}
+
+/// The columns of [`workstation`], in its order, from `workstation w`.
+macro_rules! workstation_columns {
+    () => {
+        "w.name, w.kind, w.path, w.state, w.lifecycle, w.version, w.branch, w.probes, w.reason "
+    };
+}
+
+pub(crate) use {assignment_columns, task_columns, task_from, workstation_columns};
 
 /// A task with the last hash of its chain.
 #[derive(Debug, Clone)]
@@ -64,6 +79,7 @@ pub(crate) fn task(row: &mut Row) -> Result<StoredTask> {
     let closed_by: Option<Handle> = row.opt_parsed()?;
     let closed_at = row.opt_int()?;
     let forced = row.flag()?;
+    let exceptions = exceptions(row)?;
     let depends_on = row.opt_text()?.unwrap_or_default();
     let depends_on: std::result::Result<BTreeSet<TaskId>, String> =
         depends_on.split_whitespace().map(str::parse).collect();
@@ -90,6 +106,7 @@ pub(crate) fn task(row: &mut Row) -> Result<StoredTask> {
     };
     let task = Task {
         depends_on: depends_on.map_err(|e| corrupt(&e))?,
+        exceptions,
         id,
         uid,
         spec,
@@ -157,6 +174,8 @@ pub(crate) fn assignment(row: &mut Row, epoch: Epoch) -> Result<Option<Assignmen
         handoff_reason,
         forced,
         route,
+        lane: row.opt_int()?,
+        base: row.opt_parsed()?,
     }))
 }
 
@@ -179,6 +198,9 @@ pub(crate) fn workstation(row: &mut Row) -> Result<Workstation> {
         state: word(row.text()?.as_str(), WorkstationState::parse)?,
         lifecycle: word(row.text()?.as_str(), Lifecycle::parse)?,
         version: row.int()?,
+        branch: row.opt_parsed()?,
+        probes: json_list(row)?,
+        reason: row.opt_text()?,
     })
 }
 
@@ -206,7 +228,7 @@ pub(crate) fn entry(row: &mut Row) -> Result<Entry> {
     })
 }
 
-fn word<A: std::fmt::Debug + Copy, T>(value: A, parse: impl Fn(A) -> Option<T>) -> Result<T> {
+pub(crate) fn word<A: std::fmt::Debug + Copy, T>(value: A, parse: impl Fn(A) -> Option<T>) -> Result<T> {
     parse(value).ok_or_else(|| StoreError::Corrupt(format!("{value:?} is none of the known words")))
 }
 
@@ -216,6 +238,15 @@ fn json(error: serde_json::Error) -> StoreError {
 
 pub(crate) fn json_list<T: serde::de::DeserializeOwned>(row: &mut Row) -> Result<Vec<T>> {
     row.opt_text()?.map_or(Ok(Vec::new()), |text| serde_json::from_str(&text).map_err(json))
+}
+
+fn exceptions(row: &mut Row) -> Result<BTreeMap<TaskId, Exception>> {
+    row.opt_text()?.map_or(Ok(BTreeMap::new()), |text| serde_json::from_str(&text).map_err(json))
+}
+
+/// No exception is stored as nothing.
+pub(crate) fn exceptions_text(exceptions: &BTreeMap<TaskId, Exception>) -> Result<Option<String>> {
+    if exceptions.is_empty() { Ok(None) } else { json_text(exceptions).map(Some) }
 }
 
 /// An empty list is stored as nothing.

@@ -1,16 +1,22 @@
 //! Loads everything a decision needs, under lock.
 
+pub(crate) mod grant;
+
+pub use grant::{Ground, signals, workstation};
+
 use crate::codec::{self, task_columns, task_from};
 use crate::error::{Result, StoreError};
 use crate::port::Tx;
 use crate::{args, sql};
 use onus_core::command::{Command, Envelope};
-use onus_core::facts::{Caller, Dependency, Place};
+use onus_core::facts::{Caller, Dependency, Slice};
 use onus_core::hash::Digest;
-use onus_core::id::{Generation, Handle, OriginRef, RequestId, Seq, TaskId, WorkspaceId, WorkstationName};
-use onus_core::task::{Blocker, State, StateName};
+use onus_core::id::{Generation, Handle, OriginRef, RequestId, Seq, TaskId, WorkspaceId};
+use onus_core::identity_map::Policy;
+use onus_core::task::{Blocker, State, StateName, Task};
 use onus_core::time::Timestamp;
 use onus_core::worker::{Kind, Worker};
+use onus_core::workstation::WorkstationState;
 use std::collections::BTreeMap;
 
 pub use crate::codec::StoredTask as Stored;
@@ -22,27 +28,20 @@ sql! {
     pub(crate) REQUEST = "SELECT fingerprint, seq FROM request WHERE workspace = ?1 AND id = ?2";
     pub(crate) WORKER = "SELECT handle, kind, tier, role, state, tz FROM worker WHERE workspace = ?1 AND handle = ?2";
     pub(crate) TASK = "SELECT ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 AND t.id = ?2 /*lock*/";
-    pub(crate) DEPENDENCIES = "SELECT d.depends_on, t.state FROM dependency d \
+    /// What kind of worker holds a task, and how the workstation is in which it does.
+    pub(crate) HOLDER = "SELECT k.kind, w.state FROM worker k JOIN workstation w ON w.workspace = k.workspace \
+        WHERE k.workspace = ?1 AND k.handle = ?2 AND w.name = ?3";
+    pub(crate) DEPENDENCIES = "SELECT d.depends_on, t.state, d.excepted FROM dependency d \
         LEFT JOIN task t ON t.workspace = d.workspace AND t.id = d.depends_on \
         WHERE d.workspace = ?1 AND d.task = ?2 ORDER BY d.depends_on";
-    /// The live assignments of other tasks, with the scopes they hold. There are never more than workstations, so
-    /// they lead the join: `CROSS` keeps the database from beginning with the tasks.
-    pub(crate) LIVE_SCOPES = "SELECT a.task, a.assignee, t.scope FROM assignment a CROSS JOIN task t \
-        WHERE a.workspace = ?1 AND a.ended_at IS NULL AND a.task <> ?2 \
-        AND t.workspace = a.workspace AND t.id = a.task AND t.scope IS NOT NULL ORDER BY a.workstation";
+    pub(crate) SLICES = "SELECT id, state, merge_order FROM task WHERE workspace = ?1 AND parent = ?2 AND id <> ?3 \
+        AND merge_order IS NOT NULL ORDER BY merge_order, born";
     pub(crate) STATE = "SELECT state FROM task WHERE workspace = ?1 AND id = ?2";
     /// Everything that can be reached from one task along `depends_on`, as edges. CROSS JOIN keeps SQLite to this order.
     pub(crate) REACHABLE = "WITH RECURSIVE reach (id) AS ( \
             SELECT ?2 UNION SELECT d.depends_on FROM reach r CROSS JOIN dependency d \
             WHERE d.workspace = ?1 AND d.task = r.id) \
         SELECT d.task, d.depends_on FROM reach r CROSS JOIN dependency d WHERE d.workspace = ?1 AND d.task = r.id";
-    pub(crate) WORKSTATION = "SELECT w.name, w.kind, w.path, w.state, w.lifecycle, w.version, a.task, a.assignee \
-        FROM workstation w LEFT JOIN assignment a ON a.workspace = w.workspace AND a.workstation = w.name \
-        AND a.ended_at IS NULL WHERE w.workspace = ?1 AND w.name = ?2 /*lock*/";
-    /// Ready workstations that hold nothing.
-    pub(crate) FREE_WORKSTATIONS = "SELECT w.name FROM workstation w WHERE w.workspace = ?1 AND w.state = 'ready' AND NOT EXISTS ( \
-            SELECT 1 FROM assignment a WHERE a.workspace = w.workspace AND a.workstation = w.name AND a.ended_at IS NULL) \
-        ORDER BY w.name LIMIT 8";
     pub(crate) ORIGIN = "SELECT id FROM task WHERE workspace = ?1 AND origin_ask_ref = ?2";
     pub(crate) ASSIGNMENT_SECRET = "SELECT lease_id, ttl_ms FROM assignment WHERE workspace = ?1 AND task = ?2 AND epoch = ?3";
 }
@@ -131,18 +130,10 @@ pub fn dependencies(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> R
     rows.into_iter()
         .map(|mut row| {
             let id = row.parsed()?;
-            Ok(Dependency { id, state: row.opt_text()?.map(|text| state_name(&text)).transpose()? })
+            let state = row.opt_text()?.map(|text| state_name(&text)).transpose()?;
+            Ok(Dependency { id, state, excepted: row.flag()? })
         })
         .collect()
-}
-
-fn live_scopes(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    but: &TaskId,
-) -> Result<Vec<(TaskId, Handle, Vec<String>)>> {
-    let rows = tx.rows(&LIVE_SCOPES, &args![workspace.0, but.to_string()])?;
-    rows.into_iter().map(|mut row| Ok((row.parsed()?, row.parsed()?, codec::json_list(&mut row)?))).collect()
 }
 
 /// The token of a grant that was made earlier, for a replayed request.
@@ -165,28 +156,43 @@ pub struct Loaded {
     pub caller: Caller,
     pub task: Option<Stored>,
     pub holder: Option<Kind>,
-    pub place: Place,
+    pub suspended: bool,
     pub dependencies: Vec<Dependency>,
-    pub live_scopes: Vec<(TaskId, Handle, Vec<String>)>,
     pub mentioned: Option<Caller>,
     pub reachable: BTreeMap<TaskId, Vec<TaskId>>,
     pub existing: Option<TaskId>,
+    pub slices: Vec<Slice>,
+    /// For a command that would make somebody the holder.
+    pub ground: Ground,
 }
 
-pub fn facts(tx: &mut dyn Tx, workspace: WorkspaceId, envelope: &Envelope) -> Result<Loaded> {
+/// Loads the facts of one call. `policy` says which candidates matter.
+pub fn facts(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    envelope: &Envelope,
+    policy: &Policy,
+    now: Timestamp,
+) -> Result<Loaded> {
     let mut loaded = Loaded {
         caller: caller(tx, workspace, envelope.actor.as_ref())?,
         task: envelope.task.as_ref().map(|id| task(tx, workspace, id)).transpose()?.flatten(),
         holder: None,
-        place: Place::default(),
+        suspended: false,
         dependencies: Vec::new(),
-        live_scopes: Vec::new(),
         mentioned: None,
         reachable: BTreeMap::new(),
         existing: None,
+        slices: Vec::new(),
+        ground: Ground::default(),
     };
     if let Some(held) = loaded.task.as_ref().and_then(|stored| stored.task.assignment()) {
-        loaded.holder = worker(tx, workspace, &held.assignee)?.map(|worker| worker.kind);
+        let args = args![workspace.0, held.assignee.as_str(), held.workstation.as_str()];
+        if let Some(mut row) = tx.row(&HOLDER, &args)? {
+            loaded.holder = Some(codec::word(row.text()?.as_str(), Kind::parse)?);
+            let state = codec::word(row.text()?.as_str(), WorkstationState::parse)?;
+            loaded.suspended = state == WorkstationState::Quarantined;
+        }
     }
     match &envelope.command {
         Command::Add { spec, depends_on, .. } => {
@@ -194,21 +200,20 @@ pub fn facts(tx: &mut dyn Tx, workspace: WorkspaceId, envelope: &Envelope) -> Re
                 loaded.existing = task_by_origin(tx, workspace, origin)?;
             }
             for id in depends_on.iter().chain(&spec.parent) {
-                let state = state(tx, workspace, id)?;
-                loaded.dependencies.push(Dependency { id: id.clone(), state });
+                loaded.dependencies.push(mentioned_task(tx, workspace, id)?);
             }
         }
         Command::AddDependency { on } => {
-            loaded.dependencies.push(Dependency { id: on.clone(), state: state(tx, workspace, on)? });
+            loaded.dependencies.push(mentioned_task(tx, workspace, on)?);
             loaded.reachable = reachable(tx, workspace, on)?;
         }
-        Command::Claim { workstation, .. } | Command::Takeover { workstation, .. } => {
-            loaded.place = place(tx, workspace, workstation.as_ref())?;
-            if let Some(id) = &envelope.task {
-                loaded.dependencies = dependencies(tx, workspace, id)?;
-            }
-            if let Some(stored) = loaded.task.as_ref().filter(|stored| !stored.task.spec.scope.is_empty()) {
-                loaded.live_scopes = live_scopes(tx, workspace, &stored.task.id)?;
+        Command::Claim { .. } | Command::Takeover { .. } => {
+            grant::load(tx, workspace, envelope, policy, now, &mut loaded)?;
+        }
+        Command::Merge { .. } => {
+            if let Some(stored) = &loaded.task {
+                loaded.dependencies = dependencies(tx, workspace, &stored.task.id)?;
+                loaded.slices = slices(tx, workspace, &stored.task)?;
             }
         }
         Command::Block { on, .. } => blocker(tx, workspace, on, &mut loaded)?,
@@ -224,11 +229,29 @@ pub fn facts(tx: &mut dyn Tx, workspace: WorkspaceId, envelope: &Envelope) -> Re
     Ok(loaded)
 }
 
+fn mentioned_task(tx: &mut dyn Tx, workspace: WorkspaceId, id: &TaskId) -> Result<Dependency> {
+    Ok(Dependency { id: id.clone(), state: state(tx, workspace, id)?, excepted: false })
+}
+
+/// The other slices of the task's parent that have a place in its order.
+fn slices(tx: &mut dyn Tx, workspace: WorkspaceId, task: &Task) -> Result<Vec<Slice>> {
+    let Some(parent) = &task.spec.parent else {
+        return Ok(Vec::new());
+    };
+    let rows = tx.rows(&SLICES, &args![workspace.0, parent.to_string(), task.id.to_string()])?;
+    rows.into_iter()
+        .map(|mut row| {
+            let id = row.parsed()?;
+            Ok(Slice { id, state: state_name(&row.text()?)?, merge_order: row.int()? })
+        })
+        .collect()
+}
+
 /// What a blocker names, as the store knows it.
 fn blocker(tx: &mut dyn Tx, workspace: WorkspaceId, on: &Blocker, loaded: &mut Loaded) -> Result<()> {
     match on {
         Blocker::Task(id) => {
-            loaded.dependencies.push(Dependency { id: id.clone(), state: state(tx, workspace, id)? });
+            loaded.dependencies.push(mentioned_task(tx, workspace, id)?);
         }
         Blocker::Person(handle) => loaded.mentioned = Some(caller(tx, workspace, Some(handle))?),
         Blocker::External(_) | Blocker::Exception(_) => {}
@@ -249,17 +272,3 @@ fn reachable(
     Ok(edges)
 }
 
-fn place(tx: &mut dyn Tx, workspace: WorkspaceId, asked: Option<&WorkstationName>) -> Result<Place> {
-    let Some(name) = asked else {
-        let rows = tx.rows(&FREE_WORKSTATIONS, &args![workspace.0])?;
-        let would_do = rows.into_iter().map(|mut row| row.parsed()).collect::<Result<_>>()?;
-        return Ok(Place { would_do, ..Place::default() });
-    };
-    let mut place = Place { asked: Some(name.clone()), ..Place::default() };
-    if let Some(mut row) = tx.row(&WORKSTATION, &args![workspace.0, name.as_str()])? {
-        place.found = Some(codec::workstation(&mut row)?);
-        let held: Option<TaskId> = row.opt_parsed()?;
-        place.holds = held.zip(row.opt_parsed()?);
-    }
-    Ok(place)
-}

@@ -1,11 +1,12 @@
 //! Workspaces, projects, workers and workstations: who and where.
 
-use crate::codec;
+use crate::codec::{self, workstation_columns};
 use crate::error::Result;
 use crate::port::Tx;
 use crate::{args, sql};
 use onus_core::hash::Digest;
 use onus_core::id::{Generation, Handle, ProjectKey, TaskId, WorkspaceId, WorkstationName};
+use onus_core::probe::ProbeResult;
 use onus_core::time::Timestamp;
 use onus_core::worker::Worker;
 use onus_core::workstation::Workstation;
@@ -24,13 +25,19 @@ sql! {
         (SELECT string_agg(a.task, ' ') FROM assignment a \
             WHERE a.workspace = w.workspace AND a.assignee = w.handle AND a.ended_at IS NULL) \
         FROM worker w WHERE w.workspace = ?1 AND (?2 IS NULL OR w.handle = ?2) ORDER BY w.handle";
-    INSERT_WORKSTATION = "INSERT INTO workstation (workspace, name, kind, path, state, lifecycle, version) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    PUT_WORKER = "UPDATE worker SET state = ?3 WHERE workspace = ?1 AND handle = ?2";
+    INSERT_WORKSTATION = "INSERT INTO workstation (workspace, name, kind, path, state, lifecycle, version, branch, probes, \
+        reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    PUT_WORKSTATION = "UPDATE workstation SET kind = ?3, path = ?4, state = ?5, lifecycle = ?6, version = ?7, branch = ?8, \
+        probes = ?9, reason = ?10 WHERE workspace = ?1 AND name = ?2";
+    PUT_PROBES = "INSERT INTO probe (workspace, workstation, at, results) VALUES (?1, ?2, ?3, ?4) \
+        ON CONFLICT (workspace, workstation) DO UPDATE SET at = excluded.at, results = excluded.results";
+    pub(crate) PROBES = "SELECT results FROM probe WHERE workspace = ?1 AND workstation = ?2";
     DIRECTORY = "SELECT path FROM workstation WHERE workspace = ?1 AND name = ?2";
     HOLDING_DIRECTORY = "SELECT w.path FROM assignment a \
         JOIN workstation w ON w.workspace = a.workspace AND w.name = a.workstation \
         WHERE a.workspace = ?1 AND a.task = ?2 AND a.assignee = ?3 AND a.ended_at IS NULL";
-    WORKSTATIONS = "SELECT w.name, w.kind, w.path, w.state, w.lifecycle, w.version, a.task, a.assignee \
+    WORKSTATIONS = "SELECT ", workstation_columns!(), ", a.task, a.assignee \
         FROM workstation w LEFT JOIN assignment a ON a.workspace = w.workspace AND a.workstation = w.name \
         AND a.ended_at IS NULL WHERE w.workspace = ?1 ORDER BY w.name";
 }
@@ -102,9 +109,30 @@ pub fn workers(tx: &mut dyn Tx, workspace: WorkspaceId, only: Option<&Handle>) -
         .collect()
 }
 
-pub fn insert_workstation(tx: &mut dyn Tx, workspace: WorkspaceId, workstation: &Workstation) -> Result<()> {
+/// Writes a worker's new state.
+pub fn put_worker(tx: &mut dyn Tx, workspace: WorkspaceId, worker: &Worker) -> Result<()> {
+    tx.run_one(&PUT_WORKER, &args![workspace.0, worker.handle.as_str(), worker.state.name()])
+}
+
+/// Whether a row is new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Put {
+    New,
+    Changed,
+}
+
+pub fn put_workstation(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    put: Put,
+    workstation: &Workstation,
+) -> Result<()> {
+    let statement = match put {
+        Put::New => &INSERT_WORKSTATION,
+        Put::Changed => &PUT_WORKSTATION,
+    };
     tx.run_one(
-        &INSERT_WORKSTATION,
+        statement,
         &args![
             workspace.0,
             workstation.name.as_str(),
@@ -113,8 +141,29 @@ pub fn insert_workstation(tx: &mut dyn Tx, workspace: WorkspaceId, workstation: 
             workstation.state.name(),
             workstation.lifecycle.name(),
             workstation.version,
+            workstation.branch.as_ref().map(|branch| branch.as_str()),
+            codec::list_text(&workstation.probes)?,
+            workstation.reason.as_deref(),
         ],
     )
+}
+
+/// Keeps what the probes of a workstation said, in place of what they said before.
+pub fn put_probes(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    name: &WorkstationName,
+    at: Timestamp,
+    results: &[ProbeResult],
+) -> Result<()> {
+    let results = codec::json_text(&results)?;
+    tx.run(&PUT_PROBES, &args![workspace.0, name.as_str(), at.0, results]).map(drop)
+}
+
+/// What the probes of a workstation said last.
+pub fn probes(tx: &mut dyn Tx, workspace: WorkspaceId, name: &WorkstationName) -> Result<Vec<ProbeResult>> {
+    let row = tx.row(&PROBES, &args![workspace.0, name.as_str()])?;
+    row.map_or(Ok(Vec::new()), |mut row| codec::json_list(&mut row))
 }
 
 /// The directory of a workstation; none where it has none or is not registered.

@@ -2,7 +2,7 @@
 
 use crate::port::Sql;
 use crate::read::{queue, story};
-use crate::{apply, load};
+use crate::{apply, load, load::grant};
 
 /// Every statement of add, claim, claim --next, renew, note, complete, release, takeover, list, ready and show.
 pub const HOT: &[Sql] = &[
@@ -11,10 +11,16 @@ pub const HOT: &[Sql] = &[
     load::WORKER,
     load::TASK,
     load::DEPENDENCIES,
-    load::LIVE_SCOPES,
+    load::HOLDER,
+    load::SLICES,
+    grant::LIVE_SCOPES,
+    grant::OCCUPIED,
+    grant::BUILDERS,
+    grant::HOLDS,
+    grant::WORKED,
     load::STATE,
     load::REACHABLE,
-    load::WORKSTATION,
+    grant::WORKSTATION,
     load::ORIGIN,
     load::ASSIGNMENT_SECRET,
     queue::LIST_ACTIVE,

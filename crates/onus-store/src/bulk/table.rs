@@ -8,7 +8,7 @@ use crate::port::{Sql, Tx, Value};
 use onus_core::id::WorkspaceId;
 
 /// The schema whose columns these are.
-pub const SCHEMA: i64 = 1;
+pub const SCHEMA: i64 = 2;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,8 +68,9 @@ tables! {
     }
     "workstation" of "workspace" by "name" {
         "name" Text "?2", "kind" Text "?3", "path" Text "?4", "state" Text "?5", "lifecycle" Text "?6",
-        "version" Int "?7",
+        "version" Int "?7", "branch" Text "?8", "probes" Text "?9", "reason" Text "?10",
     }
+    "probe" of "workspace" by "workstation" { "workstation" Text "?2", "at" Int "?3", "results" Text "?4" }
     "task" of "workspace" by "born" {
         "born" Int "?2", "id" Text "?3", "uid" Text "?4", "title" Text "?5", "body" Text "?6", "type" Text "?7",
         "kind" Text "?8", "state" Text "?9", "priority" Int "?10", "risk" Text "?11", "role" Text "?12",
@@ -77,14 +78,14 @@ tables! {
         "merge_order" Int "?18", "origin_ask_ref" Text "?19", "checks" Text "?20", "blocker" Text "?21",
         "archived" Int "?22", "epoch" Int "?23", "lease_id" Blob "?24", "version" Int "?25", "head" Blob "?26",
         "created_by" Text "?27", "created_at" Int "?28", "updated_at" Int "?29", "closed_by" Text "?30",
-        "closed_at" Int "?31", "forced" Int "?32", "waits" Int "?33",
+        "closed_at" Int "?31", "forced" Int "?32", "waits" Int "?33", "exceptions" Text "?34",
     }
-    "dependency" of "workspace" by "task, depends_on" { "task" Text "?2", "depends_on" Text "?3" }
+    "dependency" of "workspace" by "task, depends_on" { "task" Text "?2", "depends_on" Text "?3", "excepted" Int "?4" }
     "assignment" of "workspace" by "task, epoch" {
         "task" Text "?2", "epoch" Int "?3", "assignee" Text "?4", "tier" Text "?5", "workstation" Text "?6",
         "lease_id" Blob "?7", "ttl_ms" Int "?8", "assigned_at" Int "?9", "renewed_at" Int "?10", "tick" Text "?11",
         "renewals" Int "?12", "handoff_reason" Text "?13", "forced" Int "?14", "route" Text "?15",
-        "ended_at" Int "?16", "end_reason" Text "?17",
+        "ended_at" Int "?16", "end_reason" Text "?17", "lane" Int "?18", "base" Text "?19",
     }
     "session" of "workspace" by "id" {
         "id" Int "?2", "task" Text "?3", "epoch" Int "?4", "worker" Text "?5", "workstation" Text "?6",

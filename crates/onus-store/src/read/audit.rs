@@ -4,7 +4,7 @@
 //! Two columns are secret or long, and the record has only their digests: a lease id is given as its seal, a text as
 //! its SHA-256.
 
-use crate::codec::{self, StoredTask, entry_columns, json_text, list_text, task_columns, task_from};
+use crate::codec::{self, StoredTask, assignment_columns, entry_columns, exceptions_text, json_text, list_text, task_columns, task_from};
 use crate::error::{Result, StoreError};
 use crate::port::{Row, Tx, Value};
 use crate::{args, sql};
@@ -30,16 +30,15 @@ sql! {
     TASKS = "SELECT id, version, head, lease_id, body, \
         title, type, kind, priority, risk, role, lane, sprint, tags, scope, parent, merge_order, origin_ask_ref, checks, \
         uid, state, blocker, archived, epoch, version, born, created_by, created_at, updated_at, closed_by, closed_at, \
-        forced FROM task WHERE +workspace = ?1";
-    DEPENDENCIES = "SELECT task, depends_on FROM dependency WHERE workspace = ?1";
+        forced, exceptions FROM task WHERE +workspace = ?1";
+    DEPENDENCIES = "SELECT task, depends_on, excepted FROM dependency WHERE workspace = ?1";
     ASSIGNMENTS = "SELECT task, lease_id, epoch, assignee, tier, workstation, ttl_ms, assigned_at, renewed_at, tick, \
-        renewals, handoff_reason, forced, route, ended_at, end_reason FROM assignment WHERE workspace = ?1";
+        renewals, handoff_reason, forced, route, lane, base, ended_at, end_reason FROM assignment WHERE workspace = ?1";
     SESSIONS = "SELECT task, ", session_columns!(), " FROM session WHERE +workspace = ?1";
     NOTES = "SELECT task, text, seq, kind FROM note WHERE +workspace = ?1";
     ENTRIES = "SELECT ", entry_columns!(), " FROM ledger l WHERE +l.workspace = ?1 AND l.seq > ?2 ORDER BY l.seq";
     TASK_ROW = "SELECT ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 AND t.id = ?2";
-    ASSIGNMENTS_OF = "SELECT epoch, ended_at, end_reason, assignee, tier, workstation, lease_id, ttl_ms, assigned_at, \
-        renewed_at, tick, renewals, handoff_reason, forced, route FROM assignment \
+    ASSIGNMENTS_OF = "SELECT epoch, ended_at, end_reason, ", assignment_columns!(), "FROM assignment \
         WHERE workspace = ?1 AND task = ?2 ORDER BY epoch";
     SESSIONS_OF = "SELECT ", session_columns!(), " FROM session WHERE workspace = ?1 AND task = ?2 ORDER BY id";
     NOTES_OF = "SELECT seq, kind, text FROM note WHERE workspace = ?1 AND task = ?2 ORDER BY seq";
@@ -150,7 +149,7 @@ pub fn asked(spec: &Spec) -> Result<[Vec<Value<'_>>; 2]> {
 }
 
 /// The columns that a lifecycle moves, and those that are given at birth: first the lease's seal, then the rest.
-pub fn lifecycle(task: &Task) -> [Vec<Value<'_>>; 2] {
+pub fn lifecycle(task: &Task) -> Result<[Vec<Value<'_>>; 2]> {
     let closing = match &task.state {
         State::Complete(closing) | State::Dropped(closing) => Some(closing),
         State::Open | State::InProgress(_) | State::Blocked { .. } => None,
@@ -173,8 +172,9 @@ pub fn lifecycle(task: &Task) -> [Vec<Value<'_>>; 2] {
         closing.map(|closing| closing.by.as_str()),
         closing.map(|closing| closing.at.0),
         closing.is_some_and(|closing| closing.forced),
+        exceptions_text(&task.exceptions)?,
     ];
-    [vec![task.assignment().map_or(Value::Null, |held| seal_of(&held.lease.id))], rest.into()]
+    Ok([vec![task.assignment().map_or(Value::Null, |held| seal_of(&held.lease.id))], rest.into()])
 }
 
 /// The columns of an assignment: first its lease's seal, then the rest.
@@ -197,6 +197,8 @@ pub fn assignment<'a>(
         held.handoff_reason.as_deref(),
         held.forced,
         held.route.as_ref().map(json_text).transpose()?,
+        held.lane,
+        held.base.as_ref().map(|base| base.as_str()),
         ended_at.map(|at| at.0),
         end_reason,
     ];

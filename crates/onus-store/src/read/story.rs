@@ -1,6 +1,6 @@
 //! The whole story of one task: assignments, sessions, notes, what waits for it.
 
-use crate::codec;
+use crate::codec::{self, assignment_columns};
 use crate::error::{Result, StoreError};
 use crate::port::Tx;
 use crate::{args, sql};
@@ -9,8 +9,7 @@ use onus_core::task::Assignment;
 use onus_core::time::Timestamp;
 
 sql! {
-    pub(crate) ASSIGNMENTS = "SELECT epoch, ended_at, end_reason, assignee, tier, workstation, lease_id, ttl_ms, assigned_at, \
-        renewed_at, tick, renewals, handoff_reason, forced, route FROM assignment \
+    pub(crate) ASSIGNMENTS = "SELECT epoch, ended_at, end_reason, ", assignment_columns!(), "FROM assignment \
         WHERE workspace = ?1 AND task = ?2 ORDER BY epoch";
     pub(crate) SESSIONS = "SELECT id, epoch, worker, workstation, started_at, ended_at, end_reason FROM session \
         WHERE workspace = ?1 AND task = ?2 ORDER BY id";
@@ -19,7 +18,7 @@ sql! {
         WHERE n.workspace = ?1 AND n.task = ?2 ORDER BY n.seq";
     pub(crate) DEPENDENTS = "SELECT task FROM dependency WHERE workspace = ?1 AND depends_on = ?2 ORDER BY task LIMIT 100";
     pub(crate) LIVE = "SELECT a.epoch, a.task, t.title, t.state, t.type, a.assignee, a.tier, a.workstation, a.lease_id, a.ttl_ms, \
-        a.assigned_at, a.renewed_at, a.tick, a.renewals, a.handoff_reason, a.forced, a.route \
+        a.assigned_at, a.renewed_at, a.tick, a.renewals, a.handoff_reason, a.forced, a.route, a.lane, a.base \
         FROM assignment a JOIN task t ON t.workspace = a.workspace AND t.id = a.task \
         WHERE a.workspace = ?1 AND a.ended_at IS NULL ORDER BY a.renewed_at";
 }

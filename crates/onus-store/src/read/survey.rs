@@ -20,9 +20,7 @@ sql! {
     OPEN_SESSIONS = "SELECT s.task, s.epoch FROM session s LEFT JOIN assignment a \
         ON a.workspace = s.workspace AND a.task = s.task AND a.epoch = s.epoch AND a.ended_at IS NULL \
         WHERE s.workspace = ?1 AND s.ended_at IS NULL AND a.task IS NULL";
-    MISQUEUED = "SELECT t.id FROM task t WHERE t.workspace = ?1 AND t.waits <> CASE WHEN EXISTS ( \
-            SELECT 1 FROM dependency w JOIN task u ON u.workspace = w.workspace AND u.id = w.depends_on \
-            WHERE w.workspace = t.workspace AND w.task = t.id AND u.state <> 'complete') THEN 1 ELSE 0 END \
+    MISQUEUED = "SELECT t.id FROM task t WHERE t.workspace = ?1 AND t.waits <> CASE WHEN ", incomplete!("t"), "THEN 1 ELSE 0 END \
         ORDER BY t.born LIMIT 20";
 }
 

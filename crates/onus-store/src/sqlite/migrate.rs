@@ -6,7 +6,10 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 
-const MIGRATIONS: &[&str] = &[include_str!("../../schema/sqlite/001_foundation.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../schema/sqlite/001_foundation.sql"),
+    include_str!("../../schema/sqlite/002_dispatch.sql"),
+];
 
 pub(super) const LATEST: i64 = MIGRATIONS.len() as i64;
 

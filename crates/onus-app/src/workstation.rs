@@ -1,0 +1,215 @@
+//! `workstation`: where work goes, and whether it may (mission C3, C5, C6).
+
+use crate::registry::record;
+use crate::submit::unexpected;
+use crate::view::{WorkstationView, WorkstationsView};
+use crate::{LOCAL, Onus};
+use onus_core::code::Code;
+use onus_core::event::{Event, WorkstationAdded};
+use onus_core::facts::Caller;
+use onus_core::id::{Handle, TaskId, WorkstationName};
+use onus_core::identity_map::Policy;
+use onus_core::probe::ProbeResult;
+use onus_core::refusal::Refusal;
+use onus_core::registry::{Registration, known, person, workstation};
+use onus_core::workstation::Workstation;
+use onus_store::load;
+use onus_store::port::{Outcome, Store, Tx};
+use onus_store::registry::{self, Put, WorkstationHolding};
+use std::path::{Path, PathBuf};
+
+impl<S: Store> Onus<S> {
+    /// Registers a workstation. The naming convention is the identity map's, where it has one.
+    pub fn add_workstation(
+        &mut self,
+        actor: Option<&Handle>,
+        wanted: &WorkstationAdded,
+    ) -> Result<(Registration, Workstation), Refusal> {
+        self.may_add_workstation(actor, &wanted.name)?;
+        self.store.write(|tx| {
+            let caller = load::caller(tx, LOCAL, actor)?;
+            let by = person(&caller)?;
+            let rows = registry::workstations(tx, LOCAL)?;
+            let all: Vec<Workstation> = rows.into_iter().map(|row| row.workstation).collect();
+            let found = all.iter().find(|other| other.name == wanted.name);
+            match (workstation::register(found, &all, wanted)?, found) {
+                (None, Some(found)) => Ok(Outcome::Rollback((Registration::Existing, found.clone()))),
+                (event, _) => {
+                    let event = event.ok_or_else(|| unexpected("an existing workstation vanished"))?;
+                    Ok(Outcome::Commit((Registration::Created, change(tx, by, event)?)))
+                }
+            }
+        })
+    }
+
+    /// Whether the caller may register a workstation of this name: asked before anything is made for it.
+    pub fn may_add_workstation(
+        &mut self,
+        actor: Option<&Handle>,
+        name: &WorkstationName,
+    ) -> Result<(), Refusal> {
+        let caller = self.ask(|tx| load::caller(tx, LOCAL, actor))?;
+        person(&caller)?;
+        if let Policy::InForce(map) = self.policy()?
+            && let Some(convention) = &map.map.naming
+        {
+            convention.parse(name).map_err(|why| {
+                Refusal::invalid(why).hint("the convention is in executor-identity-map.yaml, under naming")
+            })?;
+        }
+        Ok(())
+    }
+
+    pub fn workstations(&mut self, only: Option<&WorkstationName>) -> Result<WorkstationsView, Refusal> {
+        let rows = self.ask(|tx| {
+            let mut rows = registry::workstations(tx, LOCAL)?;
+            rows.retain(|row| only.is_none_or(|name| row.workstation.name == *name));
+            let mut seen = Vec::with_capacity(rows.len());
+            for row in rows {
+                let results = registry::probes(tx, LOCAL, &row.workstation.name)?;
+                seen.push((row, results));
+            }
+            Ok(seen)
+        })?;
+        if let (Some(name), true) = (only, rows.is_empty()) {
+            return Err(no_workstation(name));
+        }
+        let views = rows.iter().map(|(row, results)| WorkstationView::new(row, results)).collect();
+        Ok(WorkstationsView { workstations: views })
+    }
+
+    /// One workstation and what it holds.
+    pub fn workstation(&mut self, name: &WorkstationName) -> Result<WorkstationHolding, Refusal> {
+        let rows = self.ask(|tx| registry::workstations(tx, LOCAL))?;
+        rows.into_iter().find(|row| row.workstation.name == *name).ok_or_else(|| no_workstation(name))
+    }
+
+    /// All workstations, for whoever looks after them.
+    pub fn workstation_rows(&mut self) -> Result<Vec<WorkstationHolding>, Refusal> {
+        self.ask(|tx| registry::workstations(tx, LOCAL))
+    }
+
+    /// The workstation whose directory contains `here`: the innermost one.
+    pub fn workstation_at(&mut self, here: &Path) -> Result<Option<(WorkstationName, PathBuf)>, Refusal> {
+        let rows = self.ask(|tx| registry::workstations(tx, LOCAL))?;
+        let containing = rows.into_iter().filter_map(|row| {
+            let path = PathBuf::from(row.workstation.path?);
+            here.starts_with(&path).then_some((row.workstation.name, path))
+        });
+        Ok(containing.max_by_key(|(_, path)| path.components().count()))
+    }
+
+    /// The directory of a workstation, if it has one.
+    pub fn directory_of(&mut self, name: &WorkstationName) -> Result<Option<PathBuf>, Refusal> {
+        Ok(self.ask(|tx| registry::directory(tx, LOCAL, name))?.map(PathBuf::from))
+    }
+
+    /// The directory in which `worker` holds `task`, if it does and the workstation has one.
+    pub fn holding_directory(&mut self, task: &TaskId, worker: &Handle) -> Result<Option<PathBuf>, Refusal> {
+        Ok(self.ask(|tx| registry::holding_directory(tx, LOCAL, task, worker))?.map(PathBuf::from))
+    }
+
+    pub fn quarantine(
+        &mut self,
+        actor: Option<&Handle>,
+        name: &WorkstationName,
+        reason: Option<&str>,
+    ) -> Result<WorkstationHolding, Refusal> {
+        self.change_workstation(actor, name, |caller, row| {
+            workstation::quarantine(caller, &row.workstation, reason)
+        })
+    }
+
+    pub fn restore(
+        &mut self,
+        actor: Option<&Handle>,
+        name: &WorkstationName,
+        reason: Option<&str>,
+    ) -> Result<WorkstationHolding, Refusal> {
+        self.change_workstation(actor, name, |caller, row| {
+            workstation::restore(caller, &row.workstation, reason)
+        })
+    }
+
+    /// Retires a workstation; `removed` says that its directory is gone, too.
+    pub fn retire(
+        &mut self,
+        actor: Option<&Handle>,
+        name: &WorkstationName,
+        reason: Option<&str>,
+        removed: bool,
+    ) -> Result<WorkstationHolding, Refusal> {
+        self.change_workstation(actor, name, |caller, row| {
+            workstation::retire(caller, &row.workstation, row.holds.as_ref(), reason, removed)
+        })
+    }
+
+    /// Whether a workstation may be retired, without doing it: asked before its directory is removed.
+    pub fn may_retire(&mut self, actor: Option<&Handle>, name: &WorkstationName) -> Result<(), Refusal> {
+        let (caller, rows) =
+            self.ask(|tx| Ok((load::caller(tx, LOCAL, actor)?, registry::workstations(tx, LOCAL)?)))?;
+        let row = find(&rows, name)?;
+        workstation::retire(&caller, &row.workstation, row.holds.as_ref(), None, true).map(drop)
+    }
+
+    /// Keeps what a run of all probes of a workstation said. Whether it is ready follows from that, and a change of
+    /// it is on record.
+    pub fn record_probes(
+        &mut self,
+        actor: Option<&Handle>,
+        name: &WorkstationName,
+        results: &[ProbeResult],
+    ) -> Result<Workstation, Refusal> {
+        self.store.write(|tx| {
+            let caller = load::caller(tx, LOCAL, actor)?;
+            let by = known(&caller)?.handle.clone();
+            let rows = registry::workstations(tx, LOCAL)?;
+            let row = find(&rows, name)?;
+            let at = results.iter().map(|result| result.at).max().unwrap_or(tx.now()?.wall);
+            registry::put_probes(tx, LOCAL, name, at, results)?;
+            let after = match workstation::readiness(&row.workstation, results) {
+                Some(event) => change(tx, &by, event)?,
+                None => row.workstation.clone(),
+            };
+            Ok(Outcome::Commit(after))
+        })
+    }
+
+    fn change_workstation(
+        &mut self,
+        actor: Option<&Handle>,
+        name: &WorkstationName,
+        decide: impl FnOnce(&Caller, &WorkstationHolding) -> Result<(Handle, Event), Refusal>,
+    ) -> Result<WorkstationHolding, Refusal> {
+        self.store.write(|tx| {
+            let caller = load::caller(tx, LOCAL, actor)?;
+            let rows = registry::workstations(tx, LOCAL)?;
+            let row = find(&rows, name)?;
+            let (by, event) = decide(&caller, row)?;
+            let workstation = change(tx, &by, event)?;
+            Ok(Outcome::Commit(WorkstationHolding { workstation, holds: row.holds.clone() }))
+        })
+    }
+}
+
+fn find<'a>(
+    rows: &'a [WorkstationHolding],
+    name: &WorkstationName,
+) -> Result<&'a WorkstationHolding, Refusal> {
+    rows.iter().find(|row| row.workstation.name == *name).ok_or_else(|| no_workstation(name))
+}
+
+fn no_workstation(name: &WorkstationName) -> Refusal {
+    Refusal::new(Code::UnknownName, format!("{name} is not registered")).hint("onus workstation list")
+}
+
+/// Records what happened to a workstation, and makes its row say so.
+pub(crate) fn change(tx: &mut dyn Tx, by: &Handle, event: Event) -> Result<Workstation, Refusal> {
+    let name = workstation::changed(&event).ok_or_else(|| unexpected("an event about no workstation"))?;
+    let before = load::workstation(tx, LOCAL, name)?.map(|(workstation, _)| workstation);
+    let put = if before.is_none() { Put::New } else { Put::Changed };
+    let after = workstation::evolve(before, &event).map_err(unexpected)?;
+    registry::put_workstation(tx, LOCAL, put, &after)?;
+    record(tx, by, event)?;
+    Ok(after)
+}

@@ -1,0 +1,196 @@
+//! The life of a workstation: registered, ready, quarantined, retired (mission C3, C5, C6). Only these events change it.
+
+use super::person;
+use crate::code::Code;
+use crate::event::{
+    Event, WorkstationAdded, WorkstationNotReady, WorkstationQuarantined, WorkstationReady,
+    WorkstationRestored, WorkstationRetired,
+};
+use crate::facts::Caller;
+use crate::id::{Handle, TaskId, WorkstationName};
+use crate::probe::{PROBES_MAX, ProbeResult};
+use crate::refusal::Refusal;
+use crate::task::Inconsistent;
+use crate::text::{REASON_MAX, line};
+use crate::workstation::{Workstation, WorkstationKind, WorkstationState};
+
+/// What an event makes of a workstation. Folding the workspace's own chain with it gives the row.
+pub fn evolve(before: Option<Workstation>, event: &Event) -> Result<Workstation, Inconsistent> {
+    if let Event::WorkstationAdded(added) = event {
+        return match before {
+            None => Ok(added_as(added, 1)),
+            Some(old) if old.state == WorkstationState::Retired => Ok(added_as(added, old.version + 1)),
+            Some(old) => Err(Inconsistent(format!("{} was added twice", old.name))),
+        };
+    }
+    let wrong = |what: &str| Inconsistent(format!("`{}` of {what}", event.verb()));
+    let Some(old) = before else {
+        return Err(wrong("a workstation that was never added"));
+    };
+    let (state, reason) = match (event, old.state) {
+        (Event::WorkstationReady(_), WorkstationState::Registered) => (WorkstationState::Ready, None),
+        (Event::WorkstationNotReady(_), WorkstationState::Ready) => (WorkstationState::Registered, None),
+        (
+            Event::WorkstationQuarantined(quarantined),
+            WorkstationState::Registered | WorkstationState::Ready,
+        ) => (WorkstationState::Quarantined, Some(quarantined.reason.clone())),
+        (Event::WorkstationRestored(_), WorkstationState::Quarantined) => (unproven(&old.probes), None),
+        (Event::WorkstationRetired(retired), state)
+            if state != WorkstationState::Retired || retired.removed =>
+        {
+            (WorkstationState::Retired, retired.reason.clone())
+        }
+        (_, state) => return Err(wrong(&format!("{}, which is {}", old.name, state.name()))),
+    };
+    let removed = matches!(event, Event::WorkstationRetired(retired) if retired.removed);
+    let path = if removed { None } else { old.path };
+    Ok(Workstation { state, reason, path, ..old })
+}
+
+/// Whose row an event changes.
+pub fn changed(event: &Event) -> Option<&WorkstationName> {
+    match event {
+        Event::WorkstationAdded(WorkstationAdded { name, .. })
+        | Event::WorkstationReady(WorkstationReady { name })
+        | Event::WorkstationNotReady(WorkstationNotReady { name, .. })
+        | Event::WorkstationQuarantined(WorkstationQuarantined { name, .. })
+        | Event::WorkstationRestored(WorkstationRestored { name, .. })
+        | Event::WorkstationRetired(WorkstationRetired { name, .. }) => Some(name),
+        _ => None,
+    }
+}
+
+fn added_as(added: &WorkstationAdded, version: i64) -> Workstation {
+    Workstation {
+        name: added.name.clone(),
+        kind: added.kind,
+        path: added.path.clone(),
+        state: unproven(&added.probes),
+        lifecycle: added.lifecycle,
+        version,
+        branch: added.branch.clone(),
+        probes: added.probes.clone(),
+        reason: None,
+    }
+}
+
+/// Nothing to prove, or nothing proven yet.
+fn unproven<T>(probes: &[T]) -> WorkstationState {
+    if probes.is_empty() { WorkstationState::Ready } else { WorkstationState::Registered }
+}
+
+/// What `workstation add` says; `None` where the very same is there already.
+pub fn register(
+    found: Option<&Workstation>,
+    others: &[Workstation],
+    wanted: &WorkstationAdded,
+) -> Result<Option<Event>, Refusal> {
+    if wanted.kind != WorkstationKind::Logical && wanted.path.is_none() {
+        return Err(
+            Refusal::invalid(format!("a {} needs its directory", wanted.kind.name())).hint("--path DIR")
+        );
+    }
+    if wanted.probes.len() > PROBES_MAX {
+        return Err(Refusal::invalid(format!(
+            "{} probes; the limit is {PROBES_MAX}",
+            wanted.probes.len()
+        )));
+    }
+    match found {
+        Some(found) if found.state != WorkstationState::Retired => {
+            let as_wanted = added_as(wanted, found.version);
+            let same = Workstation { state: found.state, reason: found.reason.clone(), ..as_wanted } == *found;
+            return if same { Ok(None) } else { Err(super::other_properties(&found.name)) };
+        }
+        _ => {}
+    }
+    let mut lives = others
+        .iter()
+        .filter(|other| other.name != wanted.name && other.state != WorkstationState::Retired);
+    if let Some(other) = lives.clone().find(|other| other.path.is_some() && other.path == wanted.path) {
+        return Err(Refusal::invalid(format!("{} already is at that directory", other.name))
+            .hint("one directory, one workstation"));
+    }
+    if let Some(other) = lives.find(|other| other.branch.is_some() && other.branch == wanted.branch) {
+        return Err(Refusal::invalid(format!("{} already works on that branch", other.name))
+            .hint("one branch, one workstation: --branch NAME"));
+    }
+    Ok(Some(wanted.clone().into()))
+}
+
+/// What a run of all its probes makes of a workstation; `None` where it stays as it is.
+pub fn readiness(workstation: &Workstation, results: &[ProbeResult]) -> Option<Event> {
+    let name = workstation.name.clone();
+    let failed: Vec<ProbeResult> = results.iter().filter(|result| !result.passed()).cloned().collect();
+    match (workstation.state, failed.is_empty()) {
+        (WorkstationState::Registered, true) => Some(WorkstationReady { name }.into()),
+        (WorkstationState::Ready, false) => Some(WorkstationNotReady { name, failed }.into()),
+        _ => None,
+    }
+}
+
+pub fn quarantine(
+    caller: &Caller,
+    workstation: &Workstation,
+    reason: Option<&str>,
+) -> Result<(Handle, Event), Refusal> {
+    let by = person(caller)?.clone();
+    let reason = crate::decide::required_reason(reason)?;
+    match workstation.state {
+        WorkstationState::Registered | WorkstationState::Ready => {
+            Ok((by, WorkstationQuarantined { name: workstation.name.clone(), reason }.into()))
+        }
+        _ => Err(wrong_state(workstation, "quarantined")),
+    }
+}
+
+pub fn restore(
+    caller: &Caller,
+    workstation: &Workstation,
+    reason: Option<&str>,
+) -> Result<(Handle, Event), Refusal> {
+    let by = person(caller)?.clone();
+    match workstation.state {
+        WorkstationState::Quarantined => {
+            let reason = said(reason)?;
+            Ok((by, WorkstationRestored { name: workstation.name.clone(), reason }.into()))
+        }
+        _ => Err(wrong_state(workstation, "restored")),
+    }
+}
+
+/// Retiring keeps the name's history; a retired name may be registered anew.
+pub fn retire(
+    caller: &Caller,
+    workstation: &Workstation,
+    holds: Option<&(TaskId, Handle)>,
+    reason: Option<&str>,
+    removed: bool,
+) -> Result<(Handle, Event), Refusal> {
+    let by = person(caller)?.clone();
+    let name = &workstation.name;
+    if let Some((task, holder)) = holds {
+        return Err(Refusal::new(Code::WorkstationBusy, format!("{name} holds {task} for {holder}"))
+            .hint(format!("finish, release or take over {task} first")));
+    }
+    if workstation.state == WorkstationState::Retired && !(removed && workstation.path.is_some()) {
+        return Err(wrong_state(workstation, "retired"));
+    }
+    Ok((by, WorkstationRetired { name: name.clone(), reason: said(reason)?, removed }.into()))
+}
+
+/// A workstation of a single task ends with its assignment.
+pub fn spent(workstation: &Workstation, task: &TaskId) -> Event {
+    let reason = Some(format!("it was for one task: {task}"));
+    WorkstationRetired { name: workstation.name.clone(), reason, removed: false }.into()
+}
+
+fn said(reason: Option<&str>) -> Result<Option<String>, Refusal> {
+    reason.map(|text| line("the reason", text, REASON_MAX)).transpose().map_err(Refusal::invalid)
+}
+
+fn wrong_state(workstation: &Workstation, verb: &str) -> Refusal {
+    let (name, state) = (&workstation.name, workstation.state.name());
+    Refusal::new(Code::WrongState, format!("{name} is {state}: it cannot be {verb}"))
+        .hint(format!("onus workstation show {name}"))
+}

@@ -1,0 +1,216 @@
+//! What a grant stands on: the place, who else is at work, and what the identity map's candidates are doing.
+
+use super::{Loaded, caller, dependencies, reachable};
+use crate::codec::{self, workstation_columns};
+use crate::error::Result;
+use crate::port::Tx;
+use crate::{args, registry, sql};
+use onus_core::command::{Command, Envelope};
+use onus_core::facts::{Builder, Caller, Place};
+use onus_core::id::{Handle, Role, TaskId, WorkspaceId, WorkstationName};
+use onus_core::identity_map::{self, Policy, Signals, WorkerSignal, WorkstationSignal};
+use onus_core::lane::Occupied;
+use onus_core::queue;
+use onus_core::task::{Spec, Task};
+use onus_core::time::{Millis, Timestamp};
+use onus_core::worker::Worker;
+use onus_core::workstation::{Workstation, WorkstationState};
+
+sql! {
+    /// The live assignments of other tasks, with the scopes they hold. There are never more than workstations, so
+    /// they lead the join: `CROSS` keeps the database from beginning with the tasks.
+    pub(crate) LIVE_SCOPES = "SELECT a.task, a.assignee, t.scope FROM assignment a CROSS JOIN task t \
+        WHERE a.workspace = ?1 AND a.ended_at IS NULL AND a.task <> ?2 \
+        AND t.workspace = a.workspace AND t.id = a.task AND t.scope IS NOT NULL ORDER BY a.workstation";
+    pub(crate) WORKSTATION = "SELECT ", workstation_columns!(), ", a.task, a.assignee \
+        FROM workstation w LEFT JOIN assignment a ON a.workspace = w.workspace AND a.workstation = w.name \
+        AND a.ended_at IS NULL WHERE w.workspace = ?1 AND w.name = ?2 /*lock*/";
+    /// Ready workstations that hold nothing.
+    pub(crate) FREE_WORKSTATIONS = "SELECT w.name FROM workstation w WHERE w.workspace = ?1 AND w.state = 'ready' AND NOT EXISTS ( \
+            SELECT 1 FROM assignment a WHERE a.workspace = w.workspace AND a.workstation = w.name AND a.ended_at IS NULL) \
+        ORDER BY w.name LIMIT 8";
+    /// Who is at work in a role, and in which of its lanes. Live assignments lead the join, as in `LIVE_SCOPES`.
+    pub(crate) OCCUPIED = "SELECT a.task, a.assignee, coalesce(a.lane, t.lane, 1) FROM assignment a CROSS JOIN task t \
+        WHERE a.workspace = ?1 AND a.ended_at IS NULL AND a.task <> ?2 \
+        AND t.workspace = a.workspace AND t.id = a.task AND t.role = ?3 ORDER BY a.workstation";
+    pub(crate) BUILDERS = "SELECT DISTINCT a.task, a.assignee, a.workstation FROM dependency d \
+        JOIN assignment a ON a.workspace = d.workspace AND a.task = d.depends_on \
+        WHERE d.workspace = ?1 AND d.task = ?2 ORDER BY a.task, a.assignee";
+    pub(crate) HOLDS = "SELECT task FROM assignment WHERE workspace = ?1 AND assignee = ?2 AND ended_at IS NULL";
+    /// Sessions of a worker in a workstation that began after a moment.
+    pub(crate) WORKED = "SELECT started_at, ended_at FROM session WHERE workspace = ?1 AND worker = ?2 AND started_at > ?3 \
+        AND workstation = ?4";
+}
+
+/// Utilisation is the share of this much time.
+const DAY: Millis = Millis::hours(24);
+
+/// What only a grant needs to know.
+#[derive(Debug, Default)]
+pub struct Ground {
+    pub place: Place,
+    pub live_scopes: Vec<(TaskId, Handle, Vec<String>)>,
+    pub signals: Signals,
+    pub occupied: Vec<Occupied>,
+    pub builders: Vec<Builder>,
+}
+
+pub(super) fn load(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    envelope: &Envelope,
+    policy: &Policy,
+    now: Timestamp,
+    loaded: &mut Loaded,
+) -> Result<()> {
+    let (named, here) = match &envelope.command {
+        Command::Claim { workstation, here, assignee, .. } => {
+            if let Some(assignee) = assignee {
+                loaded.mentioned = Some(caller(tx, workspace, Some(assignee))?);
+            }
+            (workstation.as_ref(), here.as_ref())
+        }
+        Command::Takeover { workstation, here, .. } => (workstation.as_ref(), here.as_ref()),
+        _ => return Ok(()),
+    };
+    let Some(task) = loaded.task.as_ref().map(|stored| &stored.task) else {
+        loaded.ground.place = place(tx, workspace, named.or(here))?;
+        return Ok(());
+    };
+    let ground = &mut loaded.ground;
+    loaded.dependencies = dependencies(tx, workspace, &task.id)?;
+    ground.signals = signals(tx, workspace, policy, task, now)?;
+    let grantee = match loaded.mentioned.as_ref().unwrap_or(&loaded.caller) {
+        Caller::Registered(worker) => Some(worker),
+        Caller::Anonymous | Caller::Unregistered(_) => None,
+    };
+    let chosen = chosen(policy, &task.spec, grantee, &ground.signals, named, here);
+    ground.place = place(tx, workspace, chosen)?;
+    if !task.spec.scope.is_empty() {
+        ground.live_scopes = live_scopes(tx, workspace, &task.id)?;
+    }
+    if let Some(role) = &task.spec.role {
+        ground.occupied = occupied(tx, workspace, &task.id, role)?;
+    }
+    if identity_map::needs_independence(policy, &task.spec) {
+        ground.builders = builders(tx, workspace, &task.id)?;
+    }
+    Ok(())
+}
+
+/// The workstation that was named, else the one that the map names for this worker, else where the caller stands.
+fn chosen<'a>(
+    policy: &'a Policy,
+    spec: &Spec,
+    grantee: Option<&Worker>,
+    signals: &Signals,
+    named: Option<&'a WorkstationName>,
+    here: Option<&'a WorkstationName>,
+) -> Option<&'a WorkstationName> {
+    let mapped = || grantee.and_then(|worker| identity_map::workstation_for(policy, spec, worker, signals));
+    named.or_else(mapped).or(here)
+}
+
+/// The candidates that the map names for a task, as they are now.
+pub fn signals(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    policy: &Policy,
+    task: &Task,
+    now: Timestamp,
+) -> Result<Signals> {
+    let mut signals = Signals::default();
+    let candidates = identity_map::candidates(policy, &task.spec);
+    if candidates.is_empty() {
+        return Ok(signals);
+    }
+    for (handle, name) in candidates {
+        if let Some(worker) = super::worker(tx, workspace, handle)? {
+            let holds = tx.rows(&HOLDS, &args![workspace.0, handle.as_str()])?;
+            let holds = holds.into_iter().map(|mut row| row.parsed()).collect::<Result<_>>()?;
+            signals.workers.insert(handle.clone(), WorkerSignal { worker, holds });
+        }
+        if let Some((found, holds)) = workstation(tx, workspace, name)? {
+            let utilisation = utilisation(tx, workspace, handle, name, now)?;
+            let signal = WorkstationSignal { state: found.state, holds, utilisation };
+            signals.workstations.insert(name.clone(), signal);
+        }
+    }
+    if !task.depends_on.is_empty() {
+        signals.dependency_depth = queue::depth(&reachable(tx, workspace, &task.id)?, &task.id);
+    }
+    Ok(signals)
+}
+
+/// How much of the last day the worker spent in the workstation, in percent.
+fn utilisation(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    worker: &Handle,
+    name: &WorkstationName,
+    now: Timestamp,
+) -> Result<u8> {
+    let since = now.0.saturating_sub(DAY.0);
+    let rows = tx.rows(&WORKED, &args![workspace.0, worker.as_str(), since, name.as_str()])?;
+    let mut worked: i64 = 0;
+    for mut row in rows {
+        let (from, to) = (row.int()?, row.opt_int()?.unwrap_or(now.0));
+        worked = worked.saturating_add(to.saturating_sub(from).max(0));
+    }
+    Ok(u8::try_from(worked.saturating_mul(100) / DAY.0).unwrap_or(100).min(100))
+}
+
+fn live_scopes(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    but: &TaskId,
+) -> Result<Vec<(TaskId, Handle, Vec<String>)>> {
+    let rows = tx.rows(&LIVE_SCOPES, &args![workspace.0, but.to_string()])?;
+    rows.into_iter().map(|mut row| Ok((row.parsed()?, row.parsed()?, codec::json_list(&mut row)?))).collect()
+}
+
+fn occupied(tx: &mut dyn Tx, workspace: WorkspaceId, but: &TaskId, role: &Role) -> Result<Vec<Occupied>> {
+    let rows = tx.rows(&OCCUPIED, &args![workspace.0, but.to_string(), role.as_str()])?;
+    rows.into_iter()
+        .map(|mut row| Ok(Occupied { task: row.parsed()?, holder: row.parsed()?, lane: row.int()? }))
+        .collect()
+}
+
+fn builders(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<Vec<Builder>> {
+    let rows = tx.rows(&BUILDERS, &args![workspace.0, task.to_string()])?;
+    rows.into_iter()
+        .map(|mut row| {
+            Ok(Builder { task: row.parsed()?, worker: row.parsed()?, workstation: row.parsed()? })
+        })
+        .collect()
+}
+
+/// A workstation, and the live assignment it holds.
+pub fn workstation(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    name: &WorkstationName,
+) -> Result<Option<(Workstation, Option<(TaskId, Handle)>)>> {
+    let Some(mut row) = tx.row(&WORKSTATION, &args![workspace.0, name.as_str()])? else {
+        return Ok(None);
+    };
+    let found = codec::workstation(&mut row)?;
+    let held: Option<TaskId> = row.opt_parsed()?;
+    Ok(Some((found, held.zip(row.opt_parsed()?))))
+}
+
+fn place(tx: &mut dyn Tx, workspace: WorkspaceId, asked: Option<&WorkstationName>) -> Result<Place> {
+    let Some(name) = asked else {
+        let rows = tx.rows(&FREE_WORKSTATIONS, &args![workspace.0])?;
+        let would_do = rows.into_iter().map(|mut row| row.parsed()).collect::<Result<_>>()?;
+        return Ok(Place { would_do, ..Place::default() });
+    };
+    let mut place = Place { asked: Some(name.clone()), ..Place::default() };
+    if let Some((found, holds)) = workstation(tx, workspace, name)? {
+        if found.state == WorkstationState::Registered {
+            place.probes = registry::probes(tx, workspace, name)?;
+        }
+        (place.found, place.holds) = (Some(found), holds);
+    }
+    Ok(place)
+}
