@@ -113,13 +113,10 @@ impl<S: Store> Onus<S> {
     pub fn workers(&mut self, only: Option<&Handle>) -> Result<WorkersView, Refusal> {
         let rows = self.ask(|tx| registry::workers(tx, LOCAL, only))?;
         match only {
-            Some(handle) if rows.is_empty() => {
-                Err(no_worker(handle))
-            }
+            Some(handle) if rows.is_empty() => Err(no_worker(handle)),
             _ => Ok(WorkersView { workers: rows.iter().map(WorkerView::from).collect() }),
         }
     }
-
 }
 
 fn found_workspace(

@@ -13,9 +13,9 @@ use onus_core::identity_map::Policy;
 use onus_core::lease::Token;
 use onus_core::ledger::{Checkpoint, Entry};
 use onus_core::refusal::Refusal;
+use onus_core::registry::workstation::spent;
 use onus_core::task::{Assignment, Task, evolve};
 use onus_core::time::Now;
-use onus_core::registry::workstation::spent;
 use onus_core::workstation::{Lifecycle, Workstation, WorkstationState};
 use onus_host::place::Place;
 use onus_host::{git, identity_map};
@@ -245,7 +245,9 @@ impl<'a> Call<'a> {
                 let act = Act { task: id, actor: actor(&facts.caller)?, workstation };
                 let spent = row.as_ref().and_then(Task::assignment).cloned();
                 let (task, seq) = self.append(tx, &act, row, head, events)?;
-                if let Some(ended) = spent.filter(|old| task.assignment().is_none_or(|new| new.epoch != old.epoch)) {
+                if let Some(ended) =
+                    spent.filter(|old| task.assignment().is_none_or(|new| new.epoch != old.epoch))
+                {
                     retire_if_spent(tx, &act, &ended)?;
                 }
                 apply::request(tx, LOCAL, &self.envelope.request, &self.fingerprint, seq)?;

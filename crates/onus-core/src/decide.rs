@@ -150,10 +150,8 @@ impl Context<'_> {
             let reference = crate::salvage_reference(id, token.epoch);
             format!("; what you left there is kept in {reference}")
         });
-        Refusal::new(Code::Fenced, now_held).hint(format!(
-            "stop writing; onus show {id} tells what became of it{}",
-            kept.unwrap_or_default()
-        ))
+        Refusal::new(Code::Fenced, now_held)
+            .hint(format!("stop writing; onus show {id} tells what became of it{}", kept.unwrap_or_default()))
     }
 
     fn way_in(&self) -> String {

@@ -3,6 +3,7 @@
 //! Start at [`decide::decide`]: it is the only place where a rule exists. [`task::evolve`] says what an event does to
 //! a task, [`effect::effects`] what it does to the rows beside it, [`ledger`] how it is written down.
 
+pub mod boundary;
 pub mod check;
 pub mod code;
 pub mod command;
@@ -13,9 +14,12 @@ pub mod facts;
 pub mod gate;
 pub mod hash;
 pub mod id;
+pub mod identity_map;
 pub mod intake;
+pub mod lane;
 pub mod lease;
 pub mod ledger;
+pub mod naming;
 pub mod probe;
 pub mod queue;
 pub mod refusal;

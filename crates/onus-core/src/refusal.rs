@@ -1,10 +1,11 @@
 //! A refusal is a value: a stable code, what happened, what to do next, and every finding at once.
 
 use crate::code::{Class, Code};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One reason among several; a gate reports all of them together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
     pub code: Code,

@@ -15,6 +15,8 @@ pub struct Settings {
     pub project: Option<ProjectKey>,
     pub lease: LeaseSettings,
     pub queue: QueueSettings,
+    pub git: GitSettings,
+    pub routing: RoutingSettings,
 }
 
 /// How long a lease lasts and when it may be taken over (mission B1, B3).
@@ -89,4 +91,31 @@ impl Default for QueueSettings {
     fn default() -> Self {
         QueueSettings { limit: 20 }
     }
+}
+
+/// What the repository's branches mean (mission C1).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct GitSettings {
+    /// The branch that policy is read from and work is merged to. Without it: `main`, else `master`, else the branch
+    /// that the main checkout is on.
+    pub main: Option<String>,
+}
+
+/// How strictly the executor identity map is taken (mission C1).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RoutingSettings {
+    /// What a map in the main checkout that differs from the committed one does.
+    pub uncommitted: Uncommitted,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Uncommitted {
+    /// The committed map stays in force, and the difference is told.
+    #[default]
+    Report,
+    /// Nothing is granted until the difference is committed or undone.
+    Refuse,
 }

@@ -4,7 +4,9 @@ mod evolve;
 
 pub use evolve::{Inconsistent, evolve};
 
-use crate::id::{CommitId, Epoch, Handle, OriginRef, ProjectKey, Role, Seq, TaskId, TaskType, WorkstationName};
+use crate::id::{
+    CommitId, Epoch, Handle, OriginRef, ProjectKey, Role, Seq, TaskId, TaskType, WorkstationName,
+};
 use crate::lease::Lease;
 use crate::text::Text;
 use crate::time::Timestamp;

@@ -17,6 +17,7 @@ pub mod filesystem;
 pub mod git;
 mod git_anchor;
 mod git_config;
+pub mod identity_map;
 pub mod key;
 pub mod lease_file;
 pub mod place;

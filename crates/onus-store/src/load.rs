@@ -271,4 +271,3 @@ fn reachable(
     }
     Ok(edges)
 }
-

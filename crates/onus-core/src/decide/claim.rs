@@ -1,10 +1,10 @@
 //! `claim`: an open task gets its one holder, in a named workstation (mission A5, B1, B2).
 
 use super::{Context, Decision};
+use crate::boundary;
 use crate::code::Code;
 use crate::command::Warrant;
 use crate::event::{Claimed, Grant};
-use crate::boundary;
 use crate::facts::{Builder, Caller, Fresh};
 use crate::gate;
 use crate::id::{Handle, WorkstationName};

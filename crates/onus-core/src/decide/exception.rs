@@ -25,7 +25,8 @@ pub(super) fn request(
     let reason = required_reason(reason)?;
     let rollback = required_reason(rollback).map_err(|refusal| match refusal.code {
         Code::ReasonRequired => {
-            Refusal::new(Code::ReasonRequired, "say how to go back if it turns out wrong").hint("--rollback TEXT")
+            Refusal::new(Code::ReasonRequired, "say how to go back if it turns out wrong")
+                .hint("--rollback TEXT")
         }
         _ => refusal,
     })?;
@@ -41,11 +42,10 @@ pub(super) fn approve(context: &Context<'_>, on: &TaskId) -> Result<Decision, Re
     }
     depends(context, on)?;
     match context.task.exceptions.get(on) {
-        None => Err(Refusal::new(
-            Code::UnknownName,
-            format!("nobody asked that {id} should not wait for {on}"),
-        )
-        .hint(format!("onus exception request {id} --on {on} --reason TEXT --rollback TEXT"))),
+        None => {
+            Err(Refusal::new(Code::UnknownName, format!("nobody asked that {id} should not wait for {on}"))
+                .hint(format!("onus exception request {id} --on {on} --reason TEXT --rollback TEXT")))
+        }
         Some(exception) if exception.approved_by.is_some() => Ok(Decision::Existing(id.clone())),
         Some(_) => Ok(Decision::one(ExceptionApproved { on: on.clone() }, None)),
     }
@@ -56,5 +56,6 @@ fn depends(context: &Context<'_>, on: &TaskId) -> Result<(), Refusal> {
     if context.task.depends_on.contains(on) {
         return Ok(());
     }
-    Err(Refusal::new(Code::UnknownName, format!("{id} does not depend on {on}")).hint(format!("onus show {id}")))
+    Err(Refusal::new(Code::UnknownName, format!("{id} does not depend on {on}"))
+        .hint(format!("onus show {id}")))
 }

@@ -91,22 +91,19 @@ pub fn register(
         );
     }
     if wanted.probes.len() > PROBES_MAX {
-        return Err(Refusal::invalid(format!(
-            "{} probes; the limit is {PROBES_MAX}",
-            wanted.probes.len()
-        )));
+        return Err(Refusal::invalid(format!("{} probes; the limit is {PROBES_MAX}", wanted.probes.len())));
     }
     match found {
         Some(found) if found.state != WorkstationState::Retired => {
             let as_wanted = added_as(wanted, found.version);
-            let same = Workstation { state: found.state, reason: found.reason.clone(), ..as_wanted } == *found;
+            let same =
+                Workstation { state: found.state, reason: found.reason.clone(), ..as_wanted } == *found;
             return if same { Ok(None) } else { Err(super::other_properties(&found.name)) };
         }
         _ => {}
     }
-    let mut lives = others
-        .iter()
-        .filter(|other| other.name != wanted.name && other.state != WorkstationState::Retired);
+    let mut lives =
+        others.iter().filter(|other| other.name != wanted.name && other.state != WorkstationState::Retired);
     if let Some(other) = lives.clone().find(|other| other.path.is_some() && other.path == wanted.path) {
         return Err(Refusal::invalid(format!("{} already is at that directory", other.name))
             .hint("one directory, one workstation"));

@@ -179,9 +179,7 @@ fn occupied(tx: &mut dyn Tx, workspace: WorkspaceId, but: &TaskId, role: &Role) 
 fn builders(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<Vec<Builder>> {
     let rows = tx.rows(&BUILDERS, &args![workspace.0, task.to_string()])?;
     rows.into_iter()
-        .map(|mut row| {
-            Ok(Builder { task: row.parsed()?, worker: row.parsed()?, workstation: row.parsed()? })
-        })
+        .map(|mut row| Ok(Builder { task: row.parsed()?, worker: row.parsed()?, workstation: row.parsed()? }))
         .collect()
 }
 

@@ -4,7 +4,10 @@
 //! Two columns are secret or long, and the record has only their digests: a lease id is given as its seal, a text as
 //! its SHA-256.
 
-use crate::codec::{self, StoredTask, assignment_columns, entry_columns, exceptions_text, json_text, list_text, task_columns, task_from};
+use crate::codec::{
+    self, StoredTask, assignment_columns, entry_columns, exceptions_text, json_text, list_text, task_columns,
+    task_from,
+};
 use crate::error::{Result, StoreError};
 use crate::port::{Row, Tx, Value};
 use crate::{args, sql};

@@ -1,0 +1,95 @@
+//! The names of workstations: what each part of `ws-backend-payments-02` says (mission C3).
+
+use crate::id::{TaskType, WorkstationName};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How this repository names its workstations: `PREFIX-SCOPE[-DOMAIN]-NUMBER` or `PREFIX-SCOPE[-DOMAIN]-STAGE`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Convention {
+    /// What every name begins with.
+    pub prefix: String,
+    /// What may follow it. Empty: any one word.
+    pub scopes: Vec<String>,
+    /// What a name may end with instead of a number.
+    pub stages: Vec<String>,
+    /// The task types that a scope may serve. A scope that is not listed serves all.
+    pub types: BTreeMap<String, Vec<TaskType>>,
+}
+
+impl Default for Convention {
+    fn default() -> Convention {
+        Convention {
+            prefix: "ws".to_owned(),
+            scopes: Vec::new(),
+            stages: ["dev", "test", "staging", "prod"].map(str::to_owned).to_vec(),
+            types: BTreeMap::new(),
+        }
+    }
+}
+
+/// What a workstation's name says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Parsed {
+    pub scope: String,
+    pub domain: Option<String>,
+    pub number: Option<u32>,
+    pub stage: Option<String>,
+}
+
+impl Convention {
+    /// The reason of a refusal names the workstation and the part that does not fit.
+    pub fn parse(&self, name: &WorkstationName) -> Result<Parsed, String> {
+        let after = |text: &'_ str, part: &str| -> Option<String> {
+            text.strip_prefix(part)?.strip_prefix('-').map(str::to_owned)
+        };
+        let rest = after(name.as_str(), &self.prefix)
+            .ok_or_else(|| format!("{name} does not begin with `{}-`", self.prefix))?;
+        let (scope, rest) = self.scope(&rest).ok_or_else(|| {
+            let known = if self.scopes.is_empty() { "a word".to_owned() } else { self.scopes.join(", ") };
+            format!(
+                "{name} names no scope after `{}-` that is followed by more (known: {known})",
+                self.prefix
+            )
+        })?;
+        let (domain, last) = match rest.rsplit_once('-') {
+            Some((domain, last)) => (Some(domain), last),
+            None => (None, rest.as_str()),
+        };
+        if domain.is_some_and(|domain| domain.split('-').any(str::is_empty)) {
+            return Err(format!("{name} has two dashes in a row"));
+        }
+        let is_number = !last.is_empty() && last.bytes().all(|b| b.is_ascii_digit());
+        let number = last.parse().ok().filter(|_| is_number);
+        let stage = self.stages.iter().find(|stage| *stage == last).cloned();
+        if number.is_none() && stage.is_none() {
+            let stages = self.stages.join(", ");
+            return Err(format!("{name} ends neither in a number nor in a stage (known: {stages})"));
+        }
+        Ok(Parsed { scope, domain: domain.map(str::to_owned), number, stage })
+    }
+
+    /// The scope at the beginning of the text and what follows it. Of two that fit, the longer one is meant.
+    fn scope(&self, text: &str) -> Option<(String, String)> {
+        if self.scopes.is_empty() {
+            let (scope, rest) = text.split_once('-').filter(|(scope, _)| !scope.is_empty())?;
+            return Some((scope.to_owned(), rest.to_owned()));
+        }
+        let fits = self.scopes.iter().filter_map(|scope| {
+            let rest = text.strip_prefix(scope.as_str())?.strip_prefix('-')?;
+            Some((scope.clone(), rest.to_owned()))
+        });
+        fits.max_by_key(|(scope, _)| scope.len())
+    }
+
+    /// Whether workstations of the scope may serve the type.
+    pub fn serves(&self, scope: &str, task_type: Option<&TaskType>) -> bool {
+        match self.types.get(scope) {
+            None => true,
+            Some(types) => task_type.is_some_and(|wanted| types.contains(wanted)),
+        }
+    }
+}
