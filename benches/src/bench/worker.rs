@@ -25,15 +25,24 @@ pub(crate) fn run(words: &[String]) -> Outcome<()> {
     };
     let path = Path::new(store);
     let options = Options::one_shot(onus_host::clock::now);
-    let mut onus =
-        Onus { store: Sqlite::open(path, &options)?, settings: Settings::default(), path: path.to_owned() };
+    let mut onus = Onus {
+        store: Sqlite::open(path, &options)?,
+        settings: Settings::default(),
+        path: path.to_owned(),
+        place: onus_host::place::find(path.parent().unwrap()).unwrap(),
+    };
     let actor: Handle = handle.parse()?;
     let workstation: WorkstationName = workstation.parse()?;
 
     let (mut count, mut longest) = (0_u64, Duration::ZERO);
     loop {
-        let claim =
-            Command::Claim { workstation: Some(workstation.clone()), ttl: None, warrant: Warrant::Ordinary };
+        let claim = Command::Claim {
+            workstation: Some(workstation.clone()),
+            here: None,
+            assignee: None,
+            ttl: None,
+            warrant: Warrant::Ordinary,
+        };
         let mut envelope = Envelope {
             request: request(&actor, count, "claim")?,
             actor: Some(actor.clone()),

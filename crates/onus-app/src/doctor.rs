@@ -50,10 +50,9 @@ pub struct CheckView {
 impl DoctorView {
     /// The refusal that a front end gives; none when all is well.
     pub fn refusal(&self) -> Option<Refusal> {
-        let failed = self.checks.iter().filter(|check| !check.ok).map(|check| Finding {
-            code: check.code.and_then(Code::parse).unwrap_or(Code::StoreUnavailable),
-            detail: format!("{}: {}", check.name, check.detail),
-            hint: check.hint.clone(),
+        let failed = self.checks.iter().filter(|check| !check.ok).map(|check| {
+            let code = check.code.and_then(Code::parse).unwrap_or(Code::StoreUnavailable);
+            Finding::new(code, format!("{}: {}", check.name, check.detail)).hinted(check.hint.clone())
         });
         Refusal::from_findings(failed.collect())
     }

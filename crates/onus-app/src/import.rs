@@ -23,6 +23,7 @@ use onus_core::event::{Event, Imported, Stamped};
 use onus_core::facts::{Caller, Facts, Fresh, Place};
 use onus_core::hash::{Digest, Fields};
 use onus_core::id::{Handle, ProjectKey, RequestId, Seq, TaskId};
+use onus_core::identity_map::{Policy, Signals};
 use onus_core::intake::derived_origin;
 use onus_core::ledger::Entry;
 use onus_core::refusal::Refusal;
@@ -232,6 +233,13 @@ impl Session<'_> {
             mentioned: None,
             reachable: BTreeMap::new(),
             existing: None,
+            suspended: false,
+            policy: &Policy::Absent,
+            signals: Signals::default(),
+            occupied: Vec::new(),
+            builders: Vec::new(),
+            slices: Vec::new(),
+            base: None,
         }
     }
 

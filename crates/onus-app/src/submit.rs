@@ -390,7 +390,7 @@ fn actor(caller: &Caller) -> Result<Handle, Refusal> {
 /// The commit that a workstation stands at, where it is a working tree.
 fn base(workstation: &Workstation) -> Option<CommitId> {
     let directory = workstation.path.as_ref().map(Path::new)?;
-    git::head_of(directory)?.parse().ok()
+    git::head(directory)?.parse().ok()
 }
 
 fn fresh(now: &Now) -> Result<Fresh, Refusal> {

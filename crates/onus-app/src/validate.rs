@@ -47,10 +47,9 @@ impl ValidateView {
     /// The refusal that a front end gives; none when the queue is sound.
     pub fn refusal(&self) -> Option<Refusal> {
         let first = self.findings.first()?;
-        let shown = |found: &QueueFindingView| Finding {
-            code: Code::parse(found.code).unwrap_or(Code::QueueInvalid),
-            detail: format!("{}: {}", found.task, found.detail),
-            hint: found.hint.clone(),
+        let shown = |found: &QueueFindingView| {
+            let code = Code::parse(found.code).unwrap_or(Code::QueueInvalid);
+            Finding::new(code, format!("{}: {}", found.task, found.detail)).hinted(found.hint.clone())
         };
         let detail = format!("{} findings; the first: {}: {}", self.findings.len(), first.task, first.detail);
         Some(

@@ -1,8 +1,9 @@
 //! The documents that people, agents and scripts read (interface.md, "JSON shapes"). Fields may be added, never renamed.
 
-use onus_core::id::{Handle, OriginRef, Role, TaskId, TaskType, WorkstationName};
+use onus_core::id::{BranchName, CommitId, Handle, OriginRef, Role, TaskId, TaskType, WorkstationName};
 use onus_core::lease::Token;
 use onus_core::ledger::Entry;
+use onus_core::probe::{Probe, ProbeResult, Verdict};
 use onus_core::task::{Assignment, Check, Priority, Risk, Route, State, StateName, Task};
 use onus_core::time::Timestamp;
 use onus_core::worker::{Kind, WorkerState};
@@ -120,6 +121,9 @@ pub struct AssignmentView {
     pub handoff_reason: Option<String>,
     pub forced: bool,
     pub route: Option<Route>,
+    pub lane: Option<i64>,
+    /// The commit that the workstation stood at when the work began.
+    pub base: Option<CommitId>,
     pub ended_at: Option<Timestamp>,
     pub end_reason: Option<String>,
 }
@@ -142,6 +146,8 @@ impl AssignmentView {
             handoff_reason: held.handoff_reason.clone(),
             forced: held.forced,
             route: held.route.clone(),
+            lane: held.lane,
+            base: held.base.clone(),
             ended_at,
             end_reason,
         }
@@ -275,7 +281,20 @@ pub struct WorkstationView {
     pub lifecycle: Lifecycle,
     pub version: i64,
     pub held_by: Option<HeldByView>,
-    pub probes: Vec<String>,
+    pub probes: Vec<ProbeView>,
+    pub branch: Option<BranchName>,
+    /// Why it is quarantined or retired.
+    pub reason: Option<String>,
+}
+
+/// A probe of a workstation and what it said last; nothing where it has not run yet.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ProbeView {
+    pub probe: String,
+    pub verdict: Option<Verdict>,
+    pub at: Option<Timestamp>,
+    pub took_ms: Option<i64>,
+    pub detail: Option<String>,
 }
 
 /// The live assignment of a workstation.
@@ -285,8 +304,8 @@ pub struct HeldByView {
     pub worker: Handle,
 }
 
-impl From<&WorkstationHolding> for WorkstationView {
-    fn from(row: &WorkstationHolding) -> WorkstationView {
+impl WorkstationView {
+    pub fn new(row: &WorkstationHolding, results: &[ProbeResult]) -> WorkstationView {
         let workstation = &row.workstation;
         WorkstationView {
             name: workstation.name.clone(),
@@ -296,9 +315,27 @@ impl From<&WorkstationHolding> for WorkstationView {
             lifecycle: workstation.lifecycle,
             version: workstation.version,
             held_by: row.holds.clone().map(|(task, worker)| HeldByView { task, worker }),
-            probes: Vec::new(),
+            probes: probe_views(&workstation.probes, results),
+            branch: workstation.branch.clone(),
+            reason: workstation.reason.clone(),
         }
     }
+}
+
+/// Every result, and every probe that has none yet.
+fn probe_views(probes: &[Probe], results: &[ProbeResult]) -> Vec<ProbeView> {
+    let told = results.iter().map(|result| ProbeView {
+        probe: result.probe.clone(),
+        verdict: Some(result.verdict),
+        at: Some(result.at),
+        took_ms: Some(result.took_ms),
+        detail: Some(result.detail.clone()),
+    });
+    let untold = probes.iter().map(ToString::to_string);
+    let untold = untold.filter(|spec| results.iter().all(|result| result.probe != *spec));
+    let untold =
+        untold.map(|probe| ProbeView { probe, verdict: None, at: None, took_ms: None, detail: None });
+    told.chain(untold).collect()
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]

@@ -110,7 +110,12 @@ fn noise_in_any_page_shows() {
         }
         // Some pages the store does not even open without.
         if let Ok(store) = Sqlite::open(&path, &Options::one_shot(onus_host::clock::now)) {
-            let mut onus = Onus { store, settings: Settings::default(), path: path.clone() };
+            let mut onus = Onus {
+                store,
+                settings: Settings::default(),
+                path: path.clone(),
+                place: onus_host::place::find(path.parent().unwrap()).unwrap(),
+            };
             let view = onus.doctor(&mut Silent).unwrap();
             assert!(!view.ok && view.refusal().is_some(), "page {page}: {view:#?}");
         }

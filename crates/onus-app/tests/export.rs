@@ -22,6 +22,8 @@ fn lived_in() -> Desk {
     );
     let claim = || Command::Claim {
         workstation: Some("ws-1".parse().unwrap()),
+        here: None,
+        assignee: None,
         ttl: None,
         warrant: Warrant::Ordinary,
     };

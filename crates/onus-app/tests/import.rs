@@ -159,6 +159,8 @@ fn what_ended_elsewhere_can_never_be_claimed() {
         project: None,
         command: Command::Claim {
             workstation: Some("ws-1".parse().unwrap()),
+            here: None,
+            assignee: None,
             ttl: None,
             warrant: Warrant::Forced { reason: Some("I want it".into()) },
         },

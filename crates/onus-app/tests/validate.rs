@@ -66,8 +66,13 @@ fn a_dropped_dependency_is_found() {
 #[test]
 fn a_lost_assignment_is_found() {
     let mut desk = three();
-    let claim =
-        Command::Claim { workstation: Some("ws-1".parse().unwrap()), ttl: None, warrant: Warrant::Ordinary };
+    let claim = Command::Claim {
+        workstation: Some("ws-1".parse().unwrap()),
+        here: None,
+        assignee: None,
+        ttl: None,
+        warrant: Warrant::Ordinary,
+    };
     desk.submit("@bot", "T-1", None, claim);
     assert_eq!(findings(&mut desk), Vec::<String>::new());
     damage(&desk, "UPDATE assignment SET epoch = 7");

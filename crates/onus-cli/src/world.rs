@@ -47,7 +47,7 @@ impl World {
 
     fn with(&self, store: Sqlite) -> Result<Store, Refusal> {
         let settings = settings::load(&self.place.settings_file())?;
-        Ok(Onus { store, settings, path: self.store_path.clone() })
+        Ok(Onus { store, settings, path: self.store_path.clone(), place: self.place.clone() })
     }
 
     /// SQLite's log needs memory that all processes share, which no network file system gives.
@@ -149,16 +149,9 @@ impl World {
         lease_file::save(&self.lease_dir(directory), &task.id, worker, &token.to_string())
     }
 
-    /// The workstation of a claim: the one named, else the one whose directory contains this one.
-    pub(crate) fn workstation(
-        &self,
-        store: &mut Store,
-        named: Option<&WorkstationName>,
-    ) -> Result<Option<WorkstationName>, Refusal> {
-        match named {
-            Some(name) => Ok(Some(name.clone())),
-            None => Ok(store.workstation_at(&self.place.cwd)?.map(|(name, _)| name)),
-        }
+    /// The workstation whose directory contains this one.
+    pub(crate) fn here(&self, store: &mut Store) -> Result<Option<WorkstationName>, Refusal> {
+        Ok(store.workstation_at(&self.place.cwd)?.map(|(name, _)| name))
     }
 }
 

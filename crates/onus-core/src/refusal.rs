@@ -26,6 +26,12 @@ impl Finding {
         self.hint = Some(hint.into());
         self
     }
+
+    /// A hint, where there is one.
+    #[must_use]
+    pub fn hinted(self, hint: Option<String>) -> Self {
+        Finding { hint, ..self }
+    }
 }
 
 /// The answer "no", with its reasons.

@@ -112,11 +112,23 @@ been expired (`human_required`).
     }
 
     fn claim(who: &str, warrant: Warrant) -> Command {
-        Command::Claim { workstation: Some(workstation_of(who)), ttl: None, warrant }
+        Command::Claim {
+            workstation: Some(workstation_of(who)),
+            here: None,
+            assignee: None,
+            ttl: None,
+            warrant,
+        }
     }
 
     fn takeover(who: &str, warrant: Warrant) -> Command {
-        Command::Takeover { workstation: Some(workstation_of(who)), ttl: None, reason: because(), warrant }
+        Command::Takeover {
+            workstation: Some(workstation_of(who)),
+            here: None,
+            ttl: None,
+            reason: because(),
+            warrant,
+        }
     }
 
     fn release(warrant: Warrant) -> Command {

@@ -20,7 +20,7 @@ impl Complaints {
 
     pub(super) fn add_refusal(&mut self, line: usize, refusal: Refusal) {
         if refusal.findings.is_empty() {
-            self.add(line, Finding { code: refusal.code, detail: refusal.detail, hint: refusal.hint });
+            self.add(line, Finding::new(refusal.code, refusal.detail).hinted(refusal.hint));
         } else {
             refusal.findings.into_iter().for_each(|finding| self.add(line, finding));
         }

@@ -118,10 +118,13 @@ pub(super) struct Weigh<'a> {
 impl Weigh<'_> {
     /// The row that the chain leads to, with its dependencies.
     pub(super) fn task(&mut self, task: &Task) {
-        let [seal, rest] = audit::lifecycle(task);
-        self.balance.add(self.scale.task(*self.asked, [&seal, &rest]));
+        // What cannot be written down weighs like nothing that was.
+        if let Ok([seal, rest]) = audit::lifecycle(task) {
+            self.balance.add(self.scale.task(*self.asked, [&seal, &rest]));
+        }
         for on in &task.depends_on {
-            self.balance.add(self.scale.weigh(About::Dependency, [&[], &args![on.to_string()]]));
+            let excepted = task.exceptions.get(on).is_some_and(|exception| exception.approved_by.is_some());
+            self.balance.add(self.scale.weigh(About::Dependency, [&[], &args![on.to_string(), excepted]]));
         }
     }
 }

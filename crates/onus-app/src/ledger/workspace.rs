@@ -3,15 +3,19 @@
 use super::finding::{Findings, Kind};
 use super::locate::{self, Site};
 use crate::LOCAL;
-use onus_core::event::{Event, WorkerAdded, WorkspaceCreated, WorkstationAdded};
+use onus_core::event::{Event, WorkspaceCreated};
 use onus_core::hash::Digest;
-use onus_core::id::{Generation, ProjectKey, Seq};
+use onus_core::id::{Generation, Handle, ProjectKey, Seq, WorkstationName};
 use onus_core::ledger::EntryRef;
+use onus_core::registry::{worker, workstation};
+use onus_core::worker::Worker;
+use onus_core::workstation::Workstation;
 use onus_store::error::{Result, StoreError};
 use onus_store::load::Workspace;
 use onus_store::port::Tx;
 use onus_store::registry;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 /// What the workspace's chain says so far.
 #[derive(Debug)]
@@ -19,8 +23,8 @@ pub(super) struct Register {
     pub(super) founded: Option<WorkspaceCreated>,
     pub(super) generation: Generation,
     projects: BTreeMap<ProjectKey, Seq>,
-    workers: BTreeMap<String, (Seq, WorkerAdded)>,
-    workstations: BTreeMap<String, (Seq, WorkstationAdded)>,
+    workers: BTreeMap<Handle, (Seq, Worker)>,
+    workstations: BTreeMap<WorkstationName, (Seq, Workstation)>,
     last: Digest,
     count: i64,
     is_suspect: bool,
@@ -56,21 +60,32 @@ impl Register {
         let is_new = match event {
             Event::WorkspaceCreated(created) => self.founded.replace(created).is_none() && self.count == 1,
             Event::ProjectAdded(added) => self.projects.insert(added.key, seq).is_none(),
-            Event::WorkerAdded(added) => {
-                self.workers.insert(added.handle.to_string(), (seq, added)).is_none()
-            }
-            Event::WorkstationAdded(added) => {
-                self.workstations.insert(added.name.to_string(), (seq, added)).is_none()
-            }
             Event::GenerationRaised(raised) => {
                 let rises = raised.generation > self.generation;
                 self.generation = raised.generation;
                 rises
             }
             Event::Imported(_) => true,
-            other => return Err(format!("`{}` concerns a task, and names none", other.verb())),
+            other => return self.register(seq, &other),
         };
         if is_new { Ok(()) } else { Err("it cannot follow what came before it".to_owned()) }
+    }
+
+    /// Plays what happened to a worker or a workstation.
+    fn register(&mut self, seq: Seq, event: &Event) -> std::result::Result<(), String> {
+        if let Some(handle) = worker::changed(event) {
+            let before = self.workers.remove(handle).map(|(_, worker)| worker);
+            let after = worker::evolve(before, event).map_err(|wrong| wrong.to_string())?;
+            self.workers.insert(handle.clone(), (seq, after));
+            return Ok(());
+        }
+        if let Some(name) = workstation::changed(event) {
+            let before = self.workstations.remove(name).map(|(_, workstation)| workstation);
+            let after = workstation::evolve(before, event).map_err(|wrong| wrong.to_string())?;
+            self.workstations.insert(name.clone(), (seq, after));
+            return Ok(());
+        }
+        Err(format!("`{}` concerns a task, and names none", event.verb()))
     }
 
     /// The chain against the rows.
@@ -116,29 +131,14 @@ impl Register {
         }
         let mut workers = self.workers.clone();
         for row in registry::workers(tx, LOCAL, None)? {
-            let worker = row.worker;
-            let said = workers.remove(worker.handle.as_str());
-            let is = WorkerAdded {
-                handle: worker.handle.clone(),
-                kind: worker.kind,
-                tier: worker.tier,
-                role: worker.role,
-                tz: worker.tz,
-            };
-            differs(found, "worker", worker.handle.as_str(), said.as_ref(), &is);
+            let is = row.worker;
+            differs(found, "worker", is.handle.as_str(), workers.remove(&is.handle).as_ref(), &is);
         }
         gone(found, "worker", &workers);
         let mut workstations = self.workstations.clone();
         for row in registry::workstations(tx, LOCAL)? {
-            let workstation = row.workstation;
-            let said = workstations.remove(workstation.name.as_str());
-            let is = WorkstationAdded {
-                name: workstation.name.clone(),
-                kind: workstation.kind,
-                path: workstation.path,
-                lifecycle: workstation.lifecycle,
-            };
-            differs(found, "workstation", workstation.name.as_str(), said.as_ref(), &is);
+            let is = row.workstation;
+            differs(found, "workstation", is.name.as_str(), workstations.remove(&is.name).as_ref(), &is);
         }
         gone(found, "workstation", &workstations);
         Ok(())
@@ -149,13 +149,13 @@ fn differs<T: PartialEq>(found: &mut Findings, what: &str, name: &str, said: Opt
     match said {
         Some((_, said)) if said == is => {}
         Some((seq, _)) => {
-            found.add(Kind::RowDiffers, *seq, None, format!("the {what} {name} is not what was registered"));
+            found.add(Kind::RowDiffers, *seq, None, format!("the {what} {name} is not what the record says"));
         }
         None => found.add(Kind::RowMissing, None, None, format!("no entry adds the {what} {name}")),
     }
 }
 
-fn gone<T>(found: &mut Findings, what: &str, left: &BTreeMap<String, (Seq, T)>) {
+fn gone<N: Display, T>(found: &mut Findings, what: &str, left: &BTreeMap<N, (Seq, T)>) {
     for (name, (seq, _)) in left {
         found.add(Kind::RowMissing, *seq, None, format!("the {what} {name} is gone"));
     }

@@ -62,7 +62,12 @@ pub(crate) fn text(content: &str) -> Text {
 
 pub(crate) fn open(path: &Path) -> Onus<Sqlite> {
     let store = Sqlite::create(path, &Options::one_shot(onus_host::clock::now)).unwrap();
-    Onus { store, settings: Settings::default(), path: path.to_owned() }
+    Onus {
+        store,
+        settings: Settings::default(),
+        path: path.to_owned(),
+        place: onus_host::place::find(path.parent().unwrap()).unwrap(),
+    }
 }
 
 /// Moves everything from the write-ahead log into the main file.
@@ -177,7 +182,8 @@ impl Case {
         workstation: &str,
     ) -> Result<Receipt, Refusal> {
         let workstation = Some(workstation.parse().unwrap());
-        let command = Command::Claim { workstation, ttl: None, warrant: Warrant::Ordinary };
+        let command =
+            Command::Claim { workstation, here: None, assignee: None, ttl: None, warrant: Warrant::Ordinary };
         self.try_submit(actor, Some(task), None, command)
     }
 
@@ -221,6 +227,7 @@ impl Case {
         self.claim("@bee", "T-4", "ws-2");
         let forced = Command::Takeover {
             workstation: Some("ws-2".parse().unwrap()),
+            here: None,
             ttl: None,
             reason: None,
             warrant: Warrant::Forced { reason: Some("she is ill".into()) },

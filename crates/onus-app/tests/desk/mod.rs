@@ -47,7 +47,12 @@ pub(crate) struct Desk {
 
 pub(crate) fn open(path: &Path) -> Onus<Sqlite> {
     let store = Sqlite::create(path, &Options::one_shot(clock)).unwrap();
-    Onus { store, settings: Settings::default(), path: path.to_owned() }
+    Onus {
+        store,
+        settings: Settings::default(),
+        path: path.to_owned(),
+        place: onus_host::place::find(path.parent().unwrap()).unwrap(),
+    }
 }
 
 pub(crate) fn worker(handle: &str, kind: Kind) -> Worker {

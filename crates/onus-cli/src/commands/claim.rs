@@ -9,7 +9,7 @@ use clap::Args;
 use onus_app::submit::{Receipt, Target};
 use onus_app::view::{ClaimView, LeaseView, TaskView};
 use onus_core::command::Command;
-use onus_core::id::{TaskId, WorkstationName};
+use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::refusal::Refusal;
 use onus_core::time::Millis;
 use std::process::ExitCode;
@@ -31,6 +31,10 @@ pub(crate) struct Claim {
     #[command(flatten)]
     place: PlaceArgs,
 
+    /// Give it to this worker instead of taking it: people only
+    #[arg(long = "for", value_name = "@HANDLE", value_parser = crate::cli::handle)]
+    assignee: Option<Handle>,
+
     #[command(flatten)]
     force: ForceArgs,
 }
@@ -38,7 +42,7 @@ pub(crate) struct Claim {
 /// Where and for how long.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlaceArgs {
-    /// Where you will work; default: the workstation whose directory you are in
+    /// Where you will work; default: the one that the identity map names, else the one whose directory you are in
     #[arg(long, env = "ONUS_WORKSTATION", value_name = "NAME", value_parser = |t: &str| t.parse::<WorkstationName>())]
     pub(crate) workstation: Option<WorkstationName>,
 
@@ -47,11 +51,20 @@ pub(crate) struct PlaceArgs {
     pub(crate) ttl: Option<Millis>,
 }
 
+impl PlaceArgs {
+    /// Where the caller stands, if it matters.
+    pub(super) fn here(&self, world: &World, store: &mut Store) -> Result<Option<WorkstationName>, Refusal> {
+        if self.workstation.is_some() { Ok(None) } else { world.here(store) }
+    }
+}
+
 impl Claim {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
         let command = Command::Claim {
-            workstation: world.workstation(&mut store, self.place.workstation.as_ref())?,
+            workstation: self.place.workstation.clone(),
+            here: self.place.here(world, &mut store)?,
+            assignee: self.assignee.clone(),
             ttl: self.place.ttl,
             warrant: self.force.warrant(),
         };

@@ -4,11 +4,12 @@ use crate::output::Output;
 use crate::world::World;
 use clap::Args;
 use onus_app::registry::Founding;
+use onus_core::event::{WorkerAdded, WorkstationAdded};
 use onus_core::hash::encode_hex;
 use onus_core::id::{Handle, ProjectKey, WorkstationName};
 use onus_core::refusal::Refusal;
-use onus_core::worker::{Kind, Worker, WorkerState};
-use onus_core::workstation::{Lifecycle, Workstation, WorkstationKind, WorkstationState};
+use onus_core::worker::Kind;
+use onus_core::workstation::{Lifecycle, WorkstationKind};
 use onus_host::{git, key};
 use serde::Serialize;
 use std::process::ExitCode;
@@ -39,12 +40,11 @@ impl Init {
         let founding = Founding {
             project: self.project.clone(),
             default_project: world.place.default_project_key()?,
-            person: Worker {
+            person: WorkerAdded {
                 handle: person,
                 kind: Kind::Human,
                 tier: None,
                 role: None,
-                state: WorkerState::Active,
                 tz: "UTC".into(),
             },
             checkout: checkout(world)?,
@@ -93,7 +93,7 @@ fn person(world: &World) -> Result<Handle, Refusal> {
 }
 
 /// The directory that people stand in, as a workstation.
-fn checkout(world: &World) -> Result<Option<Workstation>, Refusal> {
+fn checkout(world: &World) -> Result<Option<WorkstationAdded>, Refusal> {
     let root = match &world.place.repo {
         Some(repo) => match &repo.root {
             Some(root) => root.clone(),
@@ -106,13 +106,13 @@ fn checkout(world: &World) -> Result<Option<Workstation>, Refusal> {
     };
     let directory = root.file_name().unwrap_or_default().to_string_lossy();
     let name = format!("ws-{}", slug(&directory).unwrap_or_else(|| "main".into()));
-    Ok(Some(Workstation {
+    Ok(Some(WorkstationAdded {
         name: name.parse().map_err(Refusal::invalid)?,
         kind: WorkstationKind::Checkout,
         path: Some(path.to_owned()),
-        state: WorkstationState::Ready,
         lifecycle: Lifecycle::Reusable,
-        version: 1,
+        branch: None,
+        probes: Vec::new(),
     }))
 }
 

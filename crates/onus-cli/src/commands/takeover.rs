@@ -26,7 +26,8 @@ impl Takeover {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
         let command = Command::Takeover {
-            workstation: world.workstation(&mut store, self.place.workstation.as_ref())?,
+            workstation: self.place.workstation.clone(),
+            here: self.place.here(world, &mut store)?,
             ttl: self.place.ttl,
             reason: self.force.reason.clone(),
             warrant: self.force.warrant(),

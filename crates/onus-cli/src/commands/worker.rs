@@ -7,10 +7,11 @@ use crate::render;
 use crate::world::World;
 use clap::{Args, Subcommand};
 use onus_app::view::WorkersView;
+use onus_core::event::WorkerAdded;
 use onus_core::id::{Handle, Role};
 use onus_core::refusal::Refusal;
 use onus_core::registry::Registration;
-use onus_core::worker::{Kind, Worker as Registered, WorkerState};
+use onus_core::worker::{Kind, Worker as Registered};
 use serde::Serialize;
 use std::process::ExitCode;
 
@@ -26,6 +27,20 @@ enum WorkerVerb {
     Add(Add),
     /// Everybody, and what they hold
     List,
+    /// Give a worker no new work; what it holds stays its own: people only
+    Pause {
+        #[arg(value_name = "@HANDLE", value_parser = handle)]
+        handle: Handle,
+
+        /// Why; goes into the ledger
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+    },
+    /// Let a paused worker have work again: people only
+    Resume {
+        #[arg(value_name = "@HANDLE", value_parser = handle)]
+        handle: Handle,
+    },
     /// One worker
     Show {
         #[arg(value_name = "@HANDLE", value_parser = handle)]
@@ -61,6 +76,11 @@ struct WorkerAddedView {
     worker: Registered,
 }
 
+#[derive(Debug, Serialize)]
+struct WorkerChangedView {
+    worker: Registered,
+}
+
 impl Worker {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
@@ -70,16 +90,27 @@ impl Worker {
             WorkerVerb::Show { handle } => {
                 out.show_list(&store.workers(Some(handle))?, |view| &view.workers, human)
             }
+            WorkerVerb::Pause { handle, reason } => {
+                let worker = store.pause_worker(world.actor.as_ref(), handle, reason.as_deref())?;
+                out.show(&WorkerChangedView { worker }, |view| {
+                    format!("{} is paused: it gets no new work\n", view.worker.handle)
+                })
+            }
+            WorkerVerb::Resume { handle } => {
+                let worker = store.resume_worker(world.actor.as_ref(), handle)?;
+                out.show(&WorkerChangedView { worker }, |view| {
+                    format!("{} may have work again\n", view.worker.handle)
+                })
+            }
             WorkerVerb::Add(add) => {
-                let worker = Registered {
+                let wanted = WorkerAdded {
                     handle: add.handle.clone(),
                     kind: add.kind,
                     tier: add.tier.clone(),
                     role: add.role.clone(),
-                    state: WorkerState::Active,
                     tz: add.tz.clone(),
                 };
-                let registration = store.add_worker(world.actor.as_ref(), &worker)?;
+                let (registration, worker) = store.add_worker(world.actor.as_ref(), &wanted)?;
                 out.show(&WorkerAddedView { outcome: outcome(registration), worker }, |view| {
                     format!("{} is registered as {}\n", view.worker.handle, view.worker.kind.name())
                 })

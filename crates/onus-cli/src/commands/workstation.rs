@@ -6,9 +6,10 @@ use crate::output::Output;
 use crate::render;
 use crate::world::World;
 use clap::{Args, Subcommand};
+use onus_core::event::WorkstationAdded;
 use onus_core::id::WorkstationName;
 use onus_core::refusal::Refusal;
-use onus_core::workstation::{Lifecycle, Workstation as Registered, WorkstationKind, WorkstationState};
+use onus_core::workstation::{Lifecycle, Workstation as Registered, WorkstationKind};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -71,8 +72,8 @@ impl Workstation {
                 render::workstations,
             ),
             WorkstationVerb::Add(add) => {
-                let workstation = add.registration(world)?;
-                let registration = store.add_workstation(world.actor.as_ref(), &workstation)?;
+                let wanted = add.registration(world)?;
+                let (registration, workstation) = store.add_workstation(world.actor.as_ref(), &wanted)?;
                 let view = WorkstationAddedView { outcome: outcome(registration), workstation };
                 out.show(&view, |view| {
                     let at = view
@@ -93,7 +94,7 @@ impl Workstation {
 }
 
 impl Add {
-    fn registration(&self, world: &World) -> Result<Registered, Refusal> {
+    fn registration(&self, world: &World) -> Result<WorkstationAdded, Refusal> {
         let path = match &self.path {
             None => None,
             Some(path) => {
@@ -105,13 +106,13 @@ impl Add {
                 Some(path.to_str().ok_or_else(|| Refusal::invalid("the path is not UTF-8"))?.to_owned())
             }
         };
-        Ok(Registered {
+        Ok(WorkstationAdded {
             name: self.name.clone(),
             kind: self.kind,
             path,
-            state: WorkstationState::Ready,
             lifecycle: self.lifecycle,
-            version: 1,
+            branch: None,
+            probes: Vec::new(),
         })
     }
 }

@@ -81,9 +81,9 @@ fn command() -> impl Strategy<Value = Command> {
             Command::Add { spec: Box::new(spec), depends_on, archived: None }
         }),
         14 => (workstation(), ttl(), warrant())
-            .prop_map(|(workstation, ttl, warrant)| Command::Claim { workstation, ttl, warrant }),
+            .prop_map(|(workstation, ttl, warrant)| Command::Claim { workstation, here: None, assignee: None, ttl, warrant }),
         8 => (workstation(), ttl(), reason(), warrant()).prop_map(|(workstation, ttl, reason, warrant)| {
-            Command::Takeover { workstation, ttl, reason, warrant }
+            Command::Takeover { workstation, here: None, ttl, reason, warrant }
         }),
         6 => ttl().prop_map(|ttl| Command::Renew { ttl }),
         3 => warrant().prop_map(|warrant| Command::Release { note: Some(text("half done")), warrant }),

@@ -10,9 +10,11 @@ use onus_core::command::Command;
 use onus_core::decide::{Decision, decide};
 use onus_core::effect::{Effect, EndReason, NoteKind, effects};
 use onus_core::event::{Event, Refused, Stamped};
-use onus_core::facts::{Caller, Dependency, Facts, Fresh, Place};
+use onus_core::facts::{Builder, Caller, Dependency, Facts, Fresh, Place, Slice};
 use onus_core::hash::Digest;
 use onus_core::id::{Epoch, Generation, Handle, Seq, TaskId, WorkstationName};
+use onus_core::identity_map::{Policy, Signals, WorkerSignal, WorkstationSignal};
+use onus_core::lane::Occupied;
 use onus_core::lease::Token;
 use onus_core::ledger::Entry;
 use onus_core::refusal::Refusal;
@@ -72,6 +74,7 @@ pub(crate) struct World {
     pub(crate) assignments: Vec<AssignmentRow>,
     pub(crate) sessions: Vec<Session>,
     pub(crate) notes: Vec<(TaskId, NoteKind, Text)>,
+    pub(crate) policy: Policy,
     seq: Seq,
     draws: u128,
 }
@@ -140,6 +143,9 @@ impl World {
             state: WorkstationState::Ready,
             lifecycle: Lifecycle::Reusable,
             version: 1,
+            branch: None,
+            probes: Vec::new(),
+            reason: None,
         });
         World {
             settings: Settings::default(),
@@ -157,6 +163,7 @@ impl World {
             assignments: Vec::new(),
             sessions: Vec::new(),
             notes: Vec::new(),
+            policy: Policy::Absent,
             seq: 0,
             draws: 0,
         }
@@ -207,7 +214,12 @@ impl World {
     }
 
     fn place(&self, command: &Command) -> Place {
-        let asked = command.workstation().cloned();
+        let asked = match command {
+            Command::Claim { workstation, here, .. } | Command::Takeover { workstation, here, .. } => {
+                workstation.clone().or_else(|| here.clone())
+            }
+            _ => None,
+        };
         let holder = |name: &WorkstationName| {
             self.tasks.values().find_map(|task| {
                 let held = task.assignment().filter(|held| held.workstation == *name)?;
@@ -228,6 +240,7 @@ impl World {
             holds: asked.as_ref().and_then(holder),
             asked,
             would_do,
+            probes: Vec::new(),
         }
     }
 
@@ -244,7 +257,11 @@ impl World {
             ids.insert(on.clone());
         }
         ids.into_iter()
-            .map(|id| Dependency { state: self.tasks.get(&id).map(|t| t.state.name()), id })
+            .map(|id| {
+                let exception = task.and_then(|task| task.exceptions.get(&id));
+                let excepted = exception.is_some_and(|exception| exception.approved_by.is_some());
+                Dependency { state: self.tasks.get(&id).map(|t| t.state.name()), excepted, id }
+            })
             .collect()
     }
 
@@ -256,6 +273,67 @@ impl World {
                 Some((task.id.clone(), task.assignment()?.assignee.clone(), task.spec.scope.clone()))
             })
             .collect()
+    }
+
+    fn signals(&self) -> Signals {
+        let held = |worker: &Handle| {
+            let tasks = self.tasks.values();
+            let tasks = tasks.filter(|task| task.assignment().is_some_and(|held| held.assignee == *worker));
+            tasks.map(|task| task.id.clone()).collect()
+        };
+        let workers = self.workers.iter().map(|(handle, worker)| {
+            (handle.clone(), WorkerSignal { worker: worker.clone(), holds: held(handle) })
+        });
+        let workstations = self.workstations.iter().map(|(name, workstation)| {
+            let signal =
+                WorkstationSignal { state: workstation.state, holds: self.held_in(name), utilisation: 0 };
+            (name.clone(), signal)
+        });
+        Signals { workers: workers.collect(), workstations: workstations.collect(), dependency_depth: 0 }
+    }
+
+    fn held_in(&self, name: &WorkstationName) -> Option<(TaskId, Handle)> {
+        self.tasks.values().find_map(|task| {
+            let held = task.assignment().filter(|held| held.workstation == *name)?;
+            Some((task.id.clone(), held.assignee.clone()))
+        })
+    }
+
+    fn occupied(&self, but: Option<&Task>) -> Vec<Occupied> {
+        let Some(own) = but.filter(|task| task.spec.role.is_some()) else {
+            return Vec::new();
+        };
+        let others = self.tasks.values().filter(|task| task.id != own.id && task.spec.role == own.spec.role);
+        others
+            .filter_map(|task| {
+                let held = task.assignment()?;
+                let lane = held.lane.or(task.spec.lane).unwrap_or(1);
+                Some(Occupied { task: task.id.clone(), holder: held.assignee.clone(), lane })
+            })
+            .collect()
+    }
+
+    fn builders(&self, task: Option<&Task>) -> Vec<Builder> {
+        let built = task.into_iter().flat_map(|task| &task.depends_on);
+        let rows = built.flat_map(|id| self.assignments.iter().filter(move |row| row.task == *id));
+        let builders = rows.map(|row| Builder {
+            task: row.task.clone(),
+            worker: row.assignment.assignee.clone(),
+            workstation: row.assignment.workstation.clone(),
+        });
+        builders.collect()
+    }
+
+    fn slices(&self, of: Option<&Task>) -> Vec<Slice> {
+        let Some((own, parent)) = of.and_then(|task| Some((task, task.spec.parent.as_ref()?))) else {
+            return Vec::new();
+        };
+        let others = self.tasks.values().filter(|task| task.id != own.id);
+        let slices = others.filter(|task| task.spec.parent.as_ref() == Some(parent)).filter_map(|task| {
+            let merge_order = task.spec.merge_order?;
+            Some(Slice { id: task.id.clone(), state: task.state.name(), merge_order })
+        });
+        slices.collect()
     }
 
     fn reachable(&self, command: &Command) -> BTreeMap<TaskId, Vec<TaskId>> {
@@ -283,12 +361,17 @@ impl World {
         let task = task.and_then(|id| self.tasks.get(id)).cloned();
         let holder =
             task.as_ref().and_then(Task::assignment).and_then(|held| self.workers.get(&held.assignee));
+        let held_in = task
+            .as_ref()
+            .and_then(Task::assignment)
+            .and_then(|held| self.workstations.get(&held.workstation));
         let origin = match command {
             Command::Add { spec, .. } => spec.origin.as_ref(),
             _ => None,
         };
         let mentioned = match command {
             Command::Block { on: Blocker::Person(who), .. } => Some(self.caller(Some(who))),
+            Command::Claim { assignee: Some(who), .. } => Some(self.caller(Some(who))),
             _ => None,
         };
         Facts {
@@ -299,6 +382,13 @@ impl World {
             caller,
             token,
             holder: holder.map(|worker| worker.kind),
+            suspended: held_in.is_some_and(|w| w.state == WorkstationState::Quarantined),
+            policy: &self.policy,
+            signals: self.signals(),
+            occupied: self.occupied(task.as_ref()),
+            builders: self.builders(task.as_ref()),
+            slices: self.slices(task.as_ref()),
+            base: None,
             place: self.place(command),
             dependencies: self.dependencies(task.as_ref(), command),
             live_scopes: self.live_scopes(task.as_ref()),

@@ -124,8 +124,8 @@ impl<'a> Step<'a> {
         let note = self.value("note").map(text);
         match self.verb {
             "add" => self.add(),
-            "claim" => Command::Claim { workstation, ttl, warrant },
-            "takeover" => Command::Takeover { workstation, ttl, reason, warrant },
+            "claim" => Command::Claim { workstation, here: None, assignee: None, ttl, warrant },
+            "takeover" => Command::Takeover { workstation, here: None, ttl, reason, warrant },
             "renew" => Command::Renew { ttl },
             "release" => Command::Release { note, warrant },
             "block" => Command::Block {

@@ -1,5 +1,6 @@
 //! The whole store at once: counts, and what `doctor` compares.
 
+use crate::apply::incomplete;
 use crate::error::{Result, StoreError};
 use crate::port::Tx;
 use crate::{args, sql};

@@ -83,7 +83,7 @@ pub(crate) fn furnished<H: Harness>(harness: &H) -> H::Store {
             registry::insert_worker(tx, WS, &worker(handle, kind))?;
         }
         for name in ["ws-1", "ws-2"] {
-            registry::insert_workstation(tx, WS, &workstation(name))?;
+            registry::put_workstation(tx, WS, registry::Put::New, &workstation(name))?;
         }
         Ok(())
     })
@@ -103,6 +103,9 @@ pub(crate) fn workstation(name: &str) -> Workstation {
         state: WorkstationState::Ready,
         lifecycle: Lifecycle::Reusable,
         version: 1,
+        branch: None,
+        probes: Vec::new(),
+        reason: None,
     }
 }
 

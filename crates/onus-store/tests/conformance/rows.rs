@@ -73,7 +73,7 @@ pub(crate) fn every_state_reads_back<H: Harness>(harness: &H) {
     for (n, events) in stories.into_iter().enumerate() {
         let place = format!("ws-story-{n}");
         let written = commit(&mut store, |tx| {
-            registry::insert_workstation(tx, WS, &crate::harness::workstation(&place))?;
+            registry::put_workstation(tx, WS, registry::Put::New, &crate::harness::workstation(&place))?;
             let mut task = add(tx, spec("story"), &[])?;
             for event in events {
                 let id = task.id.clone();
