@@ -1,9 +1,10 @@
 //! When a candidate may be given work (mission C13).
 
 use super::Signals;
+use super::route::paused;
 use crate::id::WorkstationName;
 use crate::task::{Priority, Spec};
-use crate::worker::{Worker, WorkerState};
+use crate::worker::Worker;
 use crate::workstation::WorkstationState;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -96,15 +97,12 @@ impl When {
 }
 
 /// Why the agent could not begin at once, if it could not.
-pub(super) fn unavailable(agent: &Worker, signals: &Signals) -> Option<String> {
+fn unavailable(agent: &Worker, signals: &Signals) -> Option<String> {
     let handle = &agent.handle;
     let Some(signal) = signals.workers.get(handle) else {
         return Some(format!("{handle} is not registered"));
     };
-    if signal.worker.state != WorkerState::Active {
-        return Some(format!("{handle} is {}", signal.worker.state.name()));
-    }
-    signal.holds.first().map(|task| format!("{handle} holds {task}"))
+    paused(&signal.worker).or_else(|| signal.holds.first().map(|task| format!("{handle} holds {task}")))
 }
 
 /// `P0..P1`, both ends included, or one priority.

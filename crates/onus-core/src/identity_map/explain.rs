@@ -1,6 +1,6 @@
 //! Why a task goes where it goes: every candidate, and what speaks for or against it (mission C13).
 
-use super::route::{absent, line, name, no_rule, not_in_role, occupied};
+use super::route::{line, name, no_rule, not_in_role, occupied, paused};
 use super::{IdentityMap, Policy, Rule, Signals, When};
 use crate::id::{Handle, WorkstationName};
 use crate::refusal::Finding;
@@ -137,7 +137,7 @@ fn against(
     if !reasons.is_empty() && !worker.is_human() {
         return Against::Map(reasons);
     }
-    reasons.extend(absent(worker, signals));
+    reasons.extend(paused(worker));
     reasons.extend(occupied(workstation, signals));
     Against::Now(reasons)
 }

@@ -1,12 +1,12 @@
 //! Who may take a task, and where. Everybody the map does not name is refused, with the rule and the way to change it.
 
-use super::condition::{When, unavailable};
+use super::condition::When;
 use super::{FILE, IdentityMap, Policy, Rule, Signals};
 use crate::code::Code;
 use crate::id::{Handle, WorkstationName};
 use crate::refusal::Finding;
 use crate::task::{Route, Spec};
-use crate::worker::Worker;
+use crate::worker::{Worker, WorkerState};
 use crate::workstation::WorkstationState;
 
 /// The rule that lets a person take any task.
@@ -168,14 +168,10 @@ pub(super) fn occupied(workstation: &WorkstationName, signals: &Signals) -> Opti
     signal.holds.as_ref().map(|(task, holder)| format!("{workstation} holds {task} for {holder}"))
 }
 
-/// What keeps the agent from being given work now, whatever the map says. That it holds something does not.
-pub(super) fn absent(agent: &Worker, signals: &Signals) -> Option<String> {
-    unavailable(agent, signals).filter(|_| {
-        signals
-            .workers
-            .get(&agent.handle)
-            .is_none_or(|signal| signal.worker.state != crate::worker::WorkerState::Active)
-    })
+/// What keeps the worker from being given work now, whatever the map says. That it holds something does not.
+pub(super) fn paused(worker: &Worker) -> Option<String> {
+    let state = worker.state;
+    (state != WorkerState::Active).then(|| format!("{} is {}", worker.handle, state.name()))
 }
 
 /// Which workstation the map names for this caller and task: the first eligible candidate, one that is free before one

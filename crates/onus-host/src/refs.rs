@@ -1,0 +1,106 @@
+//! Reads references from git's own files, because a claim must not wait for a process. Where they cannot be read so,
+//! git is asked.
+
+use crate::file::{if_exists, read_capped, refused};
+use crate::git::{Failure, Git, is_object_id};
+use crate::place::Repo;
+use onus_core::refusal::Refusal;
+use std::io;
+
+const REF_MAX: usize = 4_096;
+const PACKED_MAX: usize = 32 * 1024 * 1024;
+
+/// git itself follows no more.
+const LINKS_MAX: usize = 5;
+
+/// What a reference's file says.
+enum Said {
+    Commit(String),
+    Link(String),
+    Nothing,
+    /// Not in a form that is read here.
+    Odd,
+}
+
+/// The commit that a branch (`refs/heads/…`) is at; none when there is no such branch.
+pub(crate) fn commit(repo: &Repo, name: &str) -> Result<Option<String>, Refusal> {
+    let mut name = name.to_owned();
+    for _ in 0..=LINKS_MAX {
+        match read(repo, &name)? {
+            Said::Commit(id) => return Ok(Some(id)),
+            Said::Link(next) => name = next,
+            Said::Nothing => return packed(repo, &name),
+            Said::Odd => break,
+        }
+    }
+    ask(repo, "rev-parse", &["--verify", "--quiet"], &format!("{name}^{{commit}}"))
+        .map(|id| id.filter(|id| is_object_id(id)))
+}
+
+/// The branch that the main checkout, or a bare repository, is on; none when it is on none.
+pub(crate) fn head_branch(repo: &Repo) -> Result<Option<String>, Refusal> {
+    match read(repo, "HEAD")? {
+        Said::Link(name) => Ok(Some(name)),
+        Said::Commit(_) | Said::Nothing => Ok(None),
+        Said::Odd => ask(repo, "symbolic-ref", &["--quiet"], "HEAD"),
+    }
+}
+
+/// Whether it can be a branch's name, by the rules of `git check-ref-format`.
+pub(crate) fn is_branch_name(name: &str) -> bool {
+    let odd = |c: char| c.is_control() || matches!(c, ' ' | '~' | '^' | ':' | '?' | '*' | '[' | '\\');
+    let good = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
+    name.len() <= 255
+        && !name.starts_with('-')
+        && !name.ends_with('.')
+        && !name.contains("..")
+        && !name.contains("@{")
+        && !name.contains(odd)
+        && name.split('/').all(good)
+}
+
+fn read(repo: &Repo, name: &str) -> Result<Said, Refusal> {
+    // There the files are only a sign for older programs.
+    if repo.common_dir.join("reftable").exists() {
+        return Ok(Said::Odd);
+    }
+    let path = repo.common_dir.join(name);
+    let bytes = match if_exists(read_capped(&path, REF_MAX)) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(Said::Nothing),
+        // A directory of that name holds other branches.
+        Err(e) if matches!(e.kind(), io::ErrorKind::IsADirectory | io::ErrorKind::InvalidData) => {
+            return Ok(Said::Nothing);
+        }
+        Err(e) => return Err(refused("read", &path, &e)),
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let text = text.trim_end();
+    Ok(match text.strip_prefix("ref:").map(str::trim_start) {
+        Some(target) if target.strip_prefix("refs/").is_some_and(is_branch_name) => {
+            Said::Link(target.to_owned())
+        }
+        None if is_object_id(text) => Said::Commit(text.to_owned()),
+        _ => Said::Odd,
+    })
+}
+
+/// git packs a reference before it removes its file, so whoever finds no file finds it here.
+fn packed(repo: &Repo, name: &str) -> Result<Option<String>, Refusal> {
+    let path = repo.common_dir.join("packed-refs");
+    let bytes = if_exists(read_capped(&path, PACKED_MAX)).map_err(|e| refused("read", &path, &e))?;
+    let bytes = bytes.unwrap_or_default();
+    let found = bytes.split(|byte| *byte == b'\n').find_map(|line| {
+        let id = line.strip_suffix(name.as_bytes())?.strip_suffix(b" ")?;
+        std::str::from_utf8(id).ok().filter(|id| is_object_id(id))
+    });
+    Ok(found.map(str::to_owned))
+}
+
+fn ask(repo: &Repo, verb: &str, args: &[&str], value: &str) -> Result<Option<String>, Refusal> {
+    match Git::on_common(repo, verb).args(args).values(&[value]).line() {
+        Ok(answer) => Ok(Some(answer)),
+        Err(Failure::Failed { exit: Some(1), .. }) => Ok(None),
+        Err(failure) => Err(failure.into()),
+    }
+}
