@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 pub const FILE: &str = "executor-identity-map.yaml";
 
 /// The map in force when a decision is made.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InForce {
     pub map: IdentityMap,
     /// The commit it was read from; none when it was never committed.
@@ -38,7 +38,7 @@ pub struct InForce {
 }
 
 /// What the repository says about who does what.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Policy {
     /// There is no map: anybody may take anything.
     #[default]

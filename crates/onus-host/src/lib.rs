@@ -21,7 +21,7 @@ pub mod identity_map;
 pub mod key;
 pub mod lease_file;
 pub mod place;
-mod refs;
+pub mod refs;
 pub mod settings;
 mod yaml;
 pub mod zone;

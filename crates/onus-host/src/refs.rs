@@ -1,11 +1,13 @@
 //! Reads references from git's own files, because a claim must not wait for a process. Where they cannot be read so,
 //! git is asked.
 
+use crate::env::Env;
 use crate::file::{if_exists, read_capped, refused};
-use crate::git::{Failure, Git, is_object_id};
-use crate::place::Repo;
+use crate::git::{self, Failure, Git, is_object_id};
+use crate::place::{self, Repo};
 use onus_core::refusal::Refusal;
 use std::io;
+use std::path::Path;
 
 const REF_MAX: usize = 4_096;
 const PACKED_MAX: usize = 32 * 1024 * 1024;
@@ -46,6 +48,33 @@ pub(crate) fn head_branch(repo: &Repo) -> Result<Option<String>, Refusal> {
     }
 }
 
+/// What a working tree is on: its branch, if it is on one, and its commit, if there is one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Head {
+    /// `refs/heads/…`
+    pub branch: Option<String>,
+    pub commit: Option<String>,
+}
+
+/// What the working tree at `dir` is on. Nothing where `dir` is not the top of a working tree: a directory inside
+/// another repository is no tree of its own.
+pub fn head_of(dir: &Path) -> Head {
+    let repo = place::find_with(dir, &Env::default()).ok().and_then(|place| place.repo);
+    let Some(repo) = repo.filter(|repo| repo.root.as_deref() == Some(dir)) else {
+        return Head::default();
+    };
+    match read_file(&repo.git_dir.join("HEAD")) {
+        Ok(Said::Link(name)) if !repo.common_dir.join("reftable").exists() => {
+            Head { commit: commit(&repo, &name).ok().flatten(), branch: Some(name) }
+        }
+        Ok(Said::Commit(id)) => Head { branch: None, commit: Some(id) },
+        _ => Head {
+            branch: Git::in_dir(dir, "symbolic-ref").args(&["--quiet", "HEAD"]).line().ok(),
+            commit: git::head(dir),
+        },
+    }
+}
+
 /// Whether it can be a branch's name, by the rules of `git check-ref-format`.
 pub(crate) fn is_branch_name(name: &str) -> bool {
     let odd = |c: char| c.is_control() || matches!(c, ' ' | '~' | '^' | ':' | '?' | '*' | '[' | '\\');
@@ -64,15 +93,18 @@ fn read(repo: &Repo, name: &str) -> Result<Said, Refusal> {
     if repo.common_dir.join("reftable").exists() {
         return Ok(Said::Odd);
     }
-    let path = repo.common_dir.join(name);
-    let bytes = match if_exists(read_capped(&path, REF_MAX)) {
+    read_file(&repo.common_dir.join(name))
+}
+
+fn read_file(path: &Path) -> Result<Said, Refusal> {
+    let bytes = match if_exists(read_capped(path, REF_MAX)) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => return Ok(Said::Nothing),
         // A directory of that name holds other branches.
         Err(e) if matches!(e.kind(), io::ErrorKind::IsADirectory | io::ErrorKind::InvalidData) => {
             return Ok(Said::Nothing);
         }
-        Err(e) => return Err(refused("read", &path, &e)),
+        Err(e) => return Err(refused("read", path, &e)),
     };
     let text = String::from_utf8_lossy(&bytes);
     let text = text.trim_end();

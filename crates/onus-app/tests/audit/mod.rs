@@ -8,6 +8,7 @@ use onus_app::progress::Silent;
 use onus_app::registry::Founding;
 use onus_app::submit::{Receipt, Target};
 use onus_core::command::{Command, Envelope, Warrant, WhileBlocked};
+use onus_core::event::{WorkerAdded, WorkstationAdded};
 use onus_core::hash::encode_hex;
 use onus_core::id::Handle;
 use onus_core::lease::Token;
@@ -15,8 +16,8 @@ use onus_core::refusal::Refusal;
 use onus_core::settings::Settings;
 use onus_core::task::{Priority, Risk, Spec};
 use onus_core::text::Text;
-use onus_core::worker::{Kind, Worker, WorkerState};
-use onus_core::workstation::{Lifecycle, Workstation, WorkstationKind, WorkstationState};
+use onus_core::worker::Kind;
+use onus_core::workstation::{Lifecycle, WorkstationKind};
 use onus_store::sqlite::{Options, Sqlite};
 use std::path::{Path, PathBuf};
 use std::process::Command as Process;
@@ -240,25 +241,18 @@ impl Case {
     }
 }
 
-pub(crate) fn worker(name: &str, kind: Kind) -> Worker {
-    Worker {
-        handle: handle(name),
-        kind,
-        tier: None,
-        role: None,
-        state: WorkerState::Active,
-        tz: "UTC".into(),
-    }
+pub(crate) fn worker(name: &str, kind: Kind) -> WorkerAdded {
+    WorkerAdded { handle: handle(name), kind, tier: None, role: None, tz: "UTC".into() }
 }
 
-fn workstation(name: &str) -> Workstation {
-    Workstation {
+fn workstation(name: &str) -> WorkstationAdded {
+    WorkstationAdded {
         name: name.parse().unwrap(),
         kind: WorkstationKind::Logical,
         path: None,
-        state: WorkstationState::Ready,
         lifecycle: Lifecycle::Reusable,
-        version: 1,
+        branch: None,
+        probes: Vec::new(),
     }
 }
 

@@ -8,14 +8,15 @@ use onus_app::progress::Silent;
 use onus_app::registry::Founding;
 use onus_app::submit::{Receipt, Target};
 use onus_core::command::{Command, Envelope};
+use onus_core::event::{WorkerAdded, WorkstationAdded};
 use onus_core::id::{Handle, ProjectKey, RequestId, TaskId};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::settings::Settings;
 use onus_core::task::Task;
 use onus_core::time::{Now, Tick, Timestamp};
-use onus_core::worker::{Kind, Worker, WorkerState};
-use onus_core::workstation::{Lifecycle, Workstation, WorkstationKind, WorkstationState};
+use onus_core::worker::Kind;
+use onus_core::workstation::{Lifecycle, WorkstationKind};
 use onus_store::port::Store as _;
 use onus_store::read::queue::Which;
 use onus_store::sqlite::{Options, Sqlite};
@@ -55,15 +56,8 @@ pub(crate) fn open(path: &Path) -> Onus<Sqlite> {
     }
 }
 
-pub(crate) fn worker(handle: &str, kind: Kind) -> Worker {
-    Worker {
-        handle: handle.parse().unwrap(),
-        kind,
-        tier: None,
-        role: None,
-        state: WorkerState::Active,
-        tz: "UTC".into(),
-    }
+pub(crate) fn worker(handle: &str, kind: Kind) -> WorkerAdded {
+    WorkerAdded { handle: handle.parse().unwrap(), kind, tier: None, role: None, tz: "UTC".into() }
 }
 
 impl Desk {
@@ -88,13 +82,13 @@ impl Desk {
         }
         let ada: Handle = "@ada".parse().unwrap();
         desk.onus.add_worker(Some(&ada), &worker("@bot", Kind::Agent)).unwrap();
-        let workstation = Workstation {
+        let workstation = WorkstationAdded {
             name: "ws-1".parse().unwrap(),
             kind: WorkstationKind::Logical,
             path: None,
-            state: WorkstationState::Ready,
             lifecycle: Lifecycle::Reusable,
-            version: 1,
+            branch: None,
+            probes: Vec::new(),
         };
         desk.onus.add_workstation(Some(&ada), &workstation).unwrap();
         desk

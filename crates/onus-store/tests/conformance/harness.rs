@@ -147,6 +147,9 @@ pub(crate) fn claimed(secret: u8) -> Claimed {
             tier: None,
             route: None,
             forced: false,
+            assignee: None,
+            lane: None,
+            base: None,
         },
         reason: None,
     }
