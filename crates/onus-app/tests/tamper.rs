@@ -549,7 +549,7 @@ fn edit_registry(victim: &Victim, rng: &mut Rng) -> Place {
         ("DELETE FROM worker WHERE handle = '@ada'", "@ada"),
         ("INSERT INTO worker VALUES (1, '@eve', 'human', NULL, NULL, 'active', 'UTC')", "@eve"),
         ("UPDATE workstation SET path = '/' WHERE name = 'ws-1'", "ws-1"),
-        ("INSERT INTO workstation VALUES (1, 'ws-9', 'logical', NULL, 'ready', 'reusable', 1)", "ws-9"),
+        ("INSERT INTO workstation VALUES (1, 'ws-9', 'logical', NULL, 'ready', 'reusable', 1, NULL, NULL, NULL)", "ws-9"),
         ("DELETE FROM workstation WHERE name = 'ws-2'", "ws-2"),
         ("DELETE FROM project", "project T"),
     ]);

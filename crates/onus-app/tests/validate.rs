@@ -45,8 +45,8 @@ fn what_no_command_would_write_is_found() {
         damage(&desk, sql);
         assert_eq!(findings(&mut desk), expected, "{sql}");
     };
-    check("INSERT INTO dependency VALUES (1, 'T-1', 'T-2')", &["T-2 dependency_cycle"]);
-    check("INSERT INTO dependency VALUES (1, 'T-1', 'T-9')", &["T-1 unknown_task"]);
+    check("INSERT INTO dependency VALUES (1, 'T-1', 'T-2', 0)", &["T-2 dependency_cycle"]);
+    check("INSERT INTO dependency VALUES (1, 'T-1', 'T-9', 0)", &["T-1 unknown_task"]);
     check("UPDATE task SET parent = id WHERE id = 'T-3'", &["T-3 queue_invalid"]);
     check("UPDATE task SET parent = 'T-9' WHERE id = 'T-3'", &["T-3 unknown_task"]);
     check("UPDATE task SET state = 'in_progress' WHERE id = 'T-3'", &["T-3 queue_invalid"]);

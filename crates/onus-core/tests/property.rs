@@ -15,6 +15,7 @@ mod properties {
     use onus_core::ledger::{Entry, Head, merkle_root};
     use onus_core::task::{Assignment, State, Task};
     use onus_core::worker::Kind;
+    use onus_core::workstation::WorkstationState;
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 
@@ -125,6 +126,9 @@ mod properties {
 
     /// Worked out from the clocks once more, not by asking the lease.
     fn may_change_hands(world: &World, held: &Assignment) -> bool {
+        if world.workstations[&held.workstation].state == WorkstationState::Quarantined {
+            return true;
+        }
         let grace = world.settings.lease.grace.0;
         let (then, now) = (&held.lease.tick, &world.clock.tick);
         if then.host != now.host {

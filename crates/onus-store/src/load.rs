@@ -35,7 +35,7 @@ sql! {
         LEFT JOIN task t ON t.workspace = d.workspace AND t.id = d.depends_on \
         WHERE d.workspace = ?1 AND d.task = ?2 ORDER BY d.depends_on";
     pub(crate) SLICES = "SELECT id, state, merge_order FROM task WHERE workspace = ?1 AND parent = ?2 AND id <> ?3 \
-        AND merge_order IS NOT NULL ORDER BY merge_order, born";
+        AND merge_order IS NOT NULL";
     pub(crate) STATE = "SELECT state FROM task WHERE workspace = ?1 AND id = ?2";
     /// Everything that can be reached from one task along `depends_on`, as edges. CROSS JOIN keeps SQLite to this order.
     pub(crate) REACHABLE = "WITH RECURSIVE reach (id) AS ( \

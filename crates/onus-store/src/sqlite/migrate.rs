@@ -129,12 +129,12 @@ mod tests {
             .connection
             .execute("INSERT INTO workspace VALUES (1, 'u', 1, x'00', 'k', NULL, 0)", [])
             .unwrap();
-        let newer = [MIGRATIONS[0], "CREATE TABLE later (n INTEGER) STRICT;"];
-        upgrade_in_turn(&store, &newer, 1).unwrap();
-        assert_eq!(version(&store.connection).unwrap(), 2);
+        let newer = [MIGRATIONS, &["CREATE TABLE later (n INTEGER) STRICT;"]].concat();
+        upgrade_in_turn(&store, &newer, LATEST).unwrap();
+        assert_eq!(version(&store.connection).unwrap(), LATEST + 1);
         store.connection.execute("INSERT INTO later VALUES (1)", []).unwrap();
         // Whoever comes second finds it done.
-        upgrade_in_turn(&store, &newer, 1).unwrap();
+        upgrade_in_turn(&store, &newer, LATEST).unwrap();
 
         let made = backups(dir.path());
         assert_eq!(made.len(), 1, "{made:?}");
@@ -147,13 +147,36 @@ mod tests {
         assert_eq!(mode, "wal", "a restored copy must be as durable as the store was");
     }
 
+    /// A store of every earlier version becomes what a new one is: the same tables, columns and indexes.
+    #[test]
+    fn every_earlier_schema_becomes_the_latest() {
+        let dir = tempfile::tempdir().unwrap();
+        let shape = |store: &Sqlite| -> Vec<String> {
+            let sql = "SELECT m.type || ' ' || m.name || ' ' || coalesce(c.name || ' ' || c.type, '') \
+                FROM sqlite_schema m LEFT JOIN pragma_table_info(m.name) c ORDER BY 1";
+            let mut rows = store.connection.prepare(sql).unwrap();
+            rows.query_map([], |row| row.get(0)).unwrap().map(|row| row.unwrap()).collect()
+        };
+        let latest = Sqlite::create(&dir.path().join("latest.db"), &Options::one_shot(now)).unwrap();
+        for from in 1..LATEST {
+            let path = dir.path().join(format!("{from}.db"));
+            let old = Connection::open(&path).unwrap();
+            run(&old, &MIGRATIONS[..usize::try_from(from).unwrap()], 0).unwrap();
+            drop(old);
+            let store = Sqlite::open(&path, &Options::one_shot(now)).unwrap();
+            assert_eq!(version(&store.connection).unwrap(), LATEST);
+            assert_eq!(shape(&store), shape(&latest), "from {from}");
+        }
+    }
+
     #[test]
     fn a_migration_that_fails_leaves_the_store_as_it_was() {
         let dir = tempfile::tempdir().unwrap();
         let store = Sqlite::create(&dir.path().join("onus.db"), &Options::one_shot(now)).unwrap();
-        let broken = [MIGRATIONS[0], "CREATE TABLE later (n INTEGER) STRICT; CREATE TABLE task (oops);"];
-        assert!(upgrade_in_turn(&store, &broken, 1).is_err());
-        assert_eq!(version(&store.connection).unwrap(), 1);
+        let step = "CREATE TABLE later (n INTEGER) STRICT; CREATE TABLE task (oops);";
+        let broken = [MIGRATIONS, &[step]].concat();
+        assert!(upgrade_in_turn(&store, &broken, LATEST).is_err());
+        assert_eq!(version(&store.connection).unwrap(), LATEST);
         assert!(store.connection.execute("INSERT INTO later VALUES (1)", []).is_err());
     }
 
