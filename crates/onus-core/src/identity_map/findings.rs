@@ -214,7 +214,13 @@ impl Found {
 
     fn check_globs(&mut self, place: &str, globs: &[String]) {
         self.check_length(place, globs.len());
-        for reason in Scope::parse(globs).err().unwrap_or_default() {
+        let odd = |text: &String| Some(format!("{} {}", shown(text), Glob::parse(text).err()?));
+        let mut reasons: Vec<String> = globs.iter().filter_map(odd).collect();
+        if reasons.is_empty() {
+            // Each one is a glob; together they may still be too large to compare.
+            reasons = Scope::parse(globs).err().unwrap_or_default();
+        }
+        for reason in reasons {
             self.push(place, &reason);
         }
     }

@@ -8,6 +8,7 @@
 
 mod anchor;
 mod git;
+mod identity_map;
 mod place;
 mod settings;
 mod support;
