@@ -20,5 +20,6 @@ mod git_config;
 pub mod key;
 pub mod lease_file;
 pub mod place;
+pub mod process;
 pub mod settings;
 pub mod zone;

@@ -9,5 +9,6 @@
 mod anchor;
 mod git;
 mod place;
+mod process;
 mod settings;
 mod support;
