@@ -20,6 +20,7 @@ mod git_config;
 pub mod key;
 pub mod lease_file;
 pub mod place;
+pub mod probe;
 pub mod process;
 pub mod settings;
 pub mod zone;

@@ -9,6 +9,8 @@
 mod anchor;
 mod git;
 mod place;
+mod probe;
 mod process;
+mod server;
 mod settings;
 mod support;
