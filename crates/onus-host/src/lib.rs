@@ -21,6 +21,8 @@ pub mod identity_map;
 pub mod key;
 pub mod lease_file;
 pub mod place;
+pub mod probe;
+pub mod process;
 pub mod refs;
 pub mod settings;
 mod yaml;

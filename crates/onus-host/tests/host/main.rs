@@ -10,5 +10,8 @@ mod anchor;
 mod git;
 mod identity_map;
 mod place;
+mod probe;
+mod process;
+mod server;
 mod settings;
 mod support;
