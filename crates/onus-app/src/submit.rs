@@ -18,7 +18,7 @@ use onus_core::task::{Assignment, Task, evolve};
 use onus_core::time::Now;
 use onus_core::workstation::{Lifecycle, Workstation, WorkstationState};
 use onus_host::place::Place;
-use onus_host::{identity_map, refs};
+use onus_host::{identity_map, ref_file};
 use onus_store::apply::{self, Change};
 use onus_store::load::{self, Loaded, Workspace};
 use onus_store::port::{Outcome, Store, Tx};
@@ -390,7 +390,7 @@ fn actor(caller: &Caller) -> Result<Handle, Refusal> {
 /// The commit that a workstation stands at, where it is a working tree.
 fn base(workstation: &Workstation) -> Option<CommitId> {
     let directory = workstation.path.as_ref().map(Path::new)?;
-    refs::head_of(directory).commit?.parse().ok()
+    ref_file::head_of(directory).commit?.parse().ok()
 }
 
 fn fresh(now: &Now) -> Result<Fresh, Refusal> {

@@ -11,7 +11,7 @@ pub use history::history;
 use crate::file::{if_exists, read_capped, refused, shown};
 use crate::git::Git;
 use crate::place::{Place, Repo};
-use crate::refs;
+use crate::ref_file;
 use crate::yaml::{self, SIZE_MAX, Words};
 use committed::Committed;
 use onus_core::code::Code;
@@ -97,7 +97,7 @@ struct Main {
 
 fn main(repo: &Repo, settings: &Settings) -> Result<Option<Main>, Refusal> {
     let at = |name: String| -> Result<Option<Main>, Refusal> {
-        Ok(refs::commit(repo, &name)?.map(|commit| Main { name, commit }))
+        Ok(ref_file::commit(repo, &name)?.map(|commit| Main { name, commit }))
     };
     if let Some(branch) = &settings.git.main {
         return set_by_team(repo, branch);
@@ -107,7 +107,7 @@ fn main(repo: &Repo, settings: &Settings) -> Result<Option<Main>, Refusal> {
             return Ok(Some(main));
         }
     }
-    match refs::head_branch(repo)? {
+    match ref_file::head_branch(repo)? {
         Some(name) => at(name),
         None => Ok(None),
     }
@@ -119,13 +119,13 @@ fn set_by_team(repo: &Repo, branch: &str) -> Result<Option<Main>, Refusal> {
         Refusal::invalid(format!("git.main in onus.yaml names {}, which {why}", shown_text(branch)))
             .hint("set it to the branch that work is merged to, or remove it")
     };
-    if !refs::is_branch_name(branch) {
+    if !ref_file::is_branch_name(branch) {
         return Err(wrong("is not a branch's name"));
     }
     let name = format!("refs/heads/{branch}");
-    match refs::commit(repo, &name)? {
+    match ref_file::commit(repo, &name)? {
         Some(commit) => Ok(Some(Main { name, commit })),
-        None if refs::head_branch(repo)?.is_some_and(|head| head == name) => Ok(None),
+        None if ref_file::head_branch(repo)?.is_some_and(|head| head == name) => Ok(None),
         None => Err(wrong("does not exist")),
     }
 }

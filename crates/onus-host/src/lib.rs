@@ -23,7 +23,7 @@ pub mod lease_file;
 pub mod place;
 pub mod probe;
 pub mod process;
-pub mod refs;
+pub mod ref_file;
 pub mod settings;
 mod yaml;
 pub mod zone;
