@@ -8,6 +8,10 @@
 
 mod anchor;
 mod git;
+mod hook;
 mod place;
+mod refs;
+mod salvage;
 mod settings;
 mod support;
+mod worktree;
