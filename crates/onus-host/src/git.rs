@@ -4,10 +4,10 @@ use crate::file::printable;
 use crate::place::Repo;
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 /// What would make git look at another repository, index or object store than the one we name, or date a commit as
 /// another one. (`git rev-parse --local-env-vars`, and what git sets while it receives a push or rewrites commits.)
@@ -43,6 +43,36 @@ pub enum Failure {
     Failed { verb: String, exit: Option<i32>, stderr: String },
     /// A value that git could take for an option.
     OptionLike(String),
+}
+
+impl Failure {
+    /// git ran and left with this code.
+    pub fn is_exit(&self, code: i32) -> bool {
+        matches!(self, Failure::Failed { exit: Some(exit), .. } if *exit == code)
+    }
+
+    /// What git said, if it ran.
+    pub fn said(&self) -> &str {
+        if let Failure::Failed { stderr, .. } = self { stderr } else { "" }
+    }
+}
+
+/// Objects that a push brought and that are not yet the repository's own: git shows them to `pre-receive` only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Incoming {
+    pub objects: OsString,
+    pub alternates: OsString,
+}
+
+impl Incoming {
+    /// What git told this process, if it is a hook inside a push.
+    pub fn of_process() -> Option<Incoming> {
+        std::env::var_os("GIT_QUARANTINE_PATH")?;
+        Some(Incoming {
+            objects: std::env::var_os("GIT_OBJECT_DIRECTORY")?,
+            alternates: std::env::var_os("GIT_ALTERNATE_OBJECT_DIRECTORIES")?,
+        })
+    }
 }
 
 /// The refusal where git is needed to reach what belongs to the store. Others choose their own code.
@@ -85,10 +115,31 @@ impl Git {
     /// git on what all working trees of the repository share. Hooks are off: what is written here is ours.
     pub fn on_common(repo: &Repo, verb: &str) -> Git {
         let mut git = Git::new(verb);
-        git.command.arg("--git-dir").arg(&repo.common_dir).args(["-c", "core.hooksPath=/dev/null"]);
+        git.command.arg("--git-dir").arg(&repo.common_dir);
+        git.without_hooks().verb(verb)
+    }
+
+    /// git as if started in `dir`, for what is ours to do there: hooks are off.
+    pub fn ours(dir: &Path, verb: &str) -> Git {
+        Git::ours_with(dir, &[], verb)
+    }
+
+    /// The same with settings (`name=value`) of this run only.
+    pub fn ours_with(dir: &Path, settings: &[&str], verb: &str) -> Git {
+        let mut git = Git::new(verb);
+        git.command.arg("-C").arg(dir);
+        for setting in settings {
+            git.command.args(["-c", setting]);
+        }
+        git.without_hooks().verb(verb)
+    }
+
+    fn without_hooks(mut self) -> Git {
+        self.command.args(["-c", "core.hooksPath=/dev/null"]);
         // git does not sync loose objects unless told; a reference to a lost one would be worse than none.
-        git.command.args(["-c", "core.fsync=committed,reference", "-c", "core.commitGraph=false"]);
-        git.verb(verb)
+        self.command.args(["-c", "core.fsync=committed,reference", "-c", "core.commitGraph=false"]);
+        self.command.args(["-c", "advice.graftFileDeprecated=false"]);
+        self
     }
 
     fn new(verb: &str) -> Git {
@@ -101,6 +152,7 @@ impl Git {
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_NO_LAZY_FETCH", "1")
             .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("GIT_ADVICE", "0")
             // A replacement or a graft would show another history than the one that was recorded.
             .env("GIT_NO_REPLACE_OBJECTS", "1")
             .env("GIT_GRAFT_FILE", "/dev/null");
@@ -128,6 +180,24 @@ impl Git {
         self
     }
 
+    /// Paths as they are, no patterns. After the values, if there are any.
+    #[must_use]
+    pub fn paths(mut self, paths: &[&Path]) -> Git {
+        self.command.env("GIT_LITERAL_PATHSPECS", "1").arg("--").args(paths);
+        self
+    }
+
+    /// Lets git see what a push brought.
+    #[must_use]
+    pub fn seeing(self, incoming: Option<&Incoming>) -> Git {
+        match incoming {
+            None => self,
+            Some(incoming) => self
+                .env("GIT_OBJECT_DIRECTORY", &incoming.objects)
+                .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &incoming.alternates),
+        }
+    }
+
     #[must_use]
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Git {
         self.command.env(name, value);
@@ -145,10 +215,7 @@ impl Git {
         if let Some(value) = self.refused_value.take() {
             return Err(Failure::OptionLike(value));
         }
-        let output = self.output().map_err(|e| match e.kind() {
-            io::ErrorKind::NotFound => Failure::Missing,
-            _ => Failure::NotRun(e),
-        })?;
+        let output = self.output().map_err(not_run)?;
         if output.status.success() {
             return Ok(output.stdout);
         }
@@ -162,6 +229,21 @@ impl Git {
         Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\n').to_owned())
     }
 
+    /// An answer that git gives by its exit code: 0 is yes, 1 is no.
+    pub fn yes(self) -> Result<bool, Failure> {
+        match self.run() {
+            Ok(_) => Ok(true),
+            Err(failure) if failure.is_exit(1) => Ok(false),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// git as a partner to talk with: both its ends are pipes.
+    pub(crate) fn start(mut self) -> Result<Child, Failure> {
+        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.command.spawn().map_err(not_run)
+    }
+
     fn output(&mut self) -> io::Result<Output> {
         let stdin = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
         let mut child = self.command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
@@ -173,6 +255,13 @@ impl Git {
             }
             child.wait_with_output()
         })
+    }
+}
+
+fn not_run(error: io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::NotFound => Failure::Missing,
+        _ => Failure::NotRun(error),
     }
 }
 

@@ -8,10 +8,15 @@
 
 mod anchor;
 mod git;
+mod hook;
 mod identity_map;
+mod place;
 mod place;
 mod probe;
 mod process;
+mod refs;
+mod salvage;
 mod server;
 mod settings;
 mod support;
+mod worktree;

@@ -1,0 +1,82 @@
+//! The lines of git's configuration that hooks depend on.
+
+use crate::git::Git;
+use crate::place::Repo;
+use crate::worktree;
+use onus_core::refusal::Refusal;
+use std::path::PathBuf;
+
+const PUSH_OPTIONS: &str = "receive.advertisePushOptions";
+/// What it was before us.
+const PUSH_OPTIONS_BEFORE: &str = "onus.advertisePushOptionsBefore";
+const UNSET: &str = "unset";
+const STORE: &str = "onus.store";
+
+/// Where git looks for hooks: one directory, or one in each working tree when `core.hooksPath` is relative.
+pub(super) fn directories(repo: &Repo) -> Result<Vec<PathBuf>, Refusal> {
+    let args = ["--show-scope", "--type=path", "--get", "core.hooksPath"];
+    let line = match Git::in_dir(&repo.common_dir, "config").args(&args).line() {
+        Ok(line) => line,
+        Err(failure) if failure.is_exit(1) => return Ok(vec![repo.common_dir.join("hooks")]),
+        Err(failure) => return Err(failure.into()),
+    };
+    let (scope, path) = line.split_once('\t').unwrap_or(("", &line));
+    if !matches!(scope, "local" | "worktree") {
+        // Our hooks there would refuse in every repository of this user.
+        return Err(Refusal::invalid(format!("core.hooksPath is {path} for every repository ({scope})"))
+            .hint(format!(
+                "give this one its own: git config core.hooksPath {}",
+                repo.common_dir.join("hooks").display()
+            )));
+    }
+    let path = PathBuf::from(path);
+    if path.is_absolute() {
+        return Ok(vec![path]);
+    }
+    let trees = worktree::list(repo)?;
+    let roots = trees.into_iter().filter(|tree| tree.prunable.is_none()).map(|tree| tree.path);
+    Ok(roots.map(|root| root.join(&path)).collect())
+}
+
+/// The token comes as a push option, which git refuses unless the repository has said that it takes them.
+pub(super) fn prepare_shared(repo: &Repo, store: Option<&str>) -> Result<(), Refusal> {
+    if get(repo, PUSH_OPTIONS_BEFORE)?.is_none() {
+        let before = get(repo, PUSH_OPTIONS)?;
+        set(repo, PUSH_OPTIONS_BEFORE, before.as_deref().unwrap_or(UNSET))?;
+    }
+    set(repo, PUSH_OPTIONS, "true")?;
+    if let Some(store) = store {
+        set(repo, STORE, store)?;
+    }
+    Ok(())
+}
+
+pub(super) fn restore_shared(repo: &Repo) -> Result<(), Refusal> {
+    match get(repo, PUSH_OPTIONS_BEFORE)?.as_deref() {
+        Some(UNSET) => unset(repo, PUSH_OPTIONS)?,
+        Some(before) => set(repo, PUSH_OPTIONS, before)?,
+        None => {}
+    }
+    unset(repo, PUSH_OPTIONS_BEFORE)?;
+    unset(repo, STORE)
+}
+
+fn get(repo: &Repo, name: &str) -> Result<Option<String>, Refusal> {
+    match Git::on_common(repo, "config").args(&["--local", "--get", name]).line() {
+        Ok(value) => Ok(Some(value)),
+        Err(failure) if failure.is_exit(1) => Ok(None),
+        Err(failure) => Err(failure.into()),
+    }
+}
+
+fn set(repo: &Repo, name: &str, value: &str) -> Result<(), Refusal> {
+    Git::on_common(repo, "config").args(&["--local"]).values(&[name, value]).run()?;
+    Ok(())
+}
+
+fn unset(repo: &Repo, name: &str) -> Result<(), Refusal> {
+    match Git::on_common(repo, "config").args(&["--local", "--unset-all"]).values(&[name]).run() {
+        Err(failure) if !failure.is_exit(5) => Err(failure.into()),
+        _ => Ok(()),
+    }
+}

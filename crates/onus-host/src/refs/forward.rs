@@ -1,0 +1,81 @@
+//! Moving the main branch forward, and only forward (mission D11).
+
+use super::transaction::Transaction;
+use super::{History, checked_name};
+use crate::file::{printable, shown};
+use crate::git::Git;
+use crate::place::Repo;
+use crate::worktree;
+use onus_core::code::Code;
+use onus_core::refusal::Refusal;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forwarded {
+    pub old: String,
+    pub new: String,
+    /// Checkouts of the branch whose files followed.
+    pub followed: Vec<PathBuf>,
+    /// Checkouts whose files could not follow, because somebody changed them in the meantime; and git's words.
+    pub behind: Vec<(PathBuf, String)>,
+}
+
+/// Moves `main_ref` to `new`, a descendant of where it is. `confirm` is called while the reference is locked: when it
+/// refuses, nothing has moved, and when it agrees, nobody can move the branch in between.
+pub fn fast_forward(
+    repo: &Repo,
+    main_ref: &str,
+    new: &str,
+    confirm: impl FnOnce() -> Result<(), Refusal>,
+) -> Result<Forwarded, Refusal> {
+    let main_ref = checked_name(main_ref)?;
+    let history = History::at(&repo.common_dir);
+    let (old, new) = (history.commit(main_ref)?, history.commit(new)?);
+    let is_there = history.reaches(&old, &new)?;
+    if !is_there && !history.reaches(&new, &old)? {
+        let short = main_ref.trim_start_matches("refs/heads/");
+        return Err(Refusal::new(
+            Code::NotMerged,
+            format!("{short} is not an ancestor of {new}: it cannot be fast-forwarded"),
+        )
+        .hint(format!("rebase the work on {short}, run its checks again, then merge")));
+    }
+    let target = if is_there { &old } else { &new };
+    let locked = Transaction::prepare(&repo.common_dir, &format!("update {main_ref} {target} {old}"))?;
+    // Under the lock no checkout can move to another commit of this branch.
+    let checkouts = if is_there { Vec::new() } else { checkouts(repo, main_ref)? };
+    for checkout in &checkouts {
+        may_follow(checkout, &old, &new)?;
+    }
+    confirm()?;
+    locked.commit()?;
+    let mut forwarded = Forwarded { new: target.clone(), old, followed: Vec::new(), behind: Vec::new() };
+    for checkout in checkouts {
+        let tree = Git::ours(&checkout, "read-tree").args(&["-m", "-u"]);
+        match tree.values(&[&forwarded.old, &forwarded.new]).run() {
+            Ok(_) => forwarded.followed.push(checkout),
+            Err(failure) => {
+                let why = Refusal::from(failure).detail;
+                forwarded.behind.push((checkout, why));
+            }
+        }
+    }
+    Ok(forwarded)
+}
+
+fn checkouts(repo: &Repo, main_ref: &str) -> Result<Vec<PathBuf>, Refusal> {
+    let list = worktree::list(repo)?.into_iter().filter(|tree| tree.prunable.is_none());
+    Ok(list.filter(|tree| tree.branch.as_deref() == Some(main_ref)).map(|tree| tree.path).collect())
+}
+
+/// Tries without writing. What somebody edited there and the merge would not touch stays as it is.
+fn may_follow(checkout: &Path, old: &str, new: &str) -> Result<(), Refusal> {
+    // A file that was only touched looks changed until it has been read again. What is really changed is exit 1.
+    Git::ours(checkout, "update-index").args(&["-q", "--refresh"]).yes()?;
+    let tried = Git::ours(checkout, "read-tree").args(&["-m", "-u", "-n"]).values(&[old, new]).run();
+    tried.map(drop).map_err(|failure| {
+        let said = printable(failure.said().lines().next().unwrap_or("git did not say why"));
+        Refusal::new(Code::NotMerged, format!("local changes in {} are in the way: {said}", shown(checkout)))
+            .hint(format!("commit or stash them: git -C {} status", shown(checkout)))
+    })
+}

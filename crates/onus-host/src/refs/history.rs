@@ -1,0 +1,237 @@
+//! Reading commits: what is new, what it touches, and whether it has arrived in the main branch.
+
+use crate::git::{Git, Incoming, is_object_id};
+use onus_core::code::Code;
+use onus_core::refusal::Refusal;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// The first few of many, and how many there are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample<T> {
+    pub first: Vec<T>,
+    pub count: usize,
+}
+
+impl<T> Sample<T> {
+    const MAX: usize = 20;
+
+    pub(crate) fn of(mut all: Vec<T>) -> Sample<T> {
+        let count = all.len();
+        all.truncate(Self::MAX);
+        Sample { first: all, count }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+/// Under which assignment a commit says it was made. As written: nobody has checked it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Trailers {
+    pub task: Option<String>,
+    pub agent: Option<String>,
+    pub workstation: Option<String>,
+    pub epoch: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    pub id: String,
+    pub subject: String,
+    pub trailers: Trailers,
+}
+
+/// NUL cannot occur in a commit's message, so it separates the fields.
+const FORMAT: &str = "--format=%H%x00%s%x00%(trailers:key=Onus-Task,valueonly,separator=%x2C)\
+    %x00%(trailers:key=Onus-Agent,valueonly,separator=%x2C)\
+    %x00%(trailers:key=Onus-Workstation,valueonly,separator=%x2C)\
+    %x00%(trailers:key=Onus-Epoch,valueonly,separator=%x2C)%x00";
+const FIELDS: usize = 6;
+
+/// The commits of one repository; inside a push also those that are not yet its own.
+#[derive(Debug, Clone, Copy)]
+pub struct History<'a> {
+    dir: &'a Path,
+    incoming: Option<&'a Incoming>,
+}
+
+impl<'a> History<'a> {
+    pub fn at(dir: &'a Path) -> History<'a> {
+        History { dir, incoming: None }
+    }
+
+    pub fn receiving(dir: &'a Path, incoming: Option<&'a Incoming>) -> History<'a> {
+        History { dir, incoming }
+    }
+
+    fn git(&self, verb: &str) -> Git {
+        Git::ours(self.dir, verb).seeing(self.incoming)
+    }
+
+    /// The commit that a name stands for; none when there is no such name.
+    pub fn resolve(&self, name: &str) -> Result<Option<String>, Refusal> {
+        let name = format!("{name}^{{commit}}");
+        match self.git("rev-parse").args(&["--verify", "--quiet"]).values(&[&name]).line() {
+            Ok(id) => Ok(Some(id)),
+            Err(failure) if failure.is_exit(1) => Ok(None),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// The same where the name must stand for something.
+    pub fn commit(&self, name: &str) -> Result<String, Refusal> {
+        self.resolve(name)?.ok_or_else(|| {
+            let name = onus_core::id::shown(name);
+            Refusal::new(Code::UnknownName, format!("{name} is no commit of this repository"))
+                .hint("git branch --all lists what there is")
+        })
+    }
+
+    /// Whether `commit` can be reached from `tip`.
+    pub fn reaches(&self, tip: &str, commit: &str) -> Result<bool, Refusal> {
+        Ok(self.git("merge-base").args(&["--is-ancestor"]).values(&[commit, tip]).yes()?)
+    }
+
+    /// The commits that `new` brings and none of `not` has, newest first.
+    pub fn commits(&self, new: &str, not: &[&str]) -> Result<Vec<Commit>, Refusal> {
+        self.log(&[], &range(new, not))
+    }
+
+    pub(crate) fn count(&self, new: &str, not: &[&str]) -> Result<u64, Refusal> {
+        let range = range(new, not);
+        let values: Vec<&str> = range.iter().map(String::as_str).collect();
+        let line = self.git("rev-list").args(&["--count"]).values(&values).line()?;
+        line.parse().map_err(|_| unreadable("rev-list --count"))
+    }
+
+    pub(crate) fn log(&self, args: &[&str], values: &[String]) -> Result<Vec<Commit>, Refusal> {
+        let values: Vec<&str> = values.iter().map(String::as_str).collect();
+        read_log(self.git("rev-list").args(&["--no-commit-header", FORMAT]).args(args).values(&values))
+    }
+
+    /// The commits of `new` that touch a path, newest first.
+    pub(crate) fn touching(&self, new: &str, not: &[&str], path: &Path) -> Result<Vec<Commit>, Refusal> {
+        let range = range(new, not);
+        let values: Vec<&str> = range.iter().map(String::as_str).collect();
+        let log = self.git("rev-list").args(&["--no-commit-header", FORMAT, "--max-count=5"]);
+        read_log(log.values(&values).paths(&[path]))
+    }
+
+    /// Every path that the commits of `new` change, commit by commit: what one of them adds and the next one takes
+    /// back has been touched, too. A merge counts with what is in none of its parents.
+    pub fn changed_paths(&self, new: &str, not: &[&str]) -> Result<Vec<String>, Refusal> {
+        let range = range(new, not);
+        let values: Vec<&str> = range.iter().map(String::as_str).collect();
+        let list = self.git("rev-list").values(&values).run()?;
+        if list.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(self.touched(&list)?.into_iter().collect())
+    }
+
+    fn touched(&self, list: &[u8]) -> Result<BTreeSet<String>, Refusal> {
+        let args = ["--stdin", "--root", "-r", "-z", "--cc", "--name-only", "--no-commit-id", "--no-renames"];
+        let output =
+            self.git("diff-tree").args(&args).args(&["--ignore-submodules=none"]).input(list).run()?;
+        Ok(paths(&output).into_iter().collect())
+    }
+
+    /// Paths in which two trees differ.
+    pub(crate) fn between(&self, old: &str, new: &str) -> Result<Vec<String>, Refusal> {
+        let args = ["-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=none"];
+        Ok(paths(&self.git("diff-tree").args(&args).values(&[old, new]).run()?))
+    }
+
+    /// The commits of `tip` whose change is not in `main`: neither they themselves nor the same patch, nor all of
+    /// them together as one commit.
+    pub fn unmerged(&self, tip: &str, main: &str) -> Result<Vec<Commit>, Refusal> {
+        let (tip, main) = (self.commit(tip)?, self.commit(main)?);
+        if self.reaches(&main, &tip)? {
+            return Ok(Vec::new());
+        }
+        let unmerged = self.unmatched(&tip, &main)?;
+        if !unmerged.is_empty() && self.is_squashed(&tip, &main)? { Ok(Vec::new()) } else { Ok(unmerged) }
+    }
+
+    /// Whether the work up to `commit` is in `main`, by ancestry or by patch identity.
+    pub fn is_merged(&self, commit: &str, main: &str) -> Result<bool, Refusal> {
+        Ok(self.unmerged(commit, main)?.is_empty())
+    }
+
+    fn unmatched(&self, tip: &str, main: &str) -> Result<Vec<Commit>, Refusal> {
+        let args = ["--cherry-pick", "--right-only", "--no-merges"];
+        let mut unmatched = self.log(&args, &[format!("{main}...{tip}")])?;
+        // A merge has no patch of its own unless somebody resolved a conflict in it.
+        for merge in self.log(&["--merges"], &range(tip, &[main]))? {
+            if !self.touched(format!("{}\n", merge.id).as_bytes())?.is_empty() {
+                unmatched.push(merge);
+            }
+        }
+        Ok(unmatched)
+    }
+
+    /// Asks about one commit with the whole change; it belongs to nothing and git collects it in time.
+    fn is_squashed(&self, tip: &str, main: &str) -> Result<bool, Refusal> {
+        let base = match self.git("merge-base").values(&[main, tip]).line() {
+            Ok(base) => base,
+            Err(failure) if failure.is_exit(1) => return Ok(false),
+            Err(failure) => return Err(failure.into()),
+        };
+        let tree = format!("{tip}^{{tree}}");
+        let mut commit = self.git("commit-tree").args(&["--no-gpg-sign", "-m", "onus: all of a branch"]);
+        for role in ["AUTHOR", "COMMITTER"] {
+            commit = as_onus(commit, role).env(&format!("GIT_{role}_DATE"), "@1 +0000");
+        }
+        let whole = commit.args(&["-p", &base, &tree]).line()?;
+        if self.between(&base, &whole)?.is_empty() {
+            return Ok(false);
+        }
+        Ok(self.unmatched(&whole, main)?.is_empty())
+    }
+}
+
+pub(super) fn as_onus(git: Git, role: &str) -> Git {
+    git.env(&format!("GIT_{role}_NAME"), "Onus").env(&format!("GIT_{role}_EMAIL"), "onus@localhost")
+}
+
+fn range(new: &str, not: &[&str]) -> Vec<String> {
+    // A hook writes zeros for a reference that is not there.
+    let is_commit = |id: &&&str| !id.bytes().all(|b| b == b'0');
+    std::iter::once(new.to_owned()).chain(not.iter().filter(is_commit).map(|id| format!("^{id}"))).collect()
+}
+
+fn read_log(git: Git) -> Result<Vec<Commit>, Refusal> {
+    let output = git.run()?;
+    let text = String::from_utf8_lossy(&output);
+    let fields: Vec<&str> = text.split('\0').collect();
+    let commits: Option<Vec<Commit>> = fields.chunks_exact(FIELDS).map(commit).collect();
+    commits.ok_or_else(|| unreadable("rev-list"))
+}
+
+fn commit(fields: &[&str]) -> Option<Commit> {
+    let [id, subject, task, agent, workstation, epoch] = fields else { return None };
+    let trailer = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+    let id = id.trim_start_matches('\n');
+    is_object_id(id).then(|| Commit {
+        id: id.to_owned(),
+        subject: (*subject).to_owned(),
+        trailers: Trailers {
+            task: trailer(task),
+            agent: trailer(agent),
+            workstation: trailer(workstation),
+            epoch: trailer(epoch),
+        },
+    })
+}
+
+/// Names that git separated by NUL.
+pub(crate) fn paths(output: &[u8]) -> Vec<String> {
+    let names = output.split(|b| *b == 0).filter(|name| !name.is_empty());
+    names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+}
+
+pub(crate) fn unreadable(verb: &str) -> Refusal {
+    Refusal::new(Code::Internal, format!("git {verb} gave an answer that this program does not understand"))
+}

@@ -1,0 +1,232 @@
+//! Working trees as workstations: one directory and one branch each (mission D3).
+
+mod survey;
+mod sync;
+
+pub use survey::{Survey, survey};
+pub use sync::{Conflict, Synced, sync};
+
+use crate::env::Env;
+use crate::file::{refused, shown};
+use crate::git::Git;
+use crate::place::{Repo, find_with};
+use crate::refs::{History, branch_ref};
+use onus_core::code::Code;
+use onus_core::refusal::{Finding, Refusal};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Shown by git to whoever tries to remove it by hand.
+const REASON: &str = "an onus workstation: onus workstation list";
+
+/// One working tree of a repository, as git lists it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Worktree {
+    pub path: PathBuf,
+    /// The full name of the branch; none when HEAD is detached.
+    pub branch: Option<String>,
+    pub head: Option<String>,
+    pub is_bare: bool,
+    pub is_locked: bool,
+    /// Why git would forget it: as a rule its directory is gone.
+    pub prunable: Option<String>,
+}
+
+/// Every working tree, the main one first.
+pub fn list(repo: &Repo) -> Result<Vec<Worktree>, Refusal> {
+    let output = Git::on_common(repo, "worktree").args(&["list", "--porcelain", "-z"]).run()?;
+    let mut trees: Vec<Worktree> = Vec::new();
+    for line in output.split(|b| *b == 0).filter(|line| !line.is_empty()) {
+        let space = line.iter().position(|b| *b == b' ').unwrap_or(line.len());
+        let (word, value) = (&line[..space], line.get(space + 1..).unwrap_or_default());
+        let text = || String::from_utf8_lossy(value).into_owned();
+        match (word, trees.last_mut()) {
+            (b"worktree", _) => {
+                let path = PathBuf::from(OsStr::from_bytes(value));
+                trees.push(Worktree { path, ..Worktree::default() });
+            }
+            (b"HEAD", Some(tree)) => tree.head = Some(text()).filter(|id| id.bytes().any(|b| b != b'0')),
+            (b"branch", Some(tree)) => tree.branch = Some(text()),
+            (b"bare", Some(tree)) => tree.is_bare = true,
+            (b"locked", Some(tree)) => tree.is_locked = true,
+            (b"prunable", Some(tree)) => tree.prunable = Some(text()),
+            _ => {}
+        }
+    }
+    // git tells where a locked tree should be, not that it is gone.
+    for tree in trees.iter_mut().filter(|tree| !tree.is_bare && !tree.path.exists()) {
+        tree.prunable.get_or_insert_with(|| "its directory is gone".into());
+    }
+    Ok(trees)
+}
+
+/// Makes a working tree at `path` on `branch`, which is made at `base` unless there is one already. One that is there
+/// as asked is taken as it is: an earlier call may have died before it told anybody.
+pub fn create(repo: &Repo, path: &Path, branch: &str, base: &str) -> Result<(), Refusal> {
+    let history = History::at(&repo.common_dir);
+    let refname = checked_branch(repo, branch)?;
+    let path = &absolute(path)?;
+    let trees = list(repo)?;
+    if let Some(other) =
+        trees.iter().find(|tree| tree.branch.as_ref() == Some(&refname) && tree.path != *path)
+    {
+        return Err(Refusal::invalid(format!("{branch} is checked out in {}", shown(&other.path)))
+            .hint("name another branch, or register that directory"));
+    }
+    let at_path = trees.iter().find(|tree| tree.path == *path);
+    match at_path {
+        Some(tree) if tree.branch.as_ref() != Some(&refname) => {
+            let on = tree.branch.as_deref().unwrap_or("no branch");
+            return Err(Refusal::invalid(format!("{} is a working tree on {on}", shown(path)))
+                .hint(format!("git -C {} switch {branch}, or name another directory", shown(path))));
+        }
+        Some(tree) if tree.prunable.is_none() => return keep(repo, tree),
+        None if is_in_use(path)? => {
+            return Err(Refusal::invalid(format!("{} is in use by something else", shown(path)))
+                .hint("name a directory that is not there yet"));
+        }
+        _ => {}
+    }
+    let mut add = Git::on_common(repo, "worktree").args(&["add", "--quiet", "--lock", "--reason", REASON]);
+    if at_path.is_some() {
+        // Its directory was deleted; git wants to be told twice, because the entry is locked.
+        add = add.args(&["--force", "--force"]);
+    }
+    let place = path
+        .to_str()
+        .ok_or_else(|| Refusal::invalid(format!("{} is not text that every git can store", shown(path))))?;
+    if history.resolve(&refname)?.is_some() {
+        add.values(&[place, branch]).run()?;
+    } else {
+        let base = history.commit(base)?;
+        add.args(&["--no-track", "-b", branch]).values(&[place, &base]).run()?;
+    }
+    Ok(())
+}
+
+/// What became of the branch of a working tree that is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Branch {
+    /// HEAD was detached.
+    None,
+    /// All of it is in the main branch.
+    Deleted(String),
+    /// It has commits that the main branch has not.
+    Kept(String),
+}
+
+/// Takes a clean working tree away. Work that is not merged stays on its branch.
+pub fn remove(repo: &Repo, dir: &Path, main: &str) -> Result<Branch, Refusal> {
+    let path = absolute(dir)?;
+    let trees = list(repo)?;
+    let position = trees.iter().position(|tree| tree.path == path);
+    let tree = position.filter(|at| *at > 0).map(|at| &trees[at]).ok_or_else(|| {
+        Refusal::invalid(format!("{} is not a linked working tree of this repository", shown(&path)))
+            .hint("git worktree list")
+    })?;
+    let history = History::at(&repo.common_dir);
+    let main = history.commit(main)?;
+    if tree.prunable.is_none() {
+        let survey = survey(repo, &path, &main)?;
+        refuse_dirty(&path, &survey, "removed")?;
+        if tree.branch.is_none() && !survey.unmerged.is_empty() {
+            return Err(not_ready(&path, "has commits that are on no branch")
+                .hint(format!("git -C {} branch NAME keeps them", shown(&path))));
+        }
+    }
+    take_away(repo, tree)?;
+    let (Some(refname), Some(tip)) = (&tree.branch, &tree.head) else { return Ok(Branch::None) };
+    let name = refname.trim_start_matches("refs/heads/").to_owned();
+    if !history.is_merged(tip, &main)? {
+        return Ok(Branch::Kept(name));
+    }
+    let delete = Git::on_common(repo, "update-ref").args(&["-d"]).values(&[refname, tip]).run();
+    // Whoever moved it in the meantime has put something there.
+    Ok(if delete.is_ok() { Branch::Deleted(name) } else { Branch::Kept(name) })
+}
+
+fn take_away(repo: &Repo, tree: &Worktree) -> Result<(), Refusal> {
+    let place = tree.path.to_string_lossy();
+    if tree.is_locked {
+        Git::on_common(repo, "worktree").args(&["unlock"]).values(&[&place]).run()?;
+    }
+    // Without force: git looks once more whether it is clean.
+    let removed = Git::on_common(repo, "worktree").args(&["remove"]).values(&[&place]).run();
+    removed.map(drop).map_err(|failure| {
+        let _ = lock(repo, &place);
+        Refusal::from(failure)
+    })
+}
+
+fn keep(repo: &Repo, tree: &Worktree) -> Result<(), Refusal> {
+    if !tree.is_locked {
+        lock(repo, &tree.path.to_string_lossy())?;
+    }
+    Ok(())
+}
+
+fn lock(repo: &Repo, place: &str) -> Result<(), Refusal> {
+    Git::on_common(repo, "worktree").args(&["lock", "--reason", REASON]).values(&[place]).run()?;
+    Ok(())
+}
+
+fn refuse_dirty(path: &Path, survey: &Survey, what: &str) -> Result<(), Refusal> {
+    if survey.dirty.is_empty() {
+        return Ok(());
+    }
+    let finding = |path: &String| {
+        Finding::new(Code::WorkstationNotReady, format!("{} is not committed", onus_core::id::shown(path)))
+    };
+    let detail = format!("has {} uncommitted paths: it is not {what}", survey.dirty.count);
+    Err(not_ready(path, &detail)
+        .hint(format!("commit or stash them: git -C {} status", shown(path)))
+        .findings(survey.dirty.first.iter().map(finding).collect()))
+}
+
+fn not_ready(path: &Path, detail: &str) -> Refusal {
+    Refusal::new(Code::WorkstationNotReady, format!("{} {detail}", shown(path)))
+}
+
+fn checked_branch(repo: &Repo, branch: &str) -> Result<String, Refusal> {
+    let refname = branch_ref(branch);
+    // A leading dash is a legal reference, but no branch that one could name to git.
+    if !branch.starts_with('-') && Git::on_common(repo, "check-ref-format").args(&[&refname]).yes()? {
+        return Ok(refname);
+    }
+    Err(Refusal::invalid(format!("{} is not a branch name", onus_core::id::shown(branch)))
+        .hint("git help check-ref-format"))
+}
+
+/// As git lists it: the directory above is there, the last part perhaps not.
+fn absolute(path: &Path) -> Result<PathBuf, Refusal> {
+    if let Ok(path) = path.canonicalize() {
+        return Ok(path);
+    }
+    let path = std::path::absolute(path).map_err(|e| refused("find", path, &e))?;
+    let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(Refusal::invalid(format!("{} has no name", shown(&path))));
+    };
+    // What git has still to make has no symbolic links in it.
+    let known = above.ancestors().find_map(|known| Some((known, known.canonicalize().ok()?)));
+    Ok(match known {
+        Some((known, real)) => real.join(above.strip_prefix(known).unwrap_or(above)).join(name),
+        None => path,
+    })
+}
+
+fn is_in_use(path: &Path) -> Result<bool, Refusal> {
+    let mut entries = match std::fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(path.is_symlink()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => return Ok(true),
+        Err(e) => return Err(refused("read", path, &e)),
+    };
+    Ok(entries.next().is_some())
+}
+
+/// The repository that `dir` itself belongs to, if it is the one we speak of.
+fn own(repo: &Repo, dir: &Path) -> Result<Repo, Refusal> {
+    let found = find_with(dir, &Env::default())?.repo.filter(|own| own.common_dir == repo.common_dir);
+    found.ok_or_else(|| Refusal::invalid(format!("{} is not a working tree of this repository", shown(dir))))
+}

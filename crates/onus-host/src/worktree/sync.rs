@@ -1,0 +1,68 @@
+//! Bringing a working tree up to date with the main branch: by rebase, or not at all.
+
+use super::{own, refuse_dirty, survey};
+use crate::file::shown;
+use crate::git::Git;
+use crate::place::Repo;
+use crate::refs::{Commit, History};
+use onus_core::code::Code;
+use onus_core::refusal::Refusal;
+use std::path::Path;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Synced {
+    /// It had everything already.
+    Current { head: String },
+    /// Its commits stand on top of the main branch.
+    Rebased { old: String, new: String },
+    /// Nothing has changed: somebody must decide about these paths.
+    Conflicts(Vec<Conflict>),
+}
+
+/// A path that both sides changed, and who changed it on the main branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    pub path: String,
+    pub commits: Vec<Commit>,
+}
+
+/// Nothing of the user's taste may move other branches, open an editor or stash.
+const PLAIN: &[&str] = &["--no-autostash", "--no-autosquash", "--no-update-refs", "--no-rebase-merges"];
+
+pub fn sync(repo: &Repo, dir: &Path, main: &str) -> Result<Synced, Refusal> {
+    let git_dir = own(repo, dir)?.git_dir;
+    let is_rebasing = || git_dir.join("rebase-merge").is_dir() || git_dir.join("rebase-apply").is_dir();
+    if is_rebasing() {
+        return Err(Refusal::new(
+            Code::WorkstationNotReady,
+            format!("a rebase is under way in {}", shown(dir)),
+        )
+        .hint("finish it with git rebase --continue, or give it up with git rebase --abort"));
+    }
+    let survey = survey(repo, dir, main)?;
+    refuse_dirty(dir, &survey, "rebased")?;
+    let history = History::at(dir);
+    let (main, old) = (history.commit(main)?, history.commit("HEAD")?);
+    if history.reaches(&old, &main)? {
+        return Ok(Synced::Current { head: old });
+    }
+    let rebase = Git::ours(dir, "rebase").args(&["--quiet"]).args(PLAIN).env("GIT_EDITOR", "true");
+    let Err(failure) = rebase.values(&[&main]).run() else {
+        return Ok(Synced::Rebased { new: history.commit("HEAD")?, old });
+    };
+    let unmerged = Git::ours(dir, "diff").args(&["--name-only", "--diff-filter=U", "-z"]).run()?;
+    if is_rebasing() {
+        Git::ours(dir, "rebase").args(&["--abort"]).run()?;
+    }
+    let base = Git::ours(dir, "merge-base").values(&[&main, &old]).line();
+    let not: Vec<&str> = base.as_deref().into_iter().collect();
+    let conflict = |path: String| {
+        let commits = history.touching(&main, &not, Path::new(&path))?;
+        Ok(Conflict { path, commits })
+    };
+    let paths = crate::refs::paths(&unmerged);
+    if paths.is_empty() {
+        return Err(failure.into());
+    }
+    paths.into_iter().map(conflict).collect::<Result<_, Refusal>>().map(Synced::Conflicts)
+}
