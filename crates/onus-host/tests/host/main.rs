@@ -11,7 +11,6 @@ mod git;
 mod hook;
 mod identity_map;
 mod place;
-mod place;
 mod probe;
 mod process;
 mod refs;
