@@ -228,6 +228,22 @@ fn a_main_branch_that_does_not_exist_is_refused_where_there_are_others() {
 }
 
 #[test]
+fn a_checkout_of_one_commit_without_branches_has_its_map() {
+    for format in ["--ref-format=files", "--ref-format=reftable"] {
+        let area = Area::with_main(&[format]);
+        let id = commit(&area, "main", map("a"));
+        area.git("main", &["checkout", "-q", "--detach"]);
+        area.git("main", &["branch", "-q", "-D", "main"]);
+        write(&area, "main", map("b"));
+        let main = place(&area, "main");
+        let found = in_force(&main);
+        assert_eq!((found.commit, found.edited), (Some(id), true));
+        assert_eq!(main_branch(main.repo.as_ref().unwrap(), &Settings::default()), Ok(None));
+        assert_eq!(history(&main, &Settings::default()).unwrap().len(), 1);
+    }
+}
+
+#[test]
 fn references_in_the_other_format_are_read_by_git() {
     let area = Area::with_main(&["--ref-format=reftable"]);
     let id = commit(&area, "main", map("a"));
