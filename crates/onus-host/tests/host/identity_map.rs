@@ -7,7 +7,7 @@ use onus_core::identity_map::{FILE, InForce, Policy, Sends, since};
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::settings::{Settings, Uncommitted};
 use onus_host::env::Env;
-use onus_host::identity_map::{history, load, main_branch, schema};
+use onus_host::identity_map::{history, load, main_branch, parse, schema};
 use onus_host::place::{Place, find_with};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -393,6 +393,22 @@ fn outside_git_there_is_no_history() {
     let area = Area::new();
     write(&area, ".", map("a"));
     assert_eq!(history(&place(&area, "."), &Settings::default()), Ok(Vec::new()));
+}
+
+/// The first block of the page is the smallest map, the second has everything.
+#[test]
+fn the_documented_maps_are_valid() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/identity-map.md");
+    let text = fs::read_to_string(page).unwrap();
+    let blocks: Vec<&str> =
+        text.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert_eq!(blocks.len(), 2);
+    let maps: Vec<_> = blocks.iter().map(|block| parse(block.as_bytes(), FILE).unwrap()).collect();
+    let full = serde_json::to_value(&maps[1]).unwrap();
+    for (key, value) in full.as_object().unwrap() {
+        let empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+        assert!(!empty, "the example does not show `{key}`");
+    }
 }
 
 /// `UPDATE_CONTRACT=1 cargo test -p onus-host identity_map` writes the file anew.
