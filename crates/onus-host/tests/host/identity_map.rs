@@ -330,6 +330,7 @@ fn mistakes_are_told_with_their_place() {
         assert!(findings[0].hint.is_some());
     };
     check("routing:\n  - workstaton: x\n", "2:5: there is no entry `workstaton`");
+    check("routing:\n  - agent_name: '@a'\n", "2:5: `task_type` is missing here");
     check("routing: []\nrouting: []\n", "2:1: `routing` is set twice");
     check("roles: {A: {lanes: many}}\n", "1:20: not a whole number");
     check("high_risk: {path: [a]}\n", "1:13: there is no entry `path`");
