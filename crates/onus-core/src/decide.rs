@@ -145,10 +145,10 @@ impl Context<'_> {
             Some(held) => format!("{id} is held by {} since {}", held.assignee, held.assigned_at),
             None => format!("{id} is {} since {}", self.task.state.name(), self.task.updated_at),
         };
-        // The place is known without looking: whatever was left is kept under this name.
-        let kept = self.facts.token.as_ref().map(|token| {
+        let older = self.facts.token.as_ref().filter(|token| token.epoch < self.task.epoch);
+        let kept = older.map(|token| {
             let reference = crate::salvage_reference(id, token.epoch);
-            format!("; what you left there is kept in {reference}")
+            format!("; what was left behind is kept in {reference}")
         });
         Refusal::new(Code::Fenced, now_held)
             .hint(format!("stop writing; onus show {id} tells what became of it{}", kept.unwrap_or_default()))

@@ -43,21 +43,16 @@ pub struct Parsed {
 impl Convention {
     /// The reason of a refusal names the workstation and the part that does not fit.
     pub fn parse(&self, name: &WorkstationName) -> Result<Parsed, String> {
-        let after = |text: &'_ str, part: &str| -> Option<String> {
-            text.strip_prefix(part)?.strip_prefix('-').map(str::to_owned)
-        };
         let rest = after(name.as_str(), &self.prefix)
             .ok_or_else(|| format!("{name} does not begin with `{}-`", self.prefix))?;
-        let (scope, rest) = self.scope(&rest).ok_or_else(|| {
+        let (scope, rest) = self.scope(rest).ok_or_else(|| {
             let known = if self.scopes.is_empty() { "a word".to_owned() } else { self.scopes.join(", ") };
-            format!(
-                "{name} names no scope after `{}-` that is followed by more (known: {known})",
-                self.prefix
-            )
+            let prefix = &self.prefix;
+            format!("{name} names no scope after `{prefix}-` that is followed by more (known: {known})")
         })?;
         let (domain, last) = match rest.rsplit_once('-') {
             Some((domain, last)) => (Some(domain), last),
-            None => (None, rest.as_str()),
+            None => (None, rest),
         };
         if domain.is_some_and(|domain| domain.split('-').any(str::is_empty)) {
             return Err(format!("{name} has two dashes in a row"));
@@ -69,18 +64,17 @@ impl Convention {
             let stages = self.stages.join(", ");
             return Err(format!("{name} ends neither in a number nor in a stage (known: {stages})"));
         }
-        Ok(Parsed { scope, domain: domain.map(str::to_owned), number, stage })
+        Ok(Parsed { scope: scope.to_owned(), domain: domain.map(str::to_owned), number, stage })
     }
 
     /// The scope at the beginning of the text and what follows it. Of two that fit, the longer one is meant.
-    fn scope(&self, text: &str) -> Option<(String, String)> {
+    fn scope<'a>(&self, text: &'a str) -> Option<(&'a str, &'a str)> {
         if self.scopes.is_empty() {
-            let (scope, rest) = text.split_once('-').filter(|(scope, _)| !scope.is_empty())?;
-            return Some((scope.to_owned(), rest.to_owned()));
+            return text.split_once('-').filter(|(scope, _)| !scope.is_empty());
         }
         let fits = self.scopes.iter().filter_map(|scope| {
-            let rest = text.strip_prefix(scope.as_str())?.strip_prefix('-')?;
-            Some((scope.clone(), rest.to_owned()))
+            let rest = after(text, scope)?;
+            Some((text.get(..scope.len())?, rest))
         });
         fits.max_by_key(|(scope, _)| scope.len())
     }
@@ -92,4 +86,9 @@ impl Convention {
             Some(types) => task_type.is_some_and(|wanted| types.contains(wanted)),
         }
     }
+}
+
+/// What follows the part and its dash.
+fn after<'a>(text: &'a str, part: &str) -> Option<&'a str> {
+    text.strip_prefix(part)?.strip_prefix('-')
 }

@@ -66,9 +66,10 @@ pub fn load(place: &Place, settings: &Settings) -> Result<Policy, Refusal> {
     }
 }
 
-/// The reference of the main branch; none before its first commit.
+/// The reference of the main branch (`refs/heads/main`); none before its first commit, and none where there is only a
+/// commit without a branch.
 pub fn main_branch(repo: &Repo, settings: &Settings) -> Result<Option<String>, Refusal> {
-    Ok(main(repo, settings)?.map(|main| main.name))
+    Ok(main(repo, settings)?.map(|main| main.name).filter(|name| name != HEAD))
 }
 
 /// The JSON Schema of the map, for editors.
@@ -89,6 +90,9 @@ pub fn parse(bytes: &[u8], name: &str) -> Result<IdentityMap, Vec<Finding>> {
     if findings.is_empty() { Ok(map) } else { Err(findings) }
 }
 
+/// Stands for the main branch in a repository that has none, like a checkout of one commit.
+const HEAD: &str = "HEAD";
+
 /// The main branch: its reference and where it is.
 struct Main {
     name: String,
@@ -107,10 +111,7 @@ fn main(repo: &Repo, settings: &Settings) -> Result<Option<Main>, Refusal> {
             return Ok(Some(main));
         }
     }
-    match ref_file::head_branch(repo)? {
-        Some(name) => at(name),
-        None => Ok(None),
-    }
+    at(ref_file::head_branch(repo)?.unwrap_or_else(|| HEAD.to_owned()))
 }
 
 /// A branch that is set and not there would leave everybody without a policy; only a new repository may lack it.

@@ -72,6 +72,13 @@ fn in_words(error: &Error, words: &Words) -> (String, String) {
             format!("there is no {entry} {}", shown_text(field)),
             format!("known here: {}", expected.join(", ")),
         ),
+        Error::SerdeUnknownVariant { variant, expected, .. } => (
+            format!("{} is none of the words for it", shown_text(variant)),
+            format!("known here: {}", expected.join(", ")),
+        ),
+        Error::SerdeMissingField { field, .. } => {
+            (format!("{} is missing here", shown_text(field)), format!("add `{field}: …`"))
+        }
         Error::DuplicateMappingKey { key, .. } => {
             let key = key.as_deref().map_or_else(|| "a key".to_owned(), shown_text);
             (format!("{key} is set twice"), "remove one of the two lines".to_owned())

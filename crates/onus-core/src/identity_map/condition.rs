@@ -36,8 +36,8 @@ pub struct When {
     pub max_dependency_depth: Option<u32>,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "the shape serde asks for")]
-fn is_false(value: &bool) -> bool {
+/// The shape that serde asks for.
+pub(super) fn is_false(value: &bool) -> bool {
     !value
 }
 

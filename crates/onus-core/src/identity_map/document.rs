@@ -1,6 +1,6 @@
 //! The map as it is written. The seed's three keys per rule are the smallest form.
 
-use super::condition::{NONE, When};
+use super::condition::{NONE, When, is_false};
 use crate::id::{Handle, Role, TaskType, WorkstationName};
 use crate::naming::Convention;
 use schemars::JsonSchema;
@@ -116,9 +116,8 @@ pub struct HighRisk {
 }
 
 /// The long form.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[derive(Default)]
 struct HighRiskForm {
     paths: Vec<String>,
     types: Vec<TaskType>,
@@ -223,9 +222,4 @@ impl IdentityMap {
             .find(|(_, rule)| own(rule))
             .or_else(|| rules().find(|(_, rule)| rule.task_type == TypePattern::Any))
     }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "the shape serde asks for")]
-fn is_false(value: &bool) -> bool {
-    !value
 }

@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 /// Slots are counted one by one when a lane is sought.
 const LANES_MAX: u32 = 1_000;
 
+/// Letters in the `owns` of all roles: each glob is compared with every other role's, on every claim.
+const OWNS_MAX: usize = 32 * 1024;
+
 /// What a worktree's path or branch may be made of.
 const PLACEHOLDERS: [&str; 3] = ["repo", "role", "lane"];
 
@@ -62,6 +65,11 @@ impl IdentityMap {
 
     /// Two roles never own the same path, unless it is listed as co-edited by both.
     fn check_owners(&self, found: &mut Found) {
+        let letters: usize = self.roles.values().flat_map(|rule| &rule.owns).map(String::len).sum();
+        if letters > OWNS_MAX {
+            let detail = format!("owns of all roles has {letters} letters; the limit is {OWNS_MAX}");
+            return found.push("roles", &format!("{detail}: name directories"));
+        }
         let owners: Vec<(&Role, Vec<Owned<'_>>)> = self
             .roles
             .iter()

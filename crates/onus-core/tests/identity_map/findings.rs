@@ -142,6 +142,22 @@ fn two_roles_own_no_path_together_unless_they_co_edit_it() {
     );
 }
 
+/// Without the limit this would compare millions of pairs.
+#[test]
+fn the_owners_of_very_many_globs_are_not_compared() {
+    let owns = |role: usize| (0..60).map(|n| format!("'**/a{role}b{n}'")).collect::<Vec<_>>().join(", ");
+    let roles: String = (0..200).map(|role| format!("  R{role}: {{owns: [{}]}}\n", owns(role))).collect();
+    let found = map(&format!("roles:\n{roles}")).findings();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].detail.ends_with("the limit is 32768: name directories"), "{}", found[0].detail);
+}
+
+#[test]
+fn lists_have_an_end() {
+    let globs = (0..257).map(|n| format!("a{n}")).collect::<Vec<_>>().join(", ");
+    check(&format!("high_risk: [{globs}]\n"), &["high_risk: it lists 257; the limit is 256"]);
+}
+
 #[test]
 fn names_follow_the_convention_where_there_is_one() {
     let named = format!("{SEED}naming: {{scopes: [backend, infra, frontend, verification]}}\n");

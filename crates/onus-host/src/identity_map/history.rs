@@ -1,7 +1,7 @@
 //! The commits of the main branch that changed the map.
 
 use super::committed::{Committed, read};
-use super::{main_branch, parse};
+use super::{main, parse};
 use crate::git::{Git, is_object_id};
 use crate::place::{Place, Repo};
 use onus_core::code::Code;
@@ -18,10 +18,10 @@ const VERSIONS_MAX: &str = "--max-count=200";
 /// A branch's commits count from the merge that brought them in: from then on the map was in force.
 pub fn history(place: &Place, settings: &Settings) -> Result<Vec<Version>, Refusal> {
     let Some(repo) = &place.repo else { return Ok(Vec::new()) };
-    let Some(main) = main_branch(repo, settings)? else { return Ok(Vec::new()) };
+    let Some(main) = main(repo, settings)? else { return Ok(Vec::new()) };
     let log = Git::on_common(repo, "log")
         .args(&["--first-parent", "--no-show-signature", "--encoding=UTF-8", VERSIONS_MAX, "-z"])
-        .args(&["--format=%H%x00%ct%x00%an%x00%s", &main, "--", FILE])
+        .args(&["--format=%H%x00%ct%x00%an%x00%s", &main.commit, "--", FILE])
         .run()
         .map_err(Refusal::from)?;
     let text = String::from_utf8_lossy(&log);

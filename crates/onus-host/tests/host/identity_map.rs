@@ -7,7 +7,7 @@ use onus_core::identity_map::{FILE, InForce, Policy, Sends, since};
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::settings::{Settings, Uncommitted};
 use onus_host::env::Env;
-use onus_host::identity_map::{history, load, main_branch, schema};
+use onus_host::identity_map::{history, load, main_branch, parse, schema};
 use onus_host::place::{Place, find_with};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -228,6 +228,22 @@ fn a_main_branch_that_does_not_exist_is_refused_where_there_are_others() {
 }
 
 #[test]
+fn a_checkout_of_one_commit_without_branches_has_its_map() {
+    for format in ["--ref-format=files", "--ref-format=reftable"] {
+        let area = Area::with_main(&[format]);
+        let id = commit(&area, "main", map("a"));
+        area.git("main", &["checkout", "-q", "--detach"]);
+        area.git("main", &["branch", "-q", "-D", "main"]);
+        write(&area, "main", map("b"));
+        let main = place(&area, "main");
+        let found = in_force(&main);
+        assert_eq!((found.commit, found.edited), (Some(id), true));
+        assert_eq!(main_branch(main.repo.as_ref().unwrap(), &Settings::default()), Ok(None));
+        assert_eq!(history(&main, &Settings::default()).unwrap().len(), 1);
+    }
+}
+
+#[test]
 fn references_in_the_other_format_are_read_by_git() {
     let area = Area::with_main(&["--ref-format=reftable"]);
     let id = commit(&area, "main", map("a"));
@@ -314,6 +330,7 @@ fn mistakes_are_told_with_their_place() {
         assert!(findings[0].hint.is_some());
     };
     check("routing:\n  - workstaton: x\n", "2:5: there is no entry `workstaton`");
+    check("routing:\n  - agent_name: '@a'\n", "2:5: `task_type` is missing here");
     check("routing: []\nrouting: []\n", "2:1: `routing` is set twice");
     check("roles: {A: {lanes: many}}\n", "1:20: not a whole number");
     check("high_risk: {path: [a]}\n", "1:13: there is no entry `path`");
@@ -377,6 +394,22 @@ fn outside_git_there_is_no_history() {
     let area = Area::new();
     write(&area, ".", map("a"));
     assert_eq!(history(&place(&area, "."), &Settings::default()), Ok(Vec::new()));
+}
+
+/// The first block of the page is the smallest map, the second has everything.
+#[test]
+fn the_documented_maps_are_valid() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/identity-map.md");
+    let text = fs::read_to_string(page).unwrap();
+    let blocks: Vec<&str> =
+        text.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert_eq!(blocks.len(), 2);
+    let maps: Vec<_> = blocks.iter().map(|block| parse(block.as_bytes(), FILE).unwrap()).collect();
+    let full = serde_json::to_value(&maps[1]).unwrap();
+    for (key, value) in full.as_object().unwrap() {
+        let empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+        assert!(!empty, "the example does not show `{key}`");
+    }
 }
 
 /// `UPDATE_CONTRACT=1 cargo test -p onus-host identity_map` writes the file anew.

@@ -2,7 +2,7 @@
 
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
-use onus_core::settings::Settings;
+use onus_core::settings::{Settings, Uncommitted};
 use onus_core::time::Millis;
 use onus_host::settings::{load, schema};
 use std::fs;
@@ -36,7 +36,7 @@ fn no_file_or_an_empty_one_gives_the_defaults() {
 #[test]
 fn what_a_team_writes_is_read() {
     let settings = read(
-        b"project: API\nlease:\n  agent_ttl: 1h30m  # long builds\n  types:\n    docs: {grace: 5m}\nqueue:\n  limit: 50\n",
+        b"project: API\nlease:\n  agent_ttl: 1h30m  # long builds\n  types:\n    docs: {grace: 5m}\nqueue:\n  limit: 50\ngit: {main: trunk}\nrouting: {uncommitted: refuse}\n",
     )
     .unwrap();
     assert_eq!(settings.project.unwrap().as_str(), "API");
@@ -44,6 +44,8 @@ fn what_a_team_writes_is_read() {
     assert_eq!(settings.lease.human_ttl, Millis::hours(24), "unset keys keep their defaults");
     assert_eq!(settings.lease.types["docs"].grace, Some(Millis::minutes(5)));
     assert_eq!(settings.queue.limit, 50);
+    assert_eq!(settings.git.main.as_deref(), Some("trunk"));
+    assert_eq!(settings.routing.uncommitted, Uncommitted::Refuse);
 }
 
 #[test]
@@ -75,6 +77,7 @@ fn values_have_their_type() {
     check_refused("lease: {grace: null}\n", "1:16: it has no value");
     check_refused("queue: {limit: many}\n", "1:16: not a whole number");
     check_refused("queue: {limit: -1}\n", "1:16: not a whole number");
+    check_refused("routing: {uncommitted: ignore}\n", "1:24: `ignore` is none of the words for it");
     check_refused("lease: 5\n", "1:8: settings in the form `key: value` belong here");
     check_refused("- a\n", "1:1: settings in the form `key: value` belong here");
 }

@@ -33,10 +33,12 @@ sql! {
     pub(crate) OCCUPIED = "SELECT a.task, a.assignee, coalesce(a.lane, t.lane, 1) FROM assignment a CROSS JOIN task t \
         WHERE a.workspace = ?1 AND a.ended_at IS NULL AND a.task <> ?2 \
         AND t.workspace = a.workspace AND t.id = a.task AND t.role = ?3 ORDER BY a.workstation";
-    pub(crate) BUILDERS = "SELECT DISTINCT a.task, a.assignee, a.workstation FROM dependency d \
-        JOIN assignment a ON a.workspace = d.workspace AND a.task = d.depends_on \
-        WHERE d.workspace = ?1 AND d.task = ?2 ORDER BY a.task, a.assignee";
-    pub(crate) HOLDS = "SELECT task FROM assignment WHERE workspace = ?1 AND assignee = ?2 AND ended_at IS NULL";
+    /// `CROSS` keeps the database from beginning with the assignments.
+    pub(crate) BUILDERS = "SELECT a.task, a.assignee, a.workstation FROM dependency d CROSS JOIN assignment a \
+        WHERE d.workspace = ?1 AND d.task = ?2 AND a.workspace = d.workspace AND a.task = d.depends_on";
+    /// What else a worker holds.
+    pub(crate) HOLDS = "SELECT task FROM assignment WHERE workspace = ?1 AND assignee = ?2 AND ended_at IS NULL \
+        AND task <> ?3";
     /// Sessions of a worker in a workstation that began after a moment.
     pub(crate) WORKED = "SELECT started_at, ended_at FROM session WHERE workspace = ?1 AND worker = ?2 AND started_at > ?3 \
         AND workstation = ?4";
@@ -126,12 +128,14 @@ pub fn signals(
     }
     for (handle, name) in candidates {
         if let Some(worker) = super::worker(tx, workspace, handle)? {
-            let holds = tx.rows(&HOLDS, &args![workspace.0, handle.as_str()])?;
+            let holds = tx.rows(&HOLDS, &args![workspace.0, handle.as_str(), task.id.to_string()])?;
             let holds = holds.into_iter().map(|mut row| row.parsed()).collect::<Result<_>>()?;
             signals.workers.insert(handle.clone(), WorkerSignal { worker, holds });
         }
         if let Some((found, holds)) = workstation(tx, workspace, name)? {
             let utilisation = utilisation(tx, workspace, handle, name, now)?;
+            // A grant of this very task would set its own workstation free.
+            let holds = holds.filter(|(held, _)| *held != task.id);
             let signal = WorkstationSignal { state: found.state, holds, utilisation };
             signals.workstations.insert(name.clone(), signal);
         }
