@@ -38,7 +38,7 @@ sql! {
         WHERE d.workspace = ?1 AND d.task = ?2 AND a.workspace = d.workspace AND a.task = d.depends_on";
     /// What else a worker holds.
     pub(crate) HOLDS = "SELECT task FROM assignment WHERE workspace = ?1 AND assignee = ?2 AND ended_at IS NULL \
-        AND task <> ?3";
+        AND task <> ?3 ORDER BY workstation";
     /// Sessions of a worker in a workstation that began after a moment.
     pub(crate) WORKED = "SELECT started_at, ended_at FROM session WHERE workspace = ?1 AND worker = ?2 AND started_at > ?3 \
         AND workstation = ?4";
