@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod export;
 pub mod import;
 pub mod ledger;
+pub mod probe;
 pub mod progress;
 pub mod queue;
 pub mod registry;
