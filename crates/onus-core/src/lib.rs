@@ -11,6 +11,7 @@ pub mod effect;
 pub mod event;
 pub mod facts;
 pub mod gate;
+pub mod guard;
 pub mod hash;
 pub mod id;
 pub mod intake;
