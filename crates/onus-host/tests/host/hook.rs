@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Stands in for the program: writes down how it was called and refuses when a file says so.
 const PROGRAM: &str = r#"dir=${0%/*}
+echo "$PPID" >>"$dir/parents"
 { echo "run $*"; if [ "$3" != prepare-commit-msg ]; then cat; fi; } >>"$dir/calls"
 [ ! -e "$dir/refuse" ]"#;
 
@@ -125,6 +126,22 @@ fn only_a_branch_that_is_about_to_move_is_asked_about() {
         assert!(!moved, "{args:?}");
     }
     assert_eq!(case.area.git("main", &["rev-parse", "other"]), old);
+}
+
+#[test]
+fn every_storage_of_references_asks() {
+    for init in ["--ref-format=reftable", "--object-format=sha256"] {
+        let area = Area::with_main(&[init]);
+        let case = Case { onus: area.script("bin/onus", PROGRAM), area };
+        case.install();
+        assert!(case.git(&["commit", "-q", "--allow-empty", "-m", "x"]));
+        let calls = case.calls();
+        assert!(calls.contains(&format!("{} refs/heads/main\n", case.area.head("main"))), "{init}: {calls}");
+        case.refuse();
+        let old = case.area.head("main");
+        assert!(!case.git(&["update-ref", "HEAD", "HEAD^"]), "{init}");
+        assert_eq!(case.area.head("main"), old);
+    }
 }
 
 #[test]
@@ -309,6 +326,10 @@ fn a_shared_repository_asks_before_it_takes() {
     let expected =
         format!("run hook run pre-receive\n{line}run hook run reference-transaction prepared\n{line}\n");
     assert_eq!(calls, expected);
+    // One receive-pack runs both: what the ticket relies on.
+    let parents = fs::read_to_string(case.onus.with_file_name("parents")).unwrap();
+    let parents: Vec<_> = parents.lines().collect();
+    assert!(parents.len() == 2 && parents[0] == parents[1], "{parents:?}");
     assert!(push("HEAD:refs/tags/t"));
     assert!(case.calls().contains("reference-transaction prepared"), "tags, too");
     case.refuse();

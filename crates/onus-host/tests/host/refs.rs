@@ -35,6 +35,35 @@ fn a_barrier_waits_for_whoever_holds_the_lock() {
     assert!(!lock.exists());
 }
 
+/// The old holder's commit has passed its check and has not landed: the race that a check alone loses.
+#[test]
+fn a_commit_that_was_let_through_lands_before_the_barrier() {
+    for init in [&[][..], &["--ref-format=reftable"]] {
+        let area = Area::with_main(init);
+        area.git("main", &["worktree", "add", "-q", "-b", "work", "../lane"]);
+        let (entered, go) = (area.at("entered"), area.at("go"));
+        let body = format!(
+            "[ \"$1\" = prepared ] || exit 0\ncase $(cat) in *refs/heads/work*) ;; *) exit 0 ;; esac\n\
+             : >'{}'\nwhile [ ! -e '{}' ]; do sleep 0.01; done",
+            entered.display(),
+            go.display()
+        );
+        area.script("main/.git/hooks/reference-transaction", &body);
+        std::thread::scope(|scope| {
+            let committing = scope.spawn(|| area.commit("lane", "b.txt", "late\n"));
+            while !entered.exists() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let waiting = scope.spawn(|| barrier(&area.at("main"), "refs/heads/work"));
+            std::thread::sleep(Duration::from_millis(300));
+            assert!(!waiting.is_finished(), "the commit is still in flight");
+            fs::write(&go, "").unwrap();
+            let landed = committing.join().unwrap();
+            assert_eq!(waiting.join().unwrap(), Ok(Some(landed)), "{init:?}");
+        });
+    }
+}
+
 #[test]
 fn a_barrier_on_a_branch_that_is_not_there_and_in_every_kind_of_repository() {
     for init in [&[][..], &["--ref-format=reftable"], &["--object-format=sha256"]] {
