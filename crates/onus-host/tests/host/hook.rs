@@ -145,6 +145,19 @@ fn every_storage_of_references_asks() {
 }
 
 #[test]
+fn a_message_is_asked_about_only_where_a_lease_is() {
+    let case = case();
+    case.install();
+    case.area.git("main", &["worktree", "add", "-q", "-b", "work", "../lane"]);
+    case.area.write("main/.git/worktrees/lane/onus/lease/API-1.a", "token");
+    for (dir, asked) in [("main", false), ("lane", true)] {
+        case.calls();
+        case.area.git(dir, &["commit", "-q", "--allow-empty", "-m", "x"]);
+        assert_eq!(case.calls().contains("prepare-commit-msg"), asked, "{dir}");
+    }
+}
+
+#[test]
 fn without_the_program_nothing_moves() {
     let case = case();
     case.install();
@@ -266,6 +279,7 @@ fn a_rebase_keeps_the_trailers_and_signs_what_has_none() {
     area.git("main", &["checkout", "-q", "-b", "work"]);
     area.commit("main", "unsigned.txt", "x\n");
     case.install();
+    area.write("main/.git/onus/lease/API-1.a", "token");
     program("API-1");
     area.commit("main", "first.txt", "x\n");
     area.commit_as("main", "second.txt", "x\n", "second\n\nBody.\n\nSigned-off-by: A <a@b>");
