@@ -2,8 +2,10 @@
 
 use crate::support::{Area, try_git_at};
 use onus_core::code::Code;
+use onus_host::git::Incoming;
 use onus_host::hook::{Hook, HookState, Site, install, sign, status, uninstall};
 use onus_host::place::Repo;
+use onus_host::refs::History;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -318,6 +320,38 @@ fn a_message_is_signed_once_whatever_is_in_it() {
     let full = signed(text, "API-1");
     assert!(full.contains("Signed-off-by: A <a@b>\nOnus-Task: API-1\n"), "{full}");
     assert!(full.ends_with("# a comment\n"), "{full}");
+}
+
+/// What a push brings lies apart until `pre-receive` has agreed; only what git tells that hook leads to it.
+#[test]
+fn the_objects_of_a_push_can_be_read_before_they_are_taken() {
+    let area = Area::with_main(&[]);
+    area.git(".", &["clone", "-q", "--bare", "main", "shared.git"]);
+    let (told, go) = (area.at("told"), area.at("go"));
+    let body = format!(
+        "printf '%s\\n' \"$GIT_OBJECT_DIRECTORY\" \"$GIT_ALTERNATE_OBJECT_DIRECTORIES\" >'{0}.new'\n\
+         mv '{0}.new' '{0}'\nwhile [ ! -e '{1}' ]; do sleep 0.01; done",
+        told.display(),
+        go.display()
+    );
+    area.script("shared.git/hooks/pre-receive", &body);
+    let new = area.commit("main", "dir/b.txt", "x\n");
+    std::thread::scope(|scope| {
+        let pushing =
+            scope.spawn(|| area.git("main", &["push", "-q", "../shared.git", "HEAD:refs/heads/new"]));
+        while !told.exists() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let told = fs::read_to_string(&told).unwrap();
+        let (objects, alternates) = told.trim_end().split_once('\n').unwrap();
+        let incoming = Incoming { objects: objects.into(), alternates: alternates.into() };
+        let shared = area.at("shared.git");
+        let paths = History::receiving(&shared, Some(&incoming)).changed_paths(&new, &["refs/heads/main"]);
+        let without = History::at(&shared).resolve(&new);
+        fs::write(&go, "").unwrap();
+        assert_eq!((paths, without), (Ok(vec!["dir/b.txt".to_owned()]), Ok(None)));
+        pushing.join().unwrap();
+    });
 }
 
 #[test]
