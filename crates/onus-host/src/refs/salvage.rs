@@ -157,8 +157,9 @@ impl Index {
     }
 
     fn git(&self, dir: &Path, verb: &str) -> Git {
-        // The copy must not be compared by what a watcher remembers about the original.
-        let settings = ["core.fsmonitor=false", "advice.addEmbeddedRepo=false", "core.safecrlf=false"];
+        // The copy must not be compared by what a watcher remembers about the original; and thousands of new files are
+        // synced together, not one by one.
+        let settings = ["core.fsmonitor=false", "core.safecrlf=false", "core.fsyncMethod=batch"];
         Git::ours_with(dir, &settings, verb).env("GIT_INDEX_FILE", &self.file)
     }
 }
