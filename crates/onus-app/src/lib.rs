@@ -12,6 +12,7 @@ pub mod progress;
 pub mod queue;
 pub mod registry;
 mod replay;
+pub mod salvage;
 pub mod story;
 pub mod submit;
 pub mod validate;

@@ -22,9 +22,11 @@ impl<S: Store> Onus<S> {
     /// Runs the probes of a workstation, without keeping anything.
     pub fn run_probes(&self, workstation: &Workstation) -> Vec<ProbeResult> {
         let directory = workstation.path.as_deref().map(Path::new);
-        let main = self.place.repo.as_ref().and_then(|repo| {
-            onus_host::identity_map::main_branch(repo, &self.settings).ok().flatten()
-        });
+        let main = self
+            .place
+            .repo
+            .as_ref()
+            .and_then(|repo| onus_host::identity_map::main_branch(repo, &self.settings).ok().flatten());
         let around = probe::Surroundings {
             directory,
             branch: workstation.branch.as_ref().map(|branch| branch.as_str()),
@@ -51,8 +53,7 @@ impl<S: Store> Onus<S> {
         let policy = self.policy()?;
         for workstation in self.ask(|tx| places(tx, envelope, &policy))? {
             let has_vanished = || workstation.path.as_deref().is_some_and(|path| !Path::new(path).is_dir());
-            let is_live =
-                matches!(workstation.state, WorkstationState::Registered | WorkstationState::Ready);
+            let is_live = matches!(workstation.state, WorkstationState::Registered | WorkstationState::Ready);
             let is_unproven = workstation.state == WorkstationState::Registered;
             if is_live && (is_unproven || !workstation.probes.is_empty() || has_vanished()) {
                 let results = self.run_probes(&workstation);

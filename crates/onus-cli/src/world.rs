@@ -65,15 +65,15 @@ impl World {
     }
 
     pub(crate) fn request(&self) -> Result<RequestId, Refusal> {
-        match &self.request {
-            Some(request) => Ok(request.clone()),
-            None => {
-                let mut random = [0; 16];
-                getrandom::fill(&mut random).map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
-                let id = uuid::Builder::from_random_bytes(random).into_uuid().to_string();
-                id.parse().map_err(|e: String| Refusal::new(Code::Internal, e))
-            }
-        }
+        self.request.clone().map_or_else(|| self.another_request(), Ok)
+    }
+
+    /// A request of our own beside the one that was asked for.
+    pub(crate) fn another_request(&self) -> Result<RequestId, Refusal> {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
+        let id = uuid::Builder::from_random_bytes(random).into_uuid().to_string();
+        id.parse().map_err(|e: String| Refusal::new(Code::Internal, e))
     }
 
     pub(crate) fn envelope(

@@ -41,6 +41,8 @@ fn station(name: &str, state: WorkstationState, held: Option<(&str, &str, u8)>) 
             handoff_reason: None,
             forced: false,
             route: None,
+            lane: None,
+            base: None,
         };
         (task.parse().unwrap(), assignment)
     });

@@ -82,7 +82,7 @@ impl Workstation {
             WorkstationVerb::Probe(probe) => probe.run(world, &mut store, out),
             WorkstationVerb::Quarantine(Reasoned { name, reason }) => {
                 let row = store.quarantine(actor, &name.name, reason.as_deref())?;
-                quarantined(world, &mut store, out, &row)
+                quarantined(&mut store, out, &row)
             }
             WorkstationVerb::Restore(Reasoned { name, reason }) => {
                 store.restore(actor, &name.name, reason.as_deref())?;
@@ -102,15 +102,10 @@ impl Workstation {
     }
 }
 
-fn quarantined(
-    world: &World,
-    store: &mut Store,
-    out: &Output,
-    row: &WorkstationHolding,
-) -> Result<ExitCode, Refusal> {
+fn quarantined(store: &mut Store, out: &Output, row: &WorkstationHolding) -> Result<ExitCode, Refusal> {
     // What was on its way when the quarantine was committed has arrived or is refused after this.
     if let Some((task, _)) = &row.holds {
-        super::takeover::bar(world, store, out, task, &row.workstation.name);
+        super::takeover::bar(store, out, task, &row.workstation.name);
     }
     let code = changed(out, row, |name| format!("{name} is quarantined: no new work goes there\n"))?;
     if let Some((task, holder)) = &row.holds {

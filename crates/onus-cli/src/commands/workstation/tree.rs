@@ -11,9 +11,9 @@ use onus_core::id::WorkstationName;
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::registry::known;
 use onus_core::workstation::WorkstationKind;
+use onus_host::identity_map;
 use onus_host::place::Repo;
 use onus_host::worktree::{self, Branch, Conflict, Survey, Synced};
-use onus_host::{file_shown, identity_map};
 use onus_store::registry::WorkstationHolding;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -80,7 +80,8 @@ fn conflicting(row: &WorkstationHolding, main: &str, conflicts: &[Conflict]) -> 
             conflict.commits.iter().filter_map(|commit| commit.trailers.task.clone()).collect();
         tasks.sort();
         tasks.dedup();
-        let whose = if tasks.is_empty() { String::new() } else { format!(", changed by {}", tasks.join(", ")) };
+        let whose =
+            if tasks.is_empty() { String::new() } else { format!(", changed by {}", tasks.join(", ")) };
         Finding::new(Code::NotMerged, format!("{} conflicts with {main}{whose}", conflict.path))
             .hint(format!("in {name}: git rebase {main}, and resolve it there"))
     });
@@ -120,12 +121,14 @@ impl Remove {
 
 /// Everything that would be lost.
 fn at_stake(dir: &Path, survey: &Survey, main: &str) -> Option<Refusal> {
-    let shown = file_shown(dir);
+    let shown = dir.display();
     let mut findings = Vec::new();
     if !survey.dirty.is_empty() {
         let paths = survey.dirty.first.join(", ");
-        let detail = format!("{shown} has {} changed paths: {paths}", survey.dirty.total);
-        findings.push(Finding::new(Code::WorkstationNotReady, detail).hint("commit them, or remove them by hand"));
+        let detail = format!("{shown} has {} changed paths: {paths}", survey.dirty.count);
+        findings.push(
+            Finding::new(Code::WorkstationNotReady, detail).hint("commit them, or remove them by hand"),
+        );
     }
     for (what, commits, fix) in [
         ("not in the main branch", &survey.unmerged, format!("onus merge TASK, or rebase on {main}")),
@@ -133,7 +136,7 @@ fn at_stake(dir: &Path, survey: &Survey, main: &str) -> Option<Refusal> {
     ] {
         if !commits.is_empty() {
             let subjects: Vec<&str> = commits.first.iter().map(|commit| commit.subject.as_str()).collect();
-            let detail = format!("{} commits are {what}: {}", commits.total, subjects.join("; "));
+            let detail = format!("{} commits are {what}: {}", commits.count, subjects.join("; "));
             findings.push(Finding::new(Code::WorkstationNotReady, detail).hint(fix));
         }
     }
