@@ -1,7 +1,9 @@
 //! The one-line form of a probe.
 //!
-//!     command:TEXT        tcp:HOST:PORT        http:URL[#status=N][,pointer=/a/b][,equals=TEXT]
-//!     localstack:URL[#services=s3+sqs]         git[:clean][,branch=NAME][,behind=N][,at=COMMIT]        disk:500MB
+//! ```text
+//! command:TEXT        tcp:HOST:PORT        http:URL[#status=N][,pointer=/a/b][,equals=TEXT]
+//! localstack:URL[#services=s3+sqs]         git[:clean][,branch=NAME][,behind=N][,at=COMMIT]        disk:500MB
+//! ```
 //!
 //! Each may end in `;timeout=5s`. The last `;timeout=` of a line is the probe's, whatever stands before it.
 
