@@ -5,6 +5,7 @@
 
 pub mod doctor;
 pub mod export;
+pub mod guard;
 pub mod import;
 pub mod ledger;
 pub mod probe;

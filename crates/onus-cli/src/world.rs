@@ -26,7 +26,11 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn find(global: &Global) -> Result<World, Refusal> {
         let place = place::here()?;
-        let store_path = match &global.store {
+        let configured = match &global.store {
+            Some(_) => None,
+            None => place.configured_store()?,
+        };
+        let store_path = match global.store.as_ref().or(configured.as_ref()) {
             None => place.default_store(),
             Some(url) => store_path(url, &place)?,
         };
@@ -153,6 +157,13 @@ impl World {
     pub(crate) fn here(&self, store: &mut Store) -> Result<Option<WorkstationName>, Refusal> {
         Ok(store.workstation_at(&self.place.cwd)?.map(|(name, _)| name))
     }
+}
+
+/// The token in `ONUS_LEASE`, whichever task it is for.
+pub(crate) fn environment_token() -> Result<Option<Token>, Refusal> {
+    let text = std::env::var("ONUS_LEASE").ok().filter(|text| !text.is_empty());
+    let token = text.map(|text| text.parse()).transpose();
+    token.map_err(|error: String| Refusal::invalid(error).hint("check ONUS_LEASE"))
 }
 
 /// `ONUS_LEASE` belongs to `ONUS_TASK`, where that is set: a comment on another task is no holder's act.
