@@ -125,7 +125,10 @@ fn a_failing_probe_closes_the_gate_and_a_passing_one_opens_it() {
         "ok; ok; workstation_not_ready; ok; workstation_not_ready; ok; ok e1",
     );
     let told = refusal("add; probe a failed; claim a");
-    assert_eq!(told.detail, "ws-a is not ready: `tcp:db:5432` failed at 2026-09-21T14:13:20.000Z: it was asked");
+    assert_eq!(
+        told.detail,
+        "ws-a is not ready: `tcp:db:5432` failed at 2026-09-21T14:13:20.000Z: it was asked"
+    );
     assert_eq!(told.hint.as_deref(), Some("once that is repaired: onus workstation probe ws-a"));
 }
 
