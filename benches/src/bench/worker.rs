@@ -62,8 +62,12 @@ pub(crate) fn run(words: &[String]) -> Outcome<()> {
         envelope.request = request(&actor, count, "complete")?;
         envelope.token = receipt.token;
         envelope.task = Some(receipt.task.id);
-        envelope.command =
-            Command::Complete { resolution: Some(Text::new("done".to_owned())), warrant: Warrant::Ordinary };
+        envelope.command = Command::Complete {
+            resolution: Some(Text::new("done".to_owned())),
+            root_cause: None,
+            warrant: Warrant::Ordinary,
+            proof: onus_core::evidence::Proof::default(),
+        };
         onus.submit(&envelope, &Target::Named)?;
         count += 1;
     }

@@ -239,6 +239,8 @@ impl Session<'_> {
             occupied: Vec::new(),
             builders: Vec::new(),
             slices: Vec::new(),
+            evidence: Vec::new(),
+            reviews: Vec::new(),
             base: None,
         }
     }

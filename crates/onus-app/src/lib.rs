@@ -3,6 +3,7 @@
 //! [`submit`] carries a command out; the other modules answer questions or look after the store as a whole. Every
 //! front end (command line, HTTP, MCP) calls these and renders their views.
 
+pub mod check;
 pub mod doctor;
 pub mod export;
 pub mod guard;

@@ -128,7 +128,7 @@ impl<'a> Call<'a> {
     ) -> Result<Call<'a>, Refusal> {
         let workspace = load::workspace(tx, LOCAL)?;
         let now = tx.now()?;
-        let policy = match envelope.command.is_grant() {
+        let policy = match envelope.command.needs_policy() {
             true => identity_map::load(outside.place, outside.settings)?,
             false => Policy::Absent,
         };
@@ -225,6 +225,8 @@ impl<'a> Call<'a> {
             occupied: ground.occupied,
             builders: ground.builders,
             slices: loaded.slices,
+            evidence: loaded.evidence,
+            reviews: loaded.reviews,
             base,
         };
         let fresh = fresh(&self.now)?;

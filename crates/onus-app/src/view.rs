@@ -1,13 +1,17 @@
 //! The documents that people, agents and scripts read (interface.md, "JSON shapes"). Fields may be added, never renamed.
 
+use onus_core::evidence::CheckVerdict;
+use onus_core::id::CheckId;
 use onus_core::id::{BranchName, CommitId, Handle, OriginRef, Role, TaskId, TaskType, WorkstationName};
 use onus_core::lease::Token;
 use onus_core::ledger::Entry;
 use onus_core::probe::{Probe, ProbeResult, Verdict};
 use onus_core::task::{Assignment, Check, Priority, Risk, Route, State, StateName, Task};
+use onus_core::task::{CheckKind, CheckState};
 use onus_core::time::Timestamp;
 use onus_core::worker::{Kind, WorkerState};
 use onus_core::workstation::{Lifecycle, WorkstationKind, WorkstationState};
+use onus_store::evidence::KeptRun;
 use onus_store::read::story::{Note, PastAssignment, Session};
 use onus_store::registry::{WorkerHolding, WorkstationHolding};
 use schemars::JsonSchema;
@@ -476,4 +480,68 @@ pub struct StatusView {
     pub held: Vec<HeldView>,
     pub ledger_entries: i64,
     pub last_checkpoint: Option<i64>,
+}
+
+/// A task's checks, each with its last run.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ChecksView {
+    pub task: TaskId,
+    pub checks: Vec<CheckRunView>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct CheckRunView {
+    pub id: CheckId,
+    pub command: String,
+    pub kind: CheckKind,
+    pub state: CheckState,
+    /// Its last run; nothing where it was never run.
+    pub run: Option<RunView>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct RunView {
+    pub verdict: CheckVerdict,
+    pub exit_code: Option<i64>,
+    pub signal: Option<i64>,
+    pub took_ms: i64,
+    pub at: Timestamp,
+    pub by: String,
+    pub workstation: Option<String>,
+    pub commit: Option<CommitId>,
+    pub dirty: bool,
+    /// The beginning and the end of it.
+    pub output: String,
+    pub output_length: i64,
+    pub output_sha256: String,
+    /// What it saw of its surroundings, by digest.
+    pub environment: String,
+    pub sandbox: String,
+}
+
+impl CheckRunView {
+    pub fn new(check: &Check, last: Option<&KeptRun>) -> CheckRunView {
+        CheckRunView {
+            id: check.id(),
+            command: check.command.clone(),
+            kind: check.kind,
+            state: check.state,
+            run: last.map(|run| RunView {
+                verdict: run.evidence.verdict,
+                exit_code: run.exit,
+                signal: run.signal,
+                took_ms: run.took_ms,
+                at: run.evidence.at,
+                by: run.by.clone(),
+                workstation: run.workstation.clone(),
+                commit: run.evidence.ground.commit.clone(),
+                dirty: run.evidence.ground.dirty,
+                output: run.output.clone(),
+                output_length: run.output_length,
+                output_sha256: run.output_sha256.clone(),
+                environment: run.environment.clone(),
+                sandbox: run.sandbox.clone(),
+            }),
+        }
+    }
 }

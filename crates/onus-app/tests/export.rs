@@ -30,7 +30,12 @@ fn lived_in() -> Desk {
     let said = |text: &str| Some(Text::new(text.to_owned()));
     let held = desk.submit("@bot", "T-2", None, claim());
     desk.submit("@bot", "T-2", held.token.as_ref(), Command::Note { text: Text::new("going well".into()) });
-    let complete = |words: &str| Command::Complete { resolution: said(words), warrant: Warrant::Ordinary };
+    let complete = |words: &str| Command::Complete {
+        resolution: said(words),
+        root_cause: None,
+        warrant: Warrant::Ordinary,
+        proof: onus_core::evidence::Proof::default(),
+    };
     desk.submit("@bot", "T-2", held.token.as_ref(), complete("it works"));
     desk.submit("@ada", "T-2", None, Command::Reopen { reason: Some("it does not".into()) });
     let held = desk.submit("@bot", "T-2", None, claim());

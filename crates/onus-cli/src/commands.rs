@@ -2,6 +2,7 @@
 
 mod add;
 mod block;
+mod check;
 mod claim;
 mod complete;
 mod completions;
@@ -20,6 +21,7 @@ mod ready;
 mod release;
 mod renew;
 mod reopen;
+mod review;
 mod show;
 mod stale;
 mod status;
@@ -60,6 +62,8 @@ pub(crate) enum Verb {
     Block(block::Block),
     Unblock(block::Unblock),
     Note(note::Note),
+    Check(check::Check),
+    Review(review::Review),
     #[command(visible_alias = "close")]
     Complete(complete::Complete),
     Reopen(reopen::Reopen),
@@ -95,6 +99,8 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Block(verb) => call(&|world| verb.run(world, out)),
         Verb::Unblock(verb) => call(&|world| verb.run(world, out)),
         Verb::Note(verb) => call(&|world| verb.run(world, out)),
+        Verb::Check(verb) => verb.run(&World::find(&cli.global)?, out),
+        Verb::Review(verb) => call(&|world| verb.run(world, out)),
         Verb::Complete(verb) => call(&|world| verb.run(world, out)),
         Verb::Reopen(verb) => call(&|world| verb.run(world, out)),
         Verb::Drop(verb) => call(&|world| verb.run(world, out)),

@@ -7,11 +7,13 @@ pub(crate) use story::story;
 
 use anstyle::{AnsiColor, Style};
 use onus_app::doctor::DoctorView;
+use onus_app::view::ChecksView;
 use onus_app::view::{
     AddView, ChangeView, ClaimView, HeldView, LedgerView, ListView, ReadyView, StaleView, StatusView,
     TaskView, WorkersView, WorkstationsView,
 };
 use onus_core::refusal::Refusal;
+use onus_core::task::CheckState;
 use onus_core::task::{Priority, StateName};
 use onus_core::time::{Millis, Timestamp};
 use std::fmt::Write as _;
@@ -235,6 +237,32 @@ pub(crate) fn workstation_details(view: &WorkstationsView) -> String {
         }
     }
     text
+}
+
+pub(crate) fn checks(view: &ChecksView) -> String {
+    if view.checks.is_empty() {
+        return format!("{} has no checks\n", view.task);
+    }
+    let mut table = Table::new(["ID", "KIND", "STATE", "LAST RUN", "COMMAND"]);
+    for check in &view.checks {
+        let state = match check.state {
+            CheckState::Approved => "approved",
+            CheckState::Proposed => "proposed",
+        };
+        let last = check.run.as_ref().map_or("-".to_owned(), |run| {
+            let commit = run.commit.as_ref().map(|commit| format!(" at {}", &commit.as_str()[..7]));
+            let dirty = if run.dirty { ", dirty" } else { "" };
+            format!("{}{}{dirty}", run.verdict.name().replace('_', " "), commit.unwrap_or_default())
+        });
+        table.row([
+            check.id.to_string(),
+            check.kind.name().to_owned(),
+            state.to_owned(),
+            last,
+            check.command.clone(),
+        ]);
+    }
+    table.to_string()
 }
 
 pub(crate) fn stale(view: &StaleView) -> String {

@@ -1,7 +1,10 @@
 //! What a caller asks for. CLI, HTTP and MCP only build these.
 
+use crate::evidence::{Classification, Ground, Proof, ReviewVerdict, RootCause};
+use crate::id::CheckId;
 use crate::id::{CommitId, Epoch, Handle, ProjectKey, RequestId, TaskId, WorkstationName};
 use crate::lease::Token;
+use crate::task::Check;
 use crate::task::{Blocker, Spec, StateName};
 use crate::text::Text;
 use crate::time::Millis;
@@ -68,7 +71,29 @@ pub enum Command {
     },
     Complete {
         resolution: Option<Text>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        root_cause: Option<RootCause>,
         warrant: Warrant,
+        /// What the work was when this was said; seen, not said.
+        #[serde(skip)]
+        proof: Proof,
+    },
+    AddCheck {
+        check: Check,
+    },
+    ApproveCheck {
+        check: CheckId,
+    },
+    RemoveCheck {
+        check: CheckId,
+        reason: Option<String>,
+    },
+    /// A check was run; this is what it showed.
+    RecordCheck {
+        run: Box<Run>,
+    },
+    Review {
+        opinion: Box<Opinion>,
     },
     Reopen {
         reason: Option<String>,
@@ -105,6 +130,32 @@ pub enum Command {
     },
 }
 
+/// What one run of a check showed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Run {
+    pub check: CheckId,
+    pub exit: Option<i32>,
+    pub signal: Option<i32>,
+    pub timed_out: bool,
+    pub took_ms: i64,
+    pub ground: Ground,
+    pub output: Text,
+    pub output_length: i64,
+    pub output_sha256: String,
+    pub environment: String,
+    pub sandbox: String,
+}
+
+/// What a reviewer says about the work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Opinion {
+    pub verdict: ReviewVerdict,
+    pub classification: Classification,
+    pub commit: Option<CommitId>,
+    pub workstation: Option<WorkstationName>,
+    pub note: Option<Text>,
+}
+
 /// History from elsewhere: it arrives finished.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Archive {
@@ -125,6 +176,11 @@ impl Command {
             Command::Unblock => "unblock",
             Command::Note { .. } => "note",
             Command::Complete { .. } => "complete",
+            Command::AddCheck { .. } => "check add",
+            Command::ApproveCheck { .. } => "check approve",
+            Command::RemoveCheck { .. } => "check remove",
+            Command::RecordCheck { .. } => "check",
+            Command::Review { .. } => "review",
             Command::Reopen { .. } => "reopen",
             Command::Drop { .. } => "drop",
             Command::AddDependency { .. } => "dep add",
@@ -134,6 +190,11 @@ impl Command {
             Command::Merge { .. } => "merge",
             Command::Salvage { .. } => "salvage",
         }
+    }
+
+    /// Whether the identity map has a say.
+    pub const fn needs_policy(&self) -> bool {
+        self.is_grant() || matches!(self, Command::Complete { .. })
     }
 
     /// Whether it would make somebody the holder.

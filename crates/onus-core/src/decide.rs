@@ -4,6 +4,7 @@
 
 mod add;
 mod block;
+mod check;
 mod claim;
 mod complete;
 mod dep;
@@ -13,6 +14,7 @@ mod note;
 mod release;
 mod renew;
 mod reopen;
+mod review;
 mod salvage;
 mod takeover;
 
@@ -64,7 +66,14 @@ pub fn decide(facts: &Facts<'_>, command: &Command, now: &Now, fresh: &Fresh) ->
         Command::Block { on, lease } => block::block(&context, on, *lease),
         Command::Unblock => block::unblock(&context),
         Command::Note { text } => note::decide(&context, text),
-        Command::Complete { resolution, warrant } => complete::decide(&context, resolution.as_ref(), warrant),
+        Command::Complete { resolution, root_cause, warrant, proof } => {
+            complete::decide(&context, resolution.as_ref(), root_cause.as_ref(), warrant, proof)
+        }
+        Command::AddCheck { check } => check::add(&context, check),
+        Command::ApproveCheck { check } => check::approve(&context, check),
+        Command::RemoveCheck { check, reason } => check::remove(&context, check, reason.as_deref()),
+        Command::RecordCheck { run } => check::record(&context, run),
+        Command::Review { opinion } => review::decide(&context, opinion),
         Command::Reopen { reason } => reopen::reopen(&context, reason.as_deref()),
         Command::Drop { reason } => reopen::drop(&context, reason.as_deref()),
         Command::AddDependency { on } => dep::add(&context, on),

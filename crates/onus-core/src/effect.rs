@@ -1,6 +1,6 @@
 //! What else becomes true with an event: the rows that refer to the task (mission A3: they refer, they never copy).
 
-use crate::event::{Event, Stamped};
+use crate::event::{CheckRun, Event, Reviewed, Stamped};
 use crate::id::Epoch;
 use crate::task::{Assignment, State, Task};
 use crate::text::Text;
@@ -15,6 +15,8 @@ pub enum Effect {
     SessionStarted { assignment: Assignment, at: Timestamp },
     SessionStopped { epoch: Epoch, at: Timestamp, reason: EndReason },
     NoteWritten { kind: NoteKind, text: Text },
+    CheckRan(Box<CheckRun>),
+    ReviewWritten(Box<Reviewed>),
 }
 
 /// Why an assignment or a session ended.
@@ -91,6 +93,11 @@ pub fn effects(before: Option<&Task>, entry: &Stamped, after: &Task) -> Vec<Effe
         if let Some(assignment) = works {
             effects.push(Effect::SessionStarted { assignment, at: entry.at });
         }
+    }
+    match &entry.event {
+        Event::CheckRun(run) => effects.push(Effect::CheckRan(Box::new(run.clone()))),
+        Event::Reviewed(review) => effects.push(Effect::ReviewWritten(Box::new(review.clone()))),
+        _ => {}
     }
     effects.extend(note(&entry.event).map(|(kind, text)| Effect::NoteWritten { kind, text: text.clone() }));
     effects

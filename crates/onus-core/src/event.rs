@@ -1,10 +1,13 @@
 //! What happened: the ledger's vocabulary. An event is a fact; it is never refused and never changes (mission A7).
 
 use crate::code::Code;
+use crate::evidence::{CheckVerdict, Classification, Ground, ReviewVerdict, RootCause};
+use crate::id::CheckId;
 use crate::id::{BranchName, CommitId, Epoch, Handle, ProjectKey, Role, Seq, TaskId, WorkstationName};
 use crate::lease::LeaseId;
 use crate::probe::{Probe, ProbeResult};
 use crate::refusal::Finding;
+use crate::task::Check;
 use crate::task::{Blocker, Route, Spec, StateName, Task};
 use crate::text::Text;
 use crate::time::{Millis, Tick, Timestamp};
@@ -95,6 +98,14 @@ events! {
     /// A dependency should be stepped over, and why (mission D1).
     ExceptionRequested = "exception_requested",
     ExceptionApproved = "exception_approved",
+    /// A command that is to prove a part of the work.
+    CheckAdded = "check_added",
+    /// A person lets it run, with exactly this text.
+    CheckApproved = "check_approved",
+    CheckRemoved = "check_removed",
+    /// What a run of it showed.
+    CheckRun = "check_run",
+    Reviewed = "reviewed",
     /// The holder's commits are in the main branch.
     Merged = "merged",
     /// What a former holder left behind is kept.
@@ -225,6 +236,11 @@ data! {
         forced: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         late_by_ms: Option<i64>,
+        /// What was completed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<CommitId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        root_cause: Option<RootCause>,
     }
 
     Reopened { reason: String }
@@ -253,6 +269,41 @@ data! {
     }
 
     ExceptionApproved { on: TaskId }
+
+    CheckAdded { check: Check }
+    CheckApproved { check: CheckId }
+    CheckRemoved { check: CheckId, reason: String }
+
+    CheckRun {
+        check: CheckId,
+        verdict: CheckVerdict,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit: Option<i32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signal: Option<i32>,
+        took_ms: i64,
+        ground: Ground,
+        /// What is kept of the output: its beginning and its end.
+        output: Text,
+        /// All of the output, in bytes and by digest.
+        output_length: i64,
+        output_sha256: String,
+        /// The environment that it ran in, by digest.
+        environment: String,
+        sandbox: String,
+        /// Present on the holder's own runs: activity renews.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        renewal: Option<Renewal>,
+    }
+
+    Reviewed {
+        verdict: ReviewVerdict,
+        classification: Classification,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<CommitId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<Text>,
+    }
 
     Merged {
         commit: CommitId,

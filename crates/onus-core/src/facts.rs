@@ -1,5 +1,6 @@
 //! Everything a decision needs, loaded under lock in one transaction.
 
+use crate::evidence::{Evidence, Review};
 use crate::id::{CommitId, Generation, Handle, TaskId, WorkstationName};
 use crate::identity_map::{Policy, Signals};
 use crate::lane::Occupied;
@@ -90,10 +91,13 @@ pub struct Facts<'a> {
     pub signals: Signals,
     /// For a grant of a task with a role: who else is at work in it.
     pub occupied: Vec<Occupied>,
-    /// For a grant of a verification: who built what it verifies.
+    /// For a grant of a verification: who built what it verifies. For a review: who built the task itself.
     pub builders: Vec<Builder>,
     /// For a merge: the parent's slices that have a place in its order.
     pub slices: Vec<Slice>,
+    /// For a completion: the runs of its checks, and what reviewers said.
+    pub evidence: Vec<Evidence>,
+    pub reviews: Vec<Review>,
     /// For a grant: the commit that the workstation stands at.
     pub base: Option<CommitId>,
 }

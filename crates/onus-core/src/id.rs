@@ -1,5 +1,6 @@
 //! Typed ids and names. A value of these types has been checked: nothing path-like, no control characters.
 
+use crate::hash::{Digest, encode_hex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -132,6 +133,18 @@ checked_name!(
     CommitId, "^([0-9a-f]{40}|[0-9a-f]{64})$", "a commit id",
     |text| matches!(text.len(), 40 | 64) && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 );
+checked_name!(
+    /// What a check is known by: the beginning of the digest of its text and kind.
+    CheckId, "^[0-9a-f]{12}$", "a check's id",
+    |text| text.len() == 12 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+);
+
+impl CheckId {
+    pub fn of(digest: &Digest) -> CheckId {
+        CheckId(encode_hex(&digest.0[..6]).into())
+    }
+}
+
 checked_name!(
     /// A branch, without `refs/heads/`: `agent/ws-backend-01`.
     BranchName, "^[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}$", "a branch name", is_branch

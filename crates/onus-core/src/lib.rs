@@ -10,6 +10,7 @@ pub mod command;
 pub mod decide;
 pub mod effect;
 pub mod event;
+pub mod evidence;
 pub mod facts;
 pub mod gate;
 pub mod guard;

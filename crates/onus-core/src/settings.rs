@@ -15,6 +15,7 @@ pub struct Settings {
     pub project: Option<ProjectKey>,
     pub lease: LeaseSettings,
     pub queue: QueueSettings,
+    pub complete: CompleteSettings,
     pub git: GitSettings,
     pub routing: RoutingSettings,
 }
@@ -77,6 +78,33 @@ impl LeaseSettings {
     pub fn grace(&self, task_type: Option<&str>) -> Millis {
         self.overridden(task_type).and_then(|o| o.grace).unwrap_or(self.grace)
     }
+}
+
+/// What `complete` asks for beyond passed checks (mission D8, D11, D12).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CompleteSettings {
+    /// Whether the commits of a workstation's branch must be in the main branch.
+    pub merged: MergePolicy,
+    /// Whose work another worker must have reviewed.
+    pub review: ReviewPolicy,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MergePolicy {
+    #[default]
+    Required,
+    Off,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewPolicy {
+    #[default]
+    Never,
+    HighRisk,
+    Always,
 }
 
 /// How much of the queue is shown at once.

@@ -4,6 +4,8 @@ mod evolve;
 
 pub use evolve::{Inconsistent, evolve};
 
+use crate::hash::Fields;
+use crate::id::CheckId;
 use crate::id::{
     CommitId, Epoch, Handle, OriginRef, ProjectKey, Role, Seq, TaskId, TaskType, WorkstationName,
 };
@@ -56,6 +58,52 @@ pub struct Spec {
 pub struct Check {
     pub command: String,
     pub state: CheckState,
+    #[serde(default, skip_serializing_if = "CheckKind::is_acceptance")]
+    pub kind: CheckKind,
+}
+
+impl Check {
+    /// Another text or another kind is another check: it needs its own approval and its own run.
+    pub fn id(&self) -> CheckId {
+        CheckId::of(&Fields::new("onus-check-1").text(self.kind.name()).text(&self.command).digest())
+    }
+}
+
+/// What a check proves (mission D7, D8, D9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CheckKind {
+    /// The work does what was asked for.
+    #[default]
+    Acceptance,
+    /// The code that does it is there.
+    CodeAnchor,
+    /// The path that does it is run.
+    Runtime,
+    /// The cause of a defect is gone, not only its symptom.
+    RootCause,
+}
+
+impl CheckKind {
+    pub const ALL: [CheckKind; 4] =
+        [CheckKind::Acceptance, CheckKind::CodeAnchor, CheckKind::Runtime, CheckKind::RootCause];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            CheckKind::Acceptance => "acceptance",
+            CheckKind::CodeAnchor => "code-anchor",
+            CheckKind::Runtime => "runtime",
+            CheckKind::RootCause => "root-cause",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<CheckKind> {
+        CheckKind::ALL.into_iter().find(|kind| kind.name() == text)
+    }
+
+    fn is_acceptance(&self) -> bool {
+        *self == CheckKind::Acceptance
+    }
 }
 
 /// Only a person's word lets a command run: others' checks wait as proposed (threat 2).

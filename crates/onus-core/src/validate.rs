@@ -200,7 +200,7 @@ fn disagreement(task: &Standing, live: &[Epoch]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::CheckState;
+    use crate::task::{CheckKind, CheckState};
 
     fn id(text: &str) -> TaskId {
         format!("T-{text}").parse().unwrap()
@@ -222,9 +222,11 @@ mod tests {
                 match word.split_once('=') {
                     None => task.fence = Fence::Up,
                     Some(("parent", parent)) => task.parent = Some(id(parent)),
-                    Some((_, command)) => task
-                        .checks
-                        .push(Check { command: command.replace('_', " "), state: CheckState::Proposed }),
+                    Some((_, command)) => task.checks.push(Check {
+                        command: command.replace('_', " "),
+                        state: CheckState::Proposed,
+                        kind: CheckKind::default(),
+                    }),
                 }
             }
             task

@@ -136,7 +136,12 @@ been expired (`human_required`).
     }
 
     fn complete(warrant: Warrant) -> Command {
-        Command::Complete { resolution: Some(text("done")), warrant }
+        Command::Complete {
+            resolution: Some(text("done")),
+            root_cause: None,
+            warrant,
+            proof: onus_core::evidence::Proof::default(),
+        }
     }
 
     fn block(lease: WhileBlocked) -> Command {

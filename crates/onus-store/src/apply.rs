@@ -2,6 +2,7 @@
 
 use crate::codec::{exceptions_text, json_text, list_text};
 use crate::error::{Result, StoreError};
+use crate::evidence;
 use crate::load::request_key;
 use crate::port::Tx;
 use crate::{args, sql};
@@ -38,7 +39,7 @@ sql! {
         ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, 0)";
     /// The fence: the row must still be the one the decision was made on.
     pub(crate) UPDATE_TASK = "UPDATE task SET state = ?6, blocker = ?7, epoch = ?8, lease_id = ?9, version = ?10, head = ?11, \
-        updated_at = ?12, closed_by = ?13, closed_at = ?14, forced = ?15, exceptions = ?16 \
+        updated_at = ?12, closed_by = ?13, closed_at = ?14, forced = ?15, exceptions = ?16, checks = ?17 \
         WHERE workspace = ?1 AND id = ?2 AND version = ?3 AND epoch = ?4 AND lease_id IS NOT DISTINCT FROM ?5";
     /// Whether each of some tasks waits is asked anew from its dependencies, so that the flag cannot drift.
     pub(crate) REFRESH_TASK = "UPDATE task SET waits = CASE WHEN ", incomplete!("task"), "THEN 1 ELSE 0 END \
@@ -190,6 +191,7 @@ fn update_task(
             is.closed_at,
             is.forced,
             exceptions_text(&task.exceptions)?,
+            list_text(&task.spec.checks)?,
         ],
     )
 }
@@ -338,6 +340,8 @@ fn apply_effect(
         Effect::SessionStopped { epoch, at, reason } => {
             tx.run_one(&STOP_SESSION, &args![workspace.0, task, *epoch, at.0, reason.name()])
         }
+        Effect::CheckRan(run) => evidence::insert_run(tx, workspace, task, seq, run),
+        Effect::ReviewWritten(review) => evidence::insert_review(tx, workspace, task, seq, review),
         Effect::NoteWritten { kind, text } => {
             let content =
                 text.content().ok_or_else(|| StoreError::Guard("a note without its text".into()))?;

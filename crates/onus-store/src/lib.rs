@@ -6,6 +6,7 @@ pub mod apply;
 pub mod bulk;
 mod codec;
 pub mod error;
+pub mod evidence;
 pub mod load;
 pub mod port;
 pub mod read;

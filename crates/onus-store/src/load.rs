@@ -6,9 +6,11 @@ pub use grant::{Ground, signals, workstation};
 
 use crate::codec::{self, task_columns, task_from};
 use crate::error::{Result, StoreError};
+use crate::evidence;
 use crate::port::Tx;
 use crate::{args, sql};
 use onus_core::command::{Command, Envelope};
+use onus_core::evidence::{Evidence, Review};
 use onus_core::facts::{Caller, Dependency, Slice};
 use onus_core::hash::Digest;
 use onus_core::id::{Generation, Handle, OriginRef, RequestId, Seq, TaskId, WorkspaceId};
@@ -162,6 +164,8 @@ pub struct Loaded {
     pub reachable: BTreeMap<TaskId, Vec<TaskId>>,
     pub existing: Option<TaskId>,
     pub slices: Vec<Slice>,
+    pub evidence: Vec<Evidence>,
+    pub reviews: Vec<Review>,
     /// For a command that would make somebody the holder.
     pub ground: Ground,
 }
@@ -184,6 +188,8 @@ pub fn facts(
         reachable: BTreeMap::new(),
         existing: None,
         slices: Vec::new(),
+        evidence: Vec::new(),
+        reviews: Vec::new(),
         ground: Ground::default(),
     };
     if let Some(held) = loaded.task.as_ref().and_then(|stored| stored.task.assignment()) {
@@ -214,6 +220,17 @@ pub fn facts(
             if let Some(stored) = &loaded.task {
                 loaded.dependencies = dependencies(tx, workspace, &stored.task.id)?;
                 loaded.slices = slices(tx, workspace, &stored.task)?;
+            }
+        }
+        Command::Complete { .. } => {
+            if let Some(stored) = &loaded.task {
+                loaded.evidence = evidence::evidence(tx, workspace, &stored.task.id)?;
+                loaded.reviews = evidence::reviews(tx, workspace, &stored.task.id)?;
+            }
+        }
+        Command::Review { .. } => {
+            if let Some(stored) = &loaded.task {
+                loaded.ground.builders = grant::workers_of(tx, workspace, &stored.task.id)?;
             }
         }
         Command::Block { on, .. } => blocker(tx, workspace, on, &mut loaded)?,

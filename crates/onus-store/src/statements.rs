@@ -1,5 +1,6 @@
 //! The statements that ordinary calls run, so that a test can ask the database how it would run them.
 
+use crate::evidence;
 use crate::port::Sql;
 use crate::read::{queue, story};
 use crate::{apply, load, load::grant};
@@ -17,6 +18,9 @@ pub const HOT: &[Sql] = &[
     grant::OCCUPIED,
     grant::BUILDERS,
     grant::HOLDS,
+    grant::WORKERS_OF,
+    evidence::EVIDENCE,
+    evidence::REVIEWS,
     grant::WORKED,
     load::STATE,
     load::REACHABLE,

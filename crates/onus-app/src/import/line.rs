@@ -5,6 +5,7 @@ use onus_core::command::Archive;
 use onus_core::id::{OriginRef, TaskId};
 use onus_core::intake::archived_as;
 use onus_core::refusal::Finding;
+use onus_core::task::CheckKind;
 use onus_core::task::{Check, CheckState, Risk, Spec, StateName};
 use onus_core::text::Text;
 use serde::Deserialize;
@@ -182,7 +183,11 @@ impl Reader {
         let state =
             self.word(document.state.as_deref(), "a state", StateName::parse).unwrap_or(StateName::Open);
         let archive = self.archive(state, document.resolution.as_deref());
-        let proposed = |Command(command)| Check { command: trimmed(command), state: CheckState::Proposed };
+        let proposed = |Command(command)| Check {
+            command: trimmed(command),
+            state: CheckState::Proposed,
+            kind: CheckKind::default(),
+        };
         let spec = Spec {
             title: title.map(trimmed).unwrap_or_default(),
             body: document.body.as_deref().and_then(text),

@@ -37,6 +37,8 @@ pub(super) enum About {
     Assignment,
     Session,
     Note,
+    Run,
+    Review,
 }
 
 /// Turns statements into numbers.

@@ -3,12 +3,15 @@
 
 use super::balance::{About, Balance, Fact, Scale};
 use onus_core::effect::{Effect, effects};
+use onus_core::event::{CheckRun, Reviewed};
 use onus_core::event::{Event, Stamped};
 use onus_core::hash::Digest;
 use onus_core::id::Seq;
 use onus_core::task::{Assignment, Inconsistent, Priority, Risk, Spec, Task, evolve};
 use onus_core::time::Timestamp;
 use onus_store::args;
+use onus_store::evidence::{review_columns, run_columns};
+use onus_store::port::Value;
 use onus_store::read::audit;
 use onus_store::read::story::{PastAssignment, Session};
 
@@ -18,6 +21,8 @@ pub(super) trait Listener {
     fn assignment(&mut self, held: &Assignment, ended_at: Option<Timestamp>, reason: Option<&'static str>);
     fn session(&mut self, session: Session);
     fn note(&mut self, seq: Seq, kind: &'static str, text: &Digest);
+    fn run(&mut self, seq: Seq, run: &CheckRun);
+    fn review(&mut self, seq: Seq, review: &Reviewed);
 }
 
 #[derive(Debug, Default)]
@@ -35,7 +40,9 @@ impl Fold {
         listener: &mut dyn Listener,
     ) -> Result<(), Inconsistent> {
         if let Event::Added(added) = &mut entry.event {
-            listener.spec(std::mem::replace(&mut added.spec, empty_spec()));
+            // Its checks may change; they are told with the row.
+            let kept = Spec { checks: added.spec.checks.clone(), ..empty_spec() };
+            listener.spec(std::mem::replace(&mut added.spec, kept));
         }
         let before = self.task.take();
         let after = evolve(before.clone(), &entry)?;
@@ -65,6 +72,8 @@ impl Fold {
                         listener.session(Session { ended_at: Some(at), end_reason, ..session });
                     }
                 }
+                Effect::CheckRan(run) => listener.run(entry.seq, &run),
+                Effect::ReviewWritten(review) => listener.review(entry.seq, &review),
                 Effect::NoteWritten { kind, text } => {
                     listener.note(entry.seq, kind.name(), text.digest());
                 }
@@ -150,6 +159,18 @@ impl Listener for Weigh<'_> {
     fn note(&mut self, seq: Seq, kind: &'static str, text: &Digest) {
         self.balance.add(self.scale.weigh(About::Note, [&args![text], &args![seq, kind]]));
     }
+
+    fn run(&mut self, seq: Seq, run: &CheckRun) {
+        let [text, rest] = run_columns(run);
+        let rest: Vec<Value<'_>> = std::iter::once(Value::from(seq)).chain(rest).collect();
+        self.balance.add(self.scale.weigh(About::Run, [&text, &rest]));
+    }
+
+    fn review(&mut self, seq: Seq, review: &Reviewed) {
+        let [text, rest] = review_columns(review);
+        let rest: Vec<Value<'_>> = std::iter::once(Value::from(seq)).chain(rest).collect();
+        self.balance.add(self.scale.weigh(About::Review, [&text, &rest]));
+    }
 }
 
 /// Keeps everything, to compare it row by row.
@@ -159,6 +180,8 @@ pub(super) struct Collect {
     pub(super) assignments: Vec<PastAssignment>,
     pub(super) sessions: Vec<Session>,
     pub(super) notes: Vec<(Seq, &'static str, Digest)>,
+    pub(super) runs: Vec<(Seq, CheckRun)>,
+    pub(super) reviews: Vec<(Seq, Reviewed)>,
 }
 
 impl Listener for Collect {
@@ -177,5 +200,13 @@ impl Listener for Collect {
 
     fn note(&mut self, seq: Seq, kind: &'static str, text: &Digest) {
         self.notes.push((seq, kind, *text));
+    }
+
+    fn run(&mut self, seq: Seq, run: &CheckRun) {
+        self.runs.push((seq, run.clone()));
+    }
+
+    fn review(&mut self, seq: Seq, review: &Reviewed) {
+        self.reviews.push((seq, review.clone()));
     }
 }

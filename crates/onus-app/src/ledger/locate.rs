@@ -6,11 +6,15 @@ use crate::LOCAL;
 use onus_core::hash::Digest;
 use onus_core::id::Seq;
 use onus_core::ledger::Entry;
+use onus_core::task::Spec;
 use onus_core::task::{State, Task};
 use onus_core::text::Text;
 use onus_store::error::Result;
+use onus_store::evidence::{review_columns, run_columns};
 use onus_store::load::Stored;
 use onus_store::port::Tx;
+use onus_store::port::Value;
+use onus_store::read::audit::Shown;
 use onus_store::read::story::{PastAssignment, Session};
 use onus_store::read::{audit, ledger};
 use std::collections::BTreeMap;
@@ -160,11 +164,54 @@ fn rows(
         }
     }
     if let (Some(task), Some(spec), Some(row)) = (fold.finish(&mut said), said.spec.take(), row) {
+        // What was asked for is told at the beginning; only the checks change afterwards.
+        let spec = Spec { checks: task.spec.checks.clone(), ..spec };
         compare_task(name, &Task { spec, ..task }, &row.task, found);
     }
     assignments(tx, name, said.assignments, found)?;
     sessions(tx, name, said.sessions, found)?;
-    notes(tx, name, &said.notes, found)
+    notes(tx, name, &said.notes, found)?;
+    let runs = said.runs.iter().map(|(seq, run)| (*seq, run_columns(run))).collect();
+    shown(tx, name, Shown::Run, runs, found)?;
+    let reviews = said.reviews.iter().map(|(seq, review)| (*seq, review_columns(review))).collect();
+    shown(tx, name, Shown::Review, reviews, found)
+}
+
+/// Runs and reviews: the text by its digest, the rest column by column.
+fn shown(
+    tx: &mut dyn Tx,
+    name: &str,
+    about: Shown,
+    mut said: BTreeMap<Seq, [Vec<Value<'_>>; 2]>,
+    found: &mut Findings,
+) -> Result<()> {
+    let what = match about {
+        Shown::Run => "run of a check",
+        Shown::Review => "review",
+    };
+    audit::shown_of(tx, LOCAL, name, about, &mut |_, [text, rest]| {
+        let (Some(Value::Int(seq)), columns) = (rest.first(), rest.get(1..).unwrap_or_default()) else {
+            return Ok(());
+        };
+        match said.remove(seq) {
+            Some([_, recorded]) if recorded.as_slice() != columns => {
+                found.add(Kind::RowDiffers, *seq, Some(name), format!("its {what} is not the one on record"));
+            }
+            Some([recorded, _]) if recorded.as_slice() != text => {
+                let detail = format!("the text of its {what} is not the one that was recorded");
+                found.add(Kind::TextDiffers, *seq, Some(name), detail);
+            }
+            Some(_) => {}
+            None => {
+                found.add(Kind::RowDiffers, *seq, Some(name), format!("a {what} that no entry speaks of"));
+            }
+        }
+        Ok(())
+    })?;
+    for seq in said.keys() {
+        found.add(Kind::RowMissing, *seq, Some(name), format!("its {what} is gone"));
+    }
+    Ok(())
 }
 
 fn compare_task(name: &str, said: &Task, row: &Task, found: &mut Findings) {

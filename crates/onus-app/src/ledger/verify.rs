@@ -182,6 +182,10 @@ impl Reader<'_, '_> {
         tolerate(read, self.found)?;
         let read = audit::notes(tx, LOCAL, &mut |task, row| self.said(About::Note, task, row));
         tolerate(read, self.found)?;
+        let read = audit::runs(tx, LOCAL, &mut |task, row| self.said(About::Run, task, row));
+        tolerate(read, self.found)?;
+        let read = audit::reviews(tx, LOCAL, &mut |task, row| self.said(About::Review, task, row));
+        tolerate(read, self.found)?;
         self.progress.end();
         Ok(())
     }

@@ -194,7 +194,17 @@ impl Case {
 
     pub(crate) fn complete(&mut self, actor: &str, task: &str, token: &Token) {
         let resolution = Some(text("It works; the suite is green."));
-        self.submit(actor, task, Some(token), Command::Complete { resolution, warrant: Warrant::Ordinary });
+        self.submit(
+            actor,
+            task,
+            Some(token),
+            Command::Complete {
+                resolution,
+                root_cause: None,
+                warrant: Warrant::Ordinary,
+                proof: onus_core::evidence::Proof::default(),
+            },
+        );
     }
 
     pub(crate) fn checkpoint(&mut self) -> onus_app::ledger::CheckpointView {

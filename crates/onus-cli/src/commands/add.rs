@@ -10,6 +10,7 @@ use onus_app::view::{AddView, TaskView};
 use onus_core::command::{Command, Envelope};
 use onus_core::id::{OriginRef, ProjectKey, Role, TaskId, TaskType};
 use onus_core::refusal::Refusal;
+use onus_core::task::CheckKind;
 use onus_core::task::{Check, CheckState, Priority, Risk, Spec};
 use onus_core::text::Text;
 use std::process::ExitCode;
@@ -119,7 +120,11 @@ impl Add {
             checks: self
                 .check
                 .iter()
-                .map(|command| Check { command: command.trim().to_owned(), state: CheckState::Approved })
+                .map(|command| Check {
+                    command: command.trim().to_owned(),
+                    state: CheckState::Approved,
+                    kind: CheckKind::default(),
+                })
                 .collect(),
         })
     }

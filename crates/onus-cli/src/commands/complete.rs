@@ -5,6 +5,7 @@ use crate::output::Output;
 use crate::world::World;
 use clap::Args;
 use onus_core::command::Command;
+use onus_core::evidence::RootCause;
 use onus_core::refusal::Refusal;
 use std::process::ExitCode;
 
@@ -17,6 +18,14 @@ pub(crate) struct Complete {
     /// What was done; `-` reads standard input
     #[arg(long, value_name = "TEXT|-")]
     resolution: Option<String>,
+
+    /// Why a defect happened, in one sentence
+    #[arg(long, value_name = "SENTENCE", requires = "owner")]
+    root_cause: Option<String>,
+
+    /// The layer or file in which the cause was
+    #[arg(long, value_name = "FILE", requires = "root_cause")]
+    owner: Option<String>,
 
     #[command(flatten)]
     lease: LeaseArg,
@@ -33,8 +42,14 @@ impl Complete {
         let task = &self.task.task;
         let directory =
             world.actor.as_ref().map(|by| store.holding_directory(task, by)).transpose()?.flatten();
-        let command =
-            Command::Complete { resolution: words.as_deref().map(text), warrant: self.force.warrant() };
+        let root_cause = self.root_cause.clone().zip(self.owner.clone());
+        let command = Command::Complete {
+            resolution: words.as_deref().map(text),
+            root_cause: root_cause.map(|(statement, owner)| RootCause { statement, owner }),
+            warrant: self.force.warrant(),
+            // A person's force steps over what is missing; what the work was is on record all the same.
+            proof: store.proof(task)?,
+        };
         let receipt = submit_as_holder(world, &mut store, task, &self.lease, command)?;
         world.forget_lease(task, directory.as_deref());
         show_change(out, &receipt, "complete")

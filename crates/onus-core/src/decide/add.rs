@@ -1,6 +1,7 @@
 //! `add`: one ask, one task (mission A2).
 
 use super::Decision;
+use super::check::fault;
 use crate::code::Code;
 use crate::command::Archive;
 use crate::event::{Added, Archived};
@@ -77,7 +78,7 @@ fn findings(spec: &Spec, depends_on: &BTreeSet<TaskId>) -> Vec<Finding> {
         check(Err(reason));
     }
     for one in &spec.checks {
-        check(text::line("the check", &one.command, text::CHECK_MAX));
+        check(fault(&one.command).map_or(Ok(String::new()), Err));
     }
     if spec.lane.is_some_and(|lane| !(1..=1_000).contains(&lane)) {
         check(Err("a lane is a number from 1 to 1000".into()));

@@ -4,14 +4,18 @@ use super::{Context, Decision};
 use crate::code::Code;
 use crate::command::Warrant;
 use crate::event::Completed;
+use crate::evidence::{self, Case, Proof, RootCause};
 use crate::refusal::{Finding, Refusal};
-use crate::task::{CheckState, State};
-use crate::text::{BODY_MAX, Text, lines};
+use crate::settings::MergePolicy;
+use crate::task::State;
+use crate::text::{BODY_MAX, REASON_MAX, Text, line, lines};
 
 pub(super) fn decide(
     context: &Context<'_>,
     resolution: Option<&Text>,
+    root_cause: Option<&RootCause>,
     warrant: &Warrant,
+    proof: &Proof,
 ) -> Result<Decision, Refusal> {
     let forced = context.force(warrant, "a completion")?;
     let held = match (&forced, &context.task.state) {
@@ -28,15 +32,23 @@ pub(super) fn decide(
         }
     };
     let resolution = required_resolution(resolution)?;
+    let root_cause = said(root_cause)?;
     if forced.is_none()
-        && let Some(refusal) = Refusal::from_findings(unproven(context))
+        && let Some(refusal) = Refusal::from_findings(unproven(context, root_cause.as_ref(), proof))
     {
         return Err(refusal);
     }
     let workstation = held.or_else(|| context.task.assignment()).map(|held| held.workstation.clone());
     let late_by_ms = held.and_then(|held| context.late_by_ms(held));
     Ok(Decision::one(
-        Completed { resolution, forced: forced.is_some(), reason: forced, late_by_ms },
+        Completed {
+            resolution,
+            forced: forced.is_some(),
+            reason: forced,
+            late_by_ms,
+            commit: proof.ground.commit.clone(),
+            root_cause,
+        },
         workstation,
     ))
 }
@@ -54,14 +66,35 @@ fn required_resolution(resolution: Option<&Text>) -> Result<Text, Refusal> {
 }
 
 /// No evidence, no completion: a task that asks for checks is never done on somebody's word alone.
-fn unproven(context: &Context<'_>) -> Vec<Finding> {
-    let finding = |command: &str, state| match state {
-        CheckState::Approved => {
-            Finding::new(Code::ChecksMissing, format!("the check `{command}` has not been run"))
-        }
-        CheckState::Proposed => {
-            Finding::new(Code::CheckUnapproved, format!("the check `{command}` awaits a person's approval"))
-        }
+fn unproven(context: &Context<'_>, root_cause: Option<&RootCause>, proof: &Proof) -> Vec<Finding> {
+    let facts = context.facts;
+    let unmerged = match facts.settings.complete.merged {
+        MergePolicy::Required => proof.unmerged,
+        MergePolicy::Off => 0,
     };
-    context.task.spec.checks.iter().map(|check| finding(&check.command, check.state)).collect()
+    let found = evidence::findings(&Case {
+        spec: &context.task.spec,
+        policy: facts.policy,
+        review: facts.settings.complete.review,
+        proof: &Proof { unmerged, ..proof.clone() },
+        evidence: &facts.evidence,
+        reviews: &facts.reviews,
+        root_cause,
+    });
+    let id = context.task.id.to_string();
+    let named = found.into_iter().map(|finding| {
+        let hint = finding.hint.as_ref().map(|hint| hint.replace("TASK", &id));
+        finding.hinted(hint)
+    });
+    named.collect()
+}
+
+fn said(root_cause: Option<&RootCause>) -> Result<Option<RootCause>, Refusal> {
+    let lines = root_cause.map(|RootCause { statement, owner }| {
+        Ok::<_, String>(RootCause {
+            statement: line("the root cause", statement, REASON_MAX)?,
+            owner: line("the owner", owner, REASON_MAX)?,
+        })
+    });
+    lines.transpose().map_err(Refusal::invalid)
 }

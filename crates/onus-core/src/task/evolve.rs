@@ -1,5 +1,6 @@
 //! `evolve(row, entry) -> row`: what an event does to its task. Folding a task's ledger with it gives the task's row.
 
+use super::CheckState;
 use super::{Assignment, Closing, Exception, State, StateName, Task};
 use crate::event::{Added, Event, ExceptionRequested, Grant, Renewal, Stamped};
 use crate::lease::Lease;
@@ -148,7 +149,28 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
         (Event::Merged(merged), State::InProgress(held)) => {
             State::InProgress(renew(held, entry, &merged.renewal))
         }
-        (Event::Salvaged(_), state) => state,
+        (Event::Salvaged(_) | Event::Reviewed(_), state) => state,
+        (Event::CheckAdded(added), state) => {
+            task.spec.checks.push(added.check.clone());
+            state
+        }
+        (Event::CheckApproved(approved), state) => {
+            let check = task.spec.checks.iter_mut().find(|check| check.id() == approved.check);
+            check.ok_or_else(wrong)?.state = CheckState::Approved;
+            state
+        }
+        (Event::CheckRemoved(removed), state) => {
+            task.spec.checks.retain(|check| check.id() != removed.check);
+            state
+        }
+        (Event::CheckRun(run), state) => match (&run.renewal, state) {
+            (None, state) => state,
+            (Some(renewal), State::InProgress(held)) => State::InProgress(renew(held, entry, renewal)),
+            (Some(renewal), State::Blocked { on, held: Some(held) }) => {
+                State::Blocked { on, held: Some(renew(held, entry, renewal)) }
+            }
+            _ => return Err(wrong()),
+        },
         (Event::Refused(_), state) => state,
         _ => return Err(wrong()),
     };
@@ -160,6 +182,7 @@ fn is_holders(event: &Event) -> bool {
     match event {
         Event::Renewed(_) | Event::Blocked(_) | Event::Merged(_) => true,
         Event::Noted(noted) => noted.renewal.is_some(),
+        Event::CheckRun(run) => run.renewal.is_some(),
         Event::Unblocked(unblocked) => unblocked.renewal.is_some(),
         Event::Released(released) => !released.forced,
         Event::Completed(completed) => !completed.forced,

@@ -7,6 +7,8 @@ mod support;
 #[cfg(test)]
 mod dispatch;
 #[cfg(test)]
+mod evidence;
+#[cfg(test)]
 mod lease;
 #[cfg(test)]
 mod scope;

@@ -10,6 +10,7 @@ use onus_core::command::Command;
 use onus_core::decide::{Decision, decide};
 use onus_core::effect::{Effect, EndReason, NoteKind, effects};
 use onus_core::event::{Event, Refused, Stamped};
+use onus_core::evidence::{Evidence, Review};
 use onus_core::facts::{Builder, Caller, Dependency, Facts, Fresh, Place, Slice};
 use onus_core::hash::Digest;
 use onus_core::id::{Epoch, Generation, Handle, Seq, TaskId, WorkstationName};
@@ -77,6 +78,8 @@ pub(crate) struct World {
     pub(crate) sessions: Vec<Session>,
     pub(crate) notes: Vec<(TaskId, NoteKind, Text)>,
     pub(crate) policy: Policy,
+    pub(crate) evidence: Vec<(TaskId, Evidence)>,
+    pub(crate) reviews: Vec<(TaskId, Review)>,
     /// What the probes of every workstation said last.
     pub(crate) probes: Vec<ProbeResult>,
     seq: Seq,
@@ -168,6 +171,8 @@ impl World {
             sessions: Vec::new(),
             notes: Vec::new(),
             policy: Policy::Absent,
+            evidence: Vec::new(),
+            reviews: Vec::new(),
             probes: Vec::new(),
             seq: 0,
             draws: 0,
@@ -330,8 +335,12 @@ impl World {
             .collect()
     }
 
-    fn builders(&self, task: Option<&Task>) -> Vec<Builder> {
-        let built = task.into_iter().flat_map(|task| &task.depends_on);
+    fn builders(&self, task: Option<&Task>, command: &Command) -> Vec<Builder> {
+        let built: Vec<&TaskId> = match command {
+            Command::Review { .. } => task.iter().map(|task| &task.id).collect(),
+            _ => task.into_iter().flat_map(|task| &task.depends_on).collect(),
+        };
+        let built = built.into_iter();
         let rows = built.flat_map(|id| self.assignments.iter().filter(move |row| row.task == *id));
         let builders = rows.map(|row| Builder {
             task: row.task.clone(),
@@ -403,8 +412,20 @@ impl World {
             policy: &self.policy,
             signals: self.signals(),
             occupied: self.occupied(task.as_ref()),
-            builders: self.builders(task.as_ref()),
+            builders: self.builders(task.as_ref(), command),
             slices: self.slices(task.as_ref()),
+            evidence: self
+                .evidence
+                .iter()
+                .filter(|(id, _)| Some(id) == task.as_ref().map(|t| &t.id))
+                .map(|(_, e)| e.clone())
+                .collect(),
+            reviews: self
+                .reviews
+                .iter()
+                .filter(|(id, _)| Some(id) == task.as_ref().map(|t| &t.id))
+                .map(|(_, r)| r.clone())
+                .collect(),
             base: None,
             place: self.place(command),
             dependencies: self.dependencies(task.as_ref(), command),
@@ -501,6 +522,27 @@ impl World {
                 assert!(open.next().is_none(), "two open sessions of {id} at epoch {epoch}");
             }
             Effect::NoteWritten { kind, text } => self.notes.push((id.clone(), kind, text)),
+            Effect::CheckRan(run) => {
+                let evidence = Evidence {
+                    seq: entry.seq,
+                    check: run.check,
+                    verdict: run.verdict,
+                    ground: run.ground,
+                    at: entry.at,
+                };
+                self.evidence.push((id.clone(), evidence));
+            }
+            Effect::ReviewWritten(review) => {
+                let review = Review {
+                    seq: entry.seq,
+                    by: entry.actor.clone(),
+                    workstation: entry.workstation.clone(),
+                    verdict: review.verdict,
+                    classification: review.classification,
+                    commit: review.commit,
+                };
+                self.reviews.push((id.clone(), review));
+            }
         }
     }
 

@@ -8,13 +8,16 @@
 use super::{BEGIN, Done, World, handle, spec, task_id, text, workstation_of};
 use onus_core::code::Code;
 use onus_core::command::{Archive, Command, Warrant, WhileBlocked};
+use onus_core::command::{Opinion, Run};
 use onus_core::event::Event;
+use onus_core::evidence::{Classification, Ground, Proof, ReviewVerdict, RootCause};
 use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::identity_map::{InForce, Policy};
 use onus_core::lease::Token;
 use onus_core::ledger::Entry;
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::task::{Check, CheckState, State, StateName};
+use onus_core::task::{CheckKind, Risk};
 use onus_core::time::{Millis, Timestamp};
 use onus_core::worker::WorkerState;
 use onus_core::workstation::WorkstationState;
@@ -159,9 +162,31 @@ impl<'a> Step<'a> {
             },
             "unblock" => Command::Unblock,
             "note" => Command::Note { text: text(self.value("note").unwrap_or("so far so good")) },
-            "complete" => {
-                Command::Complete { resolution: (!self.has("silent")).then(|| text("done")), warrant }
-            }
+            "addcheck" => Command::AddCheck { check: self.check() },
+            "approvecheck" => Command::ApproveCheck { check: self.check().id() },
+            "removecheck" => Command::RemoveCheck { check: self.check().id(), reason },
+            "run" => Command::RecordCheck { run: Box::new(self.run()) },
+            "review" => Command::Review {
+                opinion: Box::new(Opinion {
+                    verdict: ReviewVerdict::parse(self.value("says").unwrap_or("approved")).unwrap(),
+                    classification: Classification::parse(self.value("as").unwrap_or("implemented")).unwrap(),
+                    commit: self.ground().commit,
+                    workstation,
+                    note: None,
+                }),
+            },
+            "complete" => Command::Complete {
+                resolution: (!self.has("silent")).then(|| text("done")),
+                root_cause: self
+                    .value("cause")
+                    .map(|cause| RootCause { statement: cause.to_owned(), owner: "src/lib.rs".to_owned() }),
+                warrant,
+                proof: Proof {
+                    ground: self.ground(),
+                    unmerged: self.value("unmerged").map_or(0, |n| n.parse().unwrap()),
+                    main: None,
+                },
+            },
             "reopen" => Command::Reopen { reason },
             "drop" => Command::Drop { reason },
             "dep" => Command::AddDependency { on: self.ids().pop_first().unwrap() },
@@ -170,10 +195,45 @@ impl<'a> Step<'a> {
         }
     }
 
+    /// `make test` unless the step says otherwise.
+    fn check(&self) -> Check {
+        let command = self.value("cmd").unwrap_or("make_test").replace('_', " ");
+        let kind = self.value("kind").map_or(CheckKind::Acceptance, |kind| CheckKind::parse(kind).unwrap());
+        Check { command, state: CheckState::Proposed, kind }
+    }
+
+    /// `at=n` is a commit, `dirty` a tree with changes.
+    fn ground(&self) -> Ground {
+        let commit = self.value("at").map(|n| n.repeat(40).parse().unwrap());
+        Ground { commit, dirty: self.has("dirty") }
+    }
+
+    fn run(&self) -> Run {
+        Run {
+            check: self.check().id(),
+            exit: self.value("exit").map_or(Some(0), |code| code.parse().ok()),
+            signal: None,
+            timed_out: self.has("slow"),
+            took_ms: 1,
+            ground: self.ground(),
+            output: text("what it said"),
+            output_length: 12,
+            output_sha256: "0".repeat(64),
+            environment: "0".repeat(64),
+            sandbox: "none".to_owned(),
+        }
+    }
+
     fn add(&self) -> Command {
         let mut spec = spec(self.value("title").unwrap_or("a task"));
         spec.origin = self.value("origin").map(|origin| origin.parse().unwrap());
         spec.task_type = self.value("type").map(|t| t.parse().unwrap());
+        if let Some(kind) = self.value("kind") {
+            spec.kind = kind.to_owned();
+        }
+        if self.has("risky") {
+            spec.risk = Risk::High;
+        }
         spec.role = self.value("role").map(|role| role.parse().unwrap());
         spec.lane = self.value("lane").map(|lane| lane.parse().unwrap());
         spec.parent = self.value("parent").map(|n| task_id(n.parse().unwrap()));
@@ -181,7 +241,8 @@ impl<'a> Step<'a> {
         spec.scope =
             self.value("scope").into_iter().flat_map(|scope| scope.split('+')).map(str::to_owned).collect();
         if self.has("check") {
-            spec.checks.push(Check { command: "make test".into(), state: CheckState::Approved });
+            let (kind, state) = (CheckKind::Acceptance, CheckState::Approved);
+            spec.checks.push(Check { command: "make test".into(), state, kind });
         }
         let state = self.value("archived").map(|state| StateName::parse(state).unwrap());
         let archived = state.map(|state| Archive { state, resolution: None });

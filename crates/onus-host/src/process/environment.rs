@@ -1,5 +1,6 @@
 //! The environment of a command: what is listed, and nothing else.
 
+use onus_core::hash::{Fields, encode_hex};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
@@ -36,6 +37,17 @@ impl Environment {
             self.pairs.push((name.into(), value.into()));
         }
         self
+    }
+
+    /// What a command saw of its surroundings, without telling it.
+    pub fn digest(&self) -> String {
+        let mut pairs: Vec<_> = self.pairs().collect();
+        pairs.sort_unstable();
+        let mut fields = Fields::new("onus-environment-1");
+        for (name, value) in pairs {
+            fields.text(&name.to_string_lossy()).text(&value.to_string_lossy());
+        }
+        encode_hex(&fields.digest().0)
     }
 
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {

@@ -63,3 +63,8 @@ pub(super) fn dirty(dir: &Path) -> Result<Sample<String>, Refusal> {
     let entries = output.split(|b| *b == 0).filter(|entry| !entry.is_empty());
     Ok(Sample::of(entries.map(path).collect()))
 }
+
+/// Whether a tree has changes that no commit has.
+pub fn is_dirty(dir: &Path) -> Result<bool, Refusal> {
+    Ok(!dirty(dir)?.is_empty())
+}

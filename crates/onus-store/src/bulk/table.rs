@@ -8,7 +8,7 @@ use crate::port::{Sql, Tx, Value};
 use onus_core::id::WorkspaceId;
 
 /// The schema whose columns these are.
-pub const SCHEMA: i64 = 2;
+pub const SCHEMA: i64 = 3;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +92,15 @@ tables! {
         "started_at" Int "?7", "ended_at" Int "?8", "end_reason" Text "?9",
     }
     "note" of "workspace" by "seq" { "seq" Int "?2", "task" Text "?3", "kind" Text "?4", "text" Text "?5" }
+    "evidence" of "workspace" by "seq" {
+        "seq" Int "?2", "task" Text "?3", "check_id" Text "?4", "verdict" Text "?5", "exit" Int "?6", "signal" Int "?7",
+        "took_ms" Int "?8", "commit_id" Text "?9", "dirty" Int "?10", "output" Text "?11", "output_length" Int "?12",
+        "output_sha256" Text "?13", "environment" Text "?14", "sandbox" Text "?15",
+    }
+    "review" of "workspace" by "seq" {
+        "seq" Int "?2", "task" Text "?3", "verdict" Text "?4", "classification" Text "?5", "commit_id" Text "?6",
+        "note" Text "?7",
+    }
     "ledger" of "workspace" by "seq" {
         "seq" Int "?2", "task" Text "?3", "at" Int "?4", "actor" Text "?5", "workstation" Text "?6", "epoch" Int "?7",
         "verb" Text "?8", "data" Text "?9", "prev" Blob "?10", "hash" Blob "?11",

@@ -3,6 +3,7 @@
 use super::{Loaded, caller, dependencies, reachable};
 use crate::codec::{self, workstation_columns};
 use crate::error::Result;
+use crate::port::Sql;
 use crate::port::Tx;
 use crate::{args, registry, sql};
 use onus_core::command::{Command, Envelope};
@@ -36,6 +37,7 @@ sql! {
     /// `CROSS` keeps the database from beginning with the assignments.
     pub(crate) BUILDERS = "SELECT a.task, a.assignee, a.workstation FROM dependency d CROSS JOIN assignment a \
         WHERE d.workspace = ?1 AND d.task = ?2 AND a.workspace = d.workspace AND a.task = d.depends_on";
+    pub(crate) WORKERS_OF = "SELECT task, assignee, workstation FROM assignment WHERE workspace = ?1 AND task = ?2";
     /// What else a worker holds.
     pub(crate) HOLDS = "SELECT task FROM assignment WHERE workspace = ?1 AND assignee = ?2 AND ended_at IS NULL \
         AND task <> ?3 ORDER BY workstation";
@@ -180,8 +182,18 @@ fn occupied(tx: &mut dyn Tx, workspace: WorkspaceId, but: &TaskId, role: &Role) 
         .collect()
 }
 
+/// Who built what a task depends on.
 fn builders(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<Vec<Builder>> {
-    let rows = tx.rows(&BUILDERS, &args![workspace.0, task.to_string()])?;
+    read_builders(tx, &BUILDERS, workspace, task)
+}
+
+/// Who has worked on a task itself.
+pub(super) fn workers_of(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<Vec<Builder>> {
+    read_builders(tx, &WORKERS_OF, workspace, task)
+}
+
+fn read_builders(tx: &mut dyn Tx, sql: &Sql, workspace: WorkspaceId, task: &TaskId) -> Result<Vec<Builder>> {
+    let rows = tx.rows(sql, &args![workspace.0, task.to_string()])?;
     rows.into_iter()
         .map(|mut row| Ok(Builder { task: row.parsed()?, worker: row.parsed()?, workstation: row.parsed()? }))
         .collect()

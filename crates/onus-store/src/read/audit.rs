@@ -31,14 +31,20 @@ macro_rules! session_columns {
 // planner from walking an index to every row of the table.
 sql! {
     TASKS = "SELECT id, version, head, lease_id, body, \
-        title, type, kind, priority, risk, role, lane, sprint, tags, scope, parent, merge_order, origin_ask_ref, checks, \
-        uid, state, blocker, archived, epoch, version, born, created_by, created_at, updated_at, closed_by, closed_at, \
+        title, type, kind, priority, risk, role, lane, sprint, tags, scope, parent, merge_order, origin_ask_ref, \
+        checks, uid, state, blocker, archived, epoch, version, born, created_by, created_at, updated_at, closed_by, closed_at, \
         forced, exceptions FROM task WHERE +workspace = ?1";
     DEPENDENCIES = "SELECT task, depends_on, excepted FROM dependency WHERE workspace = ?1";
     ASSIGNMENTS = "SELECT task, lease_id, epoch, assignee, tier, workstation, ttl_ms, assigned_at, renewed_at, tick, \
         renewals, handoff_reason, forced, route, lane, base, ended_at, end_reason FROM assignment WHERE workspace = ?1";
     SESSIONS = "SELECT task, ", session_columns!(), " FROM session WHERE +workspace = ?1";
     NOTES = "SELECT task, text, seq, kind FROM note WHERE +workspace = ?1";
+    RUNS = "SELECT task, output, seq, check_id, verdict, exit, signal, took_ms, commit_id, dirty, output_length, \
+        output_sha256, environment, sandbox FROM evidence WHERE +workspace = ?1";
+    REVIEWS = "SELECT task, note, seq, verdict, classification, commit_id FROM review WHERE +workspace = ?1";
+    RUNS_OF = "SELECT task, output, seq, check_id, verdict, exit, signal, took_ms, commit_id, dirty, output_length, \
+        output_sha256, environment, sandbox FROM evidence WHERE workspace = ?1 AND task = ?2";
+    REVIEWS_OF = "SELECT task, note, seq, verdict, classification, commit_id FROM review WHERE workspace = ?1 AND task = ?2";
     ENTRIES = "SELECT ", entry_columns!(), " FROM ledger l WHERE +l.workspace = ?1 AND l.seq > ?2 ORDER BY l.seq";
     TASK_ROW = "SELECT ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 AND t.id = ?2";
     ASSIGNMENTS_OF = "SELECT epoch, ended_at, end_reason, ", assignment_columns!(), "FROM assignment \
@@ -48,7 +54,7 @@ sql! {
 }
 
 /// How many of the task's columns say what was asked for.
-const ASKED: std::ops::Range<usize> = 5..19;
+const ASKED: std::ops::Range<usize> = 5..18;
 
 /// A task's row as it stands.
 #[derive(Debug)]
@@ -98,10 +104,43 @@ pub fn sessions(tx: &mut dyn Tx, workspace: WorkspaceId, look: Look<'_>) -> Resu
 }
 
 pub fn notes(tx: &mut dyn Tx, workspace: WorkspaceId, look: Look<'_>) -> Result<()> {
-    tx.visit(&NOTES, &args![workspace.0], &mut |row| {
-        let text = digest_of(&row[1]);
-        look(text_of(&row[0])?, [&[Value::from(text.as_ref())], &row[2..]])
-    })
+    tx.visit(&NOTES, &args![workspace.0], &mut |row| with_text(row, look))
+}
+
+pub fn runs(tx: &mut dyn Tx, workspace: WorkspaceId, look: Look<'_>) -> Result<()> {
+    tx.visit(&RUNS, &args![workspace.0], &mut |row| with_text(row, look))
+}
+
+pub fn reviews(tx: &mut dyn Tx, workspace: WorkspaceId, look: Look<'_>) -> Result<()> {
+    tx.visit(&REVIEWS, &args![workspace.0], &mut |row| with_text(row, look))
+}
+
+/// The same of one task.
+pub fn shown_of(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    task: &str,
+    about: Shown,
+    look: Look<'_>,
+) -> Result<()> {
+    let statement = match about {
+        Shown::Run => &RUNS_OF,
+        Shown::Review => &REVIEWS_OF,
+    };
+    tx.visit(statement, &args![workspace.0, task], &mut |row| with_text(row, look))
+}
+
+/// What a task's evidence consists of.
+#[derive(Debug, Clone, Copy)]
+pub enum Shown {
+    Run,
+    Review,
+}
+
+/// A row that begins with whose it is and a text that the record has by its digest.
+fn with_text(row: &[Value<'_>], look: Look<'_>) -> Result<()> {
+    let text = digest_of(&row[1]);
+    look(text_of(&row[0])?, [&[Value::from(text.as_ref())], &row[2..]])
 }
 
 /// Entries after `after`, each with its place; one that makes no sense is handed on as the error it is.
@@ -146,7 +185,6 @@ pub fn asked(spec: &Spec) -> Result<[Vec<Value<'_>>; 2]> {
         spec.parent.as_ref().map(ToString::to_string),
         spec.merge_order,
         spec.origin.as_ref().map(|o| o.as_str()),
-        list_text(&spec.checks)?,
     ];
     Ok([vec![Value::from(spec.body.as_ref().map(Text::digest))], rest.into()])
 }
@@ -162,6 +200,7 @@ pub fn lifecycle(task: &Task) -> Result<[Vec<Value<'_>>; 2]> {
         _ => None,
     };
     let rest = args![
+        list_text(&task.spec.checks)?,
         task.uid.to_string(),
         task.state.name().name(),
         blocker,

@@ -1,0 +1,210 @@
+//! `check`: runs a task's approved commands where the work is, and keeps what they showed (mission D7).
+
+use crate::submit::Target;
+use crate::{LOCAL, Onus};
+use onus_core::command::{Command, Envelope, Run};
+use onus_core::evidence::{Ground, Proof};
+use onus_core::hash::{Digest, encode_hex};
+use onus_core::id::{CheckId, Handle, RequestId, TaskId};
+use onus_core::lease::Token;
+use onus_core::refusal::Refusal;
+use onus_core::task::{Check, CheckState, Task};
+use onus_core::text::Text;
+use onus_host::process::{CommandLine, Environment, Ran};
+use onus_host::{identity_map, ref_file, worktree};
+use onus_store::port::Store;
+use onus_store::{evidence, load};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long one check may take, and what is kept of its output.
+const LIMIT: Duration = Duration::from_secs(30 * 60);
+const GRACE: Duration = Duration::from_secs(5);
+const KEPT: usize = 32 * 1024;
+
+/// What separates a check from the rest of the machine; recorded with what it showed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sandbox {
+    #[default]
+    None,
+    /// bubblewrap: the file system is read-only but for the working tree and a private /tmp.
+    Bubblewrap,
+}
+
+impl Sandbox {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Sandbox::None => "none",
+            Sandbox::Bubblewrap => "bubblewrap",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Sandbox> {
+        match text {
+            "none" => Some(Sandbox::None),
+            "bubblewrap" => Some(Sandbox::Bubblewrap),
+            _ => None,
+        }
+    }
+
+    fn line(self, command: &str, directory: &Path) -> String {
+        match self {
+            Sandbox::None => command.to_owned(),
+            Sandbox::Bubblewrap => format!(
+                "exec bwrap --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp --bind {dir} {dir} --chdir {dir} \
+                 --unshare-pid --die-with-parent /bin/sh -c {command}",
+                dir = quoted(&directory.to_string_lossy()),
+                command = quoted(command),
+            ),
+        }
+    }
+}
+
+/// One word of a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// A check that was run, not yet on record.
+#[derive(Debug)]
+pub struct Tried {
+    pub check: Check,
+    pub run: Run,
+}
+
+/// Where a task's checks run.
+#[derive(Debug, Clone)]
+pub struct Bench {
+    pub directory: PathBuf,
+    pub ground: Ground,
+}
+
+impl<S: Store> Onus<S> {
+    /// Where the checks of a task run: in the workstation that holds it, else here.
+    pub fn bench(&mut self, task: &Task, here: &Path) -> Result<Bench, Refusal> {
+        let directory = match task.assignment() {
+            Some(held) => self.directory_of(&held.workstation)?,
+            None => None,
+        };
+        let directory = directory.unwrap_or_else(|| here.to_owned());
+        let ground = self.ground(&directory)?;
+        Ok(Bench { directory, ground })
+    }
+
+    /// What a directory stands on.
+    fn ground(&self, directory: &Path) -> Result<Ground, Refusal> {
+        let head = ref_file::head_of(directory);
+        let commit = head.commit.as_deref().map(str::parse).transpose().map_err(Refusal::invalid)?;
+        let dirty = commit.is_some() && worktree::is_dirty(directory)?;
+        Ok(Ground { commit, dirty })
+    }
+
+    /// The state of the work, when its holder says that it is done.
+    pub fn proof(&mut self, task: &TaskId) -> Result<Proof, Refusal> {
+        let stored = self.ask(|tx| load::task(tx, LOCAL, task))?;
+        let Some(held) = stored.as_ref().and_then(|stored| stored.task.assignment()) else {
+            return Ok(Proof::default());
+        };
+        let workstation = self.workstation(&held.workstation)?.workstation;
+        let Some(directory) = workstation.path.as_deref().map(Path::new).filter(|path| path.is_dir()) else {
+            return Ok(Proof::default());
+        };
+        let ground = self.ground(directory)?;
+        let main = match &self.place.repo {
+            Some(repo) if workstation.branch.is_some() => identity_map::main_branch(repo, &self.settings)?,
+            _ => None,
+        };
+        let (Some(repo), Some(main)) = (&self.place.repo, main) else {
+            return Ok(Proof { ground, ..Proof::default() });
+        };
+        let unmerged = worktree::survey(repo, directory, &main)?.unmerged.count;
+        Ok(Proof { ground, unmerged, main: Some(main.trim_start_matches("refs/heads/").to_owned()) })
+    }
+
+    /// The task as it is now.
+    pub fn task(&mut self, id: &TaskId) -> Result<Task, Refusal> {
+        let stored = self.ask(|tx| load::task(tx, LOCAL, id))?;
+        stored.map(|stored| stored.task).ok_or_else(|| {
+            Refusal::new(onus_core::code::Code::UnknownTask, format!("there is no task {id}"))
+                .hint("onus list --state all")
+        })
+    }
+
+    /// Puts what a check showed on record.
+    pub fn record_check(
+        &mut self,
+        actor: Option<&Handle>,
+        token: Option<&Token>,
+        request: RequestId,
+        task: &TaskId,
+        run: Run,
+    ) -> Result<(), Refusal> {
+        let envelope = Envelope {
+            request,
+            actor: actor.cloned(),
+            token: token.cloned(),
+            task: Some(task.clone()),
+            project: None,
+            command: Command::RecordCheck { run: Box::new(run) },
+        };
+        self.submit(&envelope, &Target::Named).map(drop)
+    }
+
+    /// The last runs of a task's checks, the newest first.
+    pub fn check_runs(&mut self, task: &TaskId, limit: i64) -> Result<Vec<evidence::KeptRun>, Refusal> {
+        self.ask(|tx| evidence::runs(tx, LOCAL, task, limit))
+    }
+}
+
+/// The checks of a task that may run.
+pub fn approved(task: &Task, only: Option<&CheckId>) -> Vec<Check> {
+    let checks = task.spec.checks.iter().filter(|check| check.state == CheckState::Approved);
+    checks.filter(|check| only.is_none_or(|id| check.id() == *id)).cloned().collect()
+}
+
+/// Runs one check. What could not even be started counts as not run.
+pub fn run(check: &Check, bench: &Bench, sandbox: Sandbox) -> Tried {
+    let environment = Environment::of_process();
+    let line = sandbox.line(&check.command, &bench.directory);
+    let command = CommandLine {
+        line: &line,
+        directory: &bench.directory,
+        environment: &environment,
+        limit: LIMIT,
+        grace: GRACE,
+        keep: KEPT,
+    };
+    let run = match command.run() {
+        Ok(ran) => shown(check, bench, sandbox, &environment, &ran),
+        Err(error) => Run {
+            check: check.id(),
+            exit: Some(127),
+            signal: None,
+            timed_out: false,
+            took_ms: 0,
+            ground: bench.ground.clone(),
+            output: Text::new(error.to_string()),
+            output_length: 0,
+            output_sha256: encode_hex(&Digest::of(b"").0),
+            environment: environment.digest(),
+            sandbox: sandbox.name().to_owned(),
+        },
+    };
+    Tried { check: check.clone(), run }
+}
+
+fn shown(check: &Check, bench: &Bench, sandbox: Sandbox, environment: &Environment, ran: &Ran) -> Run {
+    Run {
+        check: check.id(),
+        exit: ran.exit,
+        signal: ran.signal,
+        timed_out: ran.timed_out,
+        took_ms: i64::try_from(ran.took.as_millis()).unwrap_or(i64::MAX),
+        ground: bench.ground.clone(),
+        output: Text::new(ran.output.text()),
+        output_length: i64::try_from(ran.output.length).unwrap_or(i64::MAX),
+        output_sha256: encode_hex(&ran.output.sha256.0),
+        environment: environment.digest(),
+        sandbox: sandbox.name().to_owned(),
+    }
+}

@@ -1,0 +1,255 @@
+//! Evidence: what a run of a check showed, and whether a task's evidence suffices (mission D7, D8, D9, D12).
+
+use crate::code::Code;
+use crate::id::{CheckId, CommitId, Handle, Seq, WorkstationName};
+use crate::identity_map::Policy;
+use crate::refusal::Finding;
+use crate::scope::Scope;
+use crate::settings::ReviewPolicy;
+use crate::task::{Check, CheckKind, CheckState, Risk, Spec};
+use crate::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        pub enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant),+ }
+
+        impl $name {
+            pub const fn name(self) -> &'static str { match self { $($name::$variant => $word),+ } }
+            pub fn parse(text: &str) -> Option<$name> { match text { $($word => Some($name::$variant),)+ _ => None } }
+        }
+    };
+}
+
+words!(
+    /// How a run of a check ended. Only `passed` is a pass: what could not run has shown nothing.
+    CheckVerdict { Passed = "passed", Failed = "failed", TimedOut = "timed_out", CouldNotRun = "could_not_run" }
+);
+words!(
+    /// What a reviewer found (mission D8): work that runs, or words about it.
+    Classification { Implemented = "implemented", DesignOnly = "design-only" }
+);
+words!(
+    /// What a reviewer says.
+    ReviewVerdict { Approved = "approved", Rejected = "rejected" }
+);
+
+impl CheckVerdict {
+    /// A shell says 126 and 127 when it could not run the command at all.
+    pub const fn of(exit: Option<i32>, timed_out: bool) -> CheckVerdict {
+        match (exit, timed_out) {
+            (_, true) => CheckVerdict::TimedOut,
+            (Some(0), _) => CheckVerdict::Passed,
+            (Some(126 | 127), _) => CheckVerdict::CouldNotRun,
+            _ => CheckVerdict::Failed,
+        }
+    }
+}
+
+/// On what something was shown.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ground {
+    /// The commit of the working tree; none outside git.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitId>,
+    /// The tree had changes that no commit has.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub dirty: bool,
+}
+
+fn is_false(b: &bool) -> bool {
+    !b
+}
+
+/// One run of a check, as the record has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    pub seq: Seq,
+    pub check: CheckId,
+    pub verdict: CheckVerdict,
+    pub ground: Ground,
+    pub at: Timestamp,
+}
+
+/// Another identity's word about the work (mission D12).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Review {
+    pub seq: Seq,
+    pub by: Handle,
+    pub workstation: Option<WorkstationName>,
+    pub verdict: ReviewVerdict,
+    pub classification: Classification,
+    pub commit: Option<CommitId>,
+}
+
+/// Why a defect happened (mission D9).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RootCause {
+    /// One sentence.
+    pub statement: String,
+    /// The layer or file in which it was.
+    pub owner: String,
+}
+
+/// The state of the work when its holder says that it is done.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Proof {
+    pub ground: Ground,
+    /// Commits of the workstation's branch that are not in the main branch, by ancestry or patch identity.
+    pub unmerged: usize,
+    /// The main branch, for the hint.
+    pub main: Option<String>,
+}
+
+/// What a completion is judged by.
+#[derive(Debug, Clone, Copy)]
+pub struct Case<'a> {
+    pub spec: &'a Spec,
+    pub policy: &'a Policy,
+    pub review: ReviewPolicy,
+    pub proof: &'a Proof,
+    pub evidence: &'a [Evidence],
+    pub reviews: &'a [Review],
+    pub root_cause: Option<&'a RootCause>,
+}
+
+/// Everything that is missing. `TASK` in a hint stands for the task's id.
+pub fn findings(case: &Case<'_>) -> Vec<Finding> {
+    let mut found: Vec<Finding> = case.spec.checks.iter().filter_map(|check| case.unproven(check)).collect();
+    if is_high_risk(case.policy, case.spec) {
+        let kinds = [CheckKind::CodeAnchor, CheckKind::Runtime];
+        found.extend(kinds.into_iter().filter_map(|kind| case.lacks(kind)));
+    }
+    if case.spec.kind == "defect" {
+        found.extend(case.rootless());
+    }
+    found.extend(case.unreviewed());
+    if case.proof.unmerged > 0 {
+        let main = case.proof.main.as_deref().unwrap_or("the main branch");
+        let detail = format!("{} commits are not in {main}", case.proof.unmerged);
+        found.push(Finding::new(Code::NotMerged, detail).hint("onus merge TASK"));
+    }
+    found
+}
+
+/// Terminal, authentication, provisioning, security, runtime: where words are not enough (mission D8).
+pub fn is_high_risk(policy: &Policy, spec: &Spec) -> bool {
+    if spec.risk == Risk::High {
+        return true;
+    }
+    let Some(map) = policy.in_force().map(|in_force| &in_force.map) else {
+        return false;
+    };
+    let by_type = spec.task_type.as_ref().is_some_and(|own| map.high_risk.types.contains(own));
+    let overlaps = || match (Scope::parse(&map.high_risk.paths), Scope::parse(&spec.scope)) {
+        (Ok(risky), Ok(own)) => risky.overlap(&own).is_some(),
+        // What cannot be read cannot be told apart, either.
+        _ => true,
+    };
+    by_type || (!map.high_risk.paths.is_empty() && !spec.scope.is_empty() && overlaps())
+}
+
+impl Case<'_> {
+    fn last(&self, check: &Check) -> Option<&Evidence> {
+        let id = check.id();
+        self.evidence.iter().filter(|evidence| evidence.check == id).max_by_key(|evidence| evidence.seq)
+    }
+
+    /// Passed, on exactly what is to be completed.
+    fn has_passed(&self, check: &Check) -> bool {
+        self.unproven(check).is_none()
+    }
+
+    fn unproven(&self, check: &Check) -> Option<Finding> {
+        let Check { command, state, .. } = check;
+        if *state == CheckState::Proposed {
+            let detail = format!("the check `{command}` awaits a person's approval");
+            let hint = "a person runs: onus check TASK --approve";
+            return Some(Finding::new(Code::CheckUnapproved, detail).hint(hint));
+        }
+        let (code, detail, hint) = match self.last(check) {
+            None => {
+                (Code::ChecksMissing, format!("the check `{command}` has not been run"), "onus check TASK")
+            }
+            Some(last) if last.verdict != CheckVerdict::Passed => {
+                let verdict = last.verdict.name().replace('_', " ");
+                let detail = format!("the check `{command}` {verdict} at {}", last.at);
+                (Code::ChecksFailed, detail, "onus check TASK")
+            }
+            Some(last) if last.ground.dirty => (
+                Code::ChecksMissing,
+                format!("the check `{command}` passed on a tree with uncommitted changes"),
+                "commit, then: onus check TASK",
+            ),
+            Some(last) if last.ground.commit != self.proof.ground.commit => {
+                let (then, now) = (short(&last.ground.commit), short(&self.proof.ground.commit));
+                let detail = format!("the check `{command}` passed at {then}; the work is at {now}");
+                (Code::ChecksMissing, detail, "onus check TASK")
+            }
+            Some(_) => return None,
+        };
+        Some(Finding::new(code, detail).hint(hint))
+    }
+
+    /// High risk asks for a kind of evidence that no passed check gives.
+    fn lacks(&self, kind: CheckKind) -> Option<Finding> {
+        let given = self.spec.checks.iter().any(|check| check.kind == kind && self.has_passed(check));
+        let name = kind.name();
+        (!given).then(|| {
+            let detail = format!("a high-risk task needs {name} evidence");
+            Finding::new(Code::EvidenceMissing, detail).hint(format!(
+                "onus check TASK --add COMMAND --kind {name}; if that path comes later, block the task on it"
+            ))
+        })
+    }
+
+    fn rootless(&self) -> Vec<Finding> {
+        let mut found = Vec::new();
+        if self.root_cause.is_none() {
+            let detail = "a defect needs its root cause and the file that owned it";
+            let hint = "--root-cause SENTENCE --owner FILE";
+            found.push(Finding::new(Code::RootCauseMissing, detail).hint(hint));
+        }
+        let proven = |check: &Check| check.kind == CheckKind::RootCause && self.has_passed(check);
+        if !self.spec.checks.iter().any(proven) {
+            let detail = "a defect needs a check that proves that its cause is gone";
+            let hint = "onus check TASK --add COMMAND --kind root-cause";
+            found.push(Finding::new(Code::RootCauseMissing, detail).hint(hint));
+        }
+        found
+    }
+
+    fn unreviewed(&self) -> Option<Finding> {
+        let asked = match self.review {
+            ReviewPolicy::Never => false,
+            ReviewPolicy::HighRisk => is_high_risk(self.policy, self.spec),
+            ReviewPolicy::Always => true,
+        };
+        let ask = "another worker runs, elsewhere: onus review TASK --approve --as-implemented";
+        let (detail, hint) = match self.reviews.iter().max_by_key(|review| review.seq) {
+            Some(review) if review.verdict == ReviewVerdict::Rejected => {
+                (format!("{} rejected the work", review.by), "mend it, and ask for another review")
+            }
+            Some(review) if review.classification == Classification::DesignOnly => (
+                format!("{} found a design and no running path", review.by),
+                "implement it, or block the task on what does",
+            ),
+            _ if !asked => return None,
+            None => ("nobody has reviewed the work".to_owned(), ask),
+            Some(review) if review.commit != self.proof.ground.commit => {
+                (format!("{} reviewed {}, and the work has gone on", review.by, short(&review.commit)), ask)
+            }
+            Some(_) => return None,
+        };
+        Some(Finding::new(Code::EvidenceMissing, detail).hint(hint))
+    }
+}
+
+fn short(commit: &Option<CommitId>) -> &str {
+    commit.as_ref().map_or("no commit", |commit| &commit.as_str()[..12])
+}
