@@ -7,6 +7,7 @@ pub mod check;
 pub mod doctor;
 pub mod export;
 pub mod guard;
+pub mod handoff;
 pub mod import;
 pub mod ledger;
 pub mod probe;

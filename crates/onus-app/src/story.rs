@@ -1,5 +1,6 @@
 //! `show`: everything that is known about one task.
 
+use crate::handoff::{self, HandoffView};
 use crate::view::{
     AssignmentView, DependencyView, EntryView, LedgerView, NoteView, SessionView, StoryView, TaskView,
 };
@@ -7,10 +8,11 @@ use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
+use onus_core::task::Task;
 use onus_store::load;
 use onus_store::port::Store;
 use onus_store::read::ledger::{self, Part};
-use onus_store::read::story;
+use onus_store::read::story::{self, Note};
 
 impl<S: Store> Onus<S> {
     pub fn show(&mut self, id: &TaskId) -> Result<StoryView, Refusal> {
@@ -20,6 +22,7 @@ impl<S: Store> Onus<S> {
             };
             let now = tx.now()?.wall;
             let task = stored.task;
+            let notes = story::notes(tx, LOCAL, id)?;
             Ok(Some(StoryView {
                 dependencies: load::dependencies(tx, LOCAL, id)?
                     .into_iter()
@@ -34,7 +37,8 @@ impl<S: Store> Onus<S> {
                     .iter()
                     .map(|session| SessionView::new(session, now))
                     .collect(),
-                notes: story::notes(tx, LOCAL, id)?.iter().map(NoteView::from).collect(),
+                handoff: handed_on(&task, &notes),
+                notes: notes.iter().map(NoteView::from).collect(),
                 ledger: ledger::log(tx, LOCAL, &Part::Task(id, 0), i64::MAX)?
                     .iter()
                     .map(EntryView::from)
@@ -71,6 +75,15 @@ impl<S: Store> Onus<S> {
             (None, None) => Ok(LedgerView { entries: Vec::new() }),
         }
     }
+}
+
+/// The last handoff, unless it is the present holder's own or the work has ended.
+fn handed_on(task: &Task, notes: &[Note]) -> Option<HandoffView> {
+    let last = notes.iter().rfind(|note| note.kind == "handoff")?;
+    let view = handoff::view(&task.id, &last.text);
+    let own =
+        view.handoff.as_ref().zip(task.assignment()).is_some_and(|(last, held)| last.epoch == held.epoch);
+    (!own && !task.state.name().is_terminal()).then_some(view)
 }
 
 pub(crate) fn unknown_task(id: &TaskId) -> Refusal {

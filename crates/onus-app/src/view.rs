@@ -1,5 +1,6 @@
 //! The documents that people, agents and scripts read (interface.md, "JSON shapes"). Fields may be added, never renamed.
 
+use crate::handoff::HandoffView;
 use onus_core::evidence::CheckVerdict;
 use onus_core::id::CheckId;
 use onus_core::id::{BranchName, CommitId, Handle, OriginRef, Role, TaskId, TaskType, WorkstationName};
@@ -439,6 +440,8 @@ pub struct StoryView {
     pub assignments: Vec<AssignmentView>,
     pub sessions: Vec<SessionView>,
     pub notes: Vec<NoteView>,
+    /// The last handoff, where the task has changed hands since or waits for the next ones.
+    pub handoff: Option<HandoffView>,
     pub ledger: Vec<EntryView>,
 }
 

@@ -39,8 +39,12 @@ fn lived_in() -> Desk {
     desk.submit("@bot", "T-2", held.token.as_ref(), complete("it works"));
     desk.submit("@ada", "T-2", None, Command::Reopen { reason: Some("it does not".into()) });
     let held = desk.submit("@bot", "T-2", None, claim());
-    let block =
-        Command::Block { on: Blocker::External("the weather".into()), lease: WhileBlocked::ReleaseLease };
+    let block = Command::Block {
+        on: Blocker::External("the weather".into()),
+        lease: WhileBlocked::ReleaseLease,
+        note: None,
+        handoff: None,
+    };
     desk.submit("@bot", "T-2", held.token.as_ref(), block);
     desk.submit("@ada", "T-4", None, Command::Drop { reason: Some("not needed".into()) });
     desk.submit("@bot", "T-5", None, claim());

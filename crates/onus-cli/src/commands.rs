@@ -10,6 +10,7 @@ mod demo;
 mod dep;
 mod doctor;
 mod export;
+mod handoff;
 mod hook;
 mod import;
 mod init;
@@ -62,6 +63,7 @@ pub(crate) enum Verb {
     Block(block::Block),
     Unblock(block::Unblock),
     Note(note::Note),
+    Handoff(handoff::Handoff),
     Check(check::Check),
     Review(review::Review),
     #[command(visible_alias = "close")]
@@ -99,6 +101,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Block(verb) => call(&|world| verb.run(world, out)),
         Verb::Unblock(verb) => call(&|world| verb.run(world, out)),
         Verb::Note(verb) => call(&|world| verb.run(world, out)),
+        Verb::Handoff(verb) => call(&|world| verb.run(world, out)),
         Verb::Check(verb) => verb.run(&World::find(&cli.global)?, out),
         Verb::Review(verb) => call(&|world| verb.run(world, out)),
         Verb::Complete(verb) => call(&|world| verb.run(world, out)),

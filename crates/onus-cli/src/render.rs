@@ -7,6 +7,7 @@ pub(crate) use story::story;
 
 use anstyle::{AnsiColor, Style};
 use onus_app::doctor::DoctorView;
+use onus_app::handoff::HandoffView;
 use onus_app::view::ChecksView;
 use onus_app::view::{
     AddView, ChangeView, ClaimView, HeldView, LedgerView, ListView, ReadyView, StaleView, StatusView,
@@ -142,6 +143,13 @@ pub(crate) fn claim(view: &ClaimView) -> String {
         let _ = writeln!(text, "\n{body}");
     }
     text
+}
+
+pub(crate) fn handoff(view: &HandoffView) -> String {
+    match (&view.handoff, &view.text) {
+        (Some(handoff), _) => handoff.markdown(),
+        (None, text) => format!("{}\n", text.as_deref().unwrap_or_default()),
+    }
 }
 
 pub(crate) fn list(view: &ListView) -> String {

@@ -59,15 +59,28 @@ pub enum Command {
     },
     Release {
         note: Option<Text>,
+        /// The note as part of a whole handoff. It tells the time and what git knows, so a repeated request has another.
+        #[serde(skip)]
+        handoff: Option<Text>,
         warrant: Warrant,
     },
     Block {
         on: Blocker,
         lease: WhileBlocked,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        note: Option<Text>,
+        #[serde(skip)]
+        handoff: Option<Text>,
     },
     Unblock,
     Note {
         text: Text,
+    },
+    /// The holder writes down what the next one should know, and goes on.
+    Handoff {
+        note: Option<Text>,
+        #[serde(skip)]
+        document: Text,
     },
     Complete {
         resolution: Option<Text>,
@@ -175,6 +188,7 @@ impl Command {
             Command::Block { .. } => "block",
             Command::Unblock => "unblock",
             Command::Note { .. } => "note",
+            Command::Handoff { .. } => "handoff",
             Command::Complete { .. } => "complete",
             Command::AddCheck { .. } => "check add",
             Command::ApproveCheck { .. } => "check approve",

@@ -9,6 +9,7 @@ mod claim;
 mod complete;
 mod dep;
 mod exception;
+mod handoff;
 mod merge;
 mod note;
 mod release;
@@ -62,10 +63,17 @@ pub fn decide(facts: &Facts<'_>, command: &Command, now: &Now, fresh: &Fresh) ->
             takeover::decide(&context, *ttl, reason.as_deref(), warrant, fresh)
         }
         Command::Renew { ttl } => renew::decide(&context, *ttl),
-        Command::Release { note, warrant } => release::decide(&context, note.as_ref(), warrant),
-        Command::Block { on, lease } => block::block(&context, on, *lease),
+        Command::Release { note, handoff, warrant } => {
+            let note = handoff::words(&context, note.as_ref(), handoff.as_ref())?;
+            release::decide(&context, note, warrant)
+        }
+        Command::Block { on, lease, note, handoff } => {
+            let handoff = handoff::words(&context, note.as_ref(), handoff.as_ref())?;
+            block::block(&context, on, *lease, handoff)
+        }
         Command::Unblock => block::unblock(&context),
         Command::Note { text } => note::decide(&context, text),
+        Command::Handoff { document, .. } => handoff::decide(&context, document),
         Command::Complete { resolution, root_cause, warrant, proof } => {
             complete::decide(&context, resolution.as_ref(), root_cause.as_ref(), warrant, proof)
         }

@@ -124,9 +124,11 @@ fn end(entry: &Stamped, old: &Assignment) -> (Timestamp, EndReason) {
 
 fn note(event: &Event) -> Option<(NoteKind, &Text)> {
     match event {
+        Event::Noted(noted) if noted.handoff => Some((NoteKind::Handoff, &noted.text)),
         Event::Noted(noted) if noted.renewal.is_some() => Some((NoteKind::Progress, &noted.text)),
         Event::Noted(noted) => Some((NoteKind::Comment, &noted.text)),
         Event::Released(released) => released.note.as_ref().map(|text| (NoteKind::Handoff, text)),
+        Event::Blocked(blocked) => blocked.handoff.as_ref().map(|text| (NoteKind::Handoff, text)),
         Event::Completed(completed) => Some((NoteKind::Resolution, &completed.resolution)),
         Event::Added(added) => {
             added.archived.as_ref()?.resolution.as_ref().map(|text| (NoteKind::Resolution, text))

@@ -201,6 +201,9 @@ data! {
         /// Present on the holder's own notes: activity renews.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         renewal: Option<Renewal>,
+        /// For whoever holds the task next.
+        #[serde(default, skip_serializing_if = "is_false")]
+        handoff: bool,
     }
 
     Blocked {
@@ -210,6 +213,8 @@ data! {
         kept: Option<Renewal>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         late_by_ms: Option<i64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        handoff: Option<Text>,
     }
 
     Unblocked {

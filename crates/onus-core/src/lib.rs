@@ -14,6 +14,7 @@ pub mod evidence;
 pub mod facts;
 pub mod gate;
 pub mod guard;
+pub mod handoff;
 pub mod hash;
 pub mod id;
 pub mod identity_map;

@@ -132,7 +132,7 @@ been expired (`human_required`).
     }
 
     fn release(warrant: Warrant) -> Command {
-        Command::Release { note: Some(text("half done")), warrant }
+        Command::Release { note: Some(text("half done")), handoff: None, warrant }
     }
 
     fn complete(warrant: Warrant) -> Command {
@@ -145,7 +145,15 @@ been expired (`human_required`).
     }
 
     fn block(lease: WhileBlocked) -> Command {
-        Command::Block { on: Blocker::External("rain".to_owned()), lease }
+        Command::Block { on: Blocker::External("rain".to_owned()), lease, note: None, handoff: None }
+    }
+
+    fn handoff() -> Command {
+        let document = r#"{"format":"onus-handoff/1","task":"T-1","status":"in_progress","depends_on_satisfied":true,
+            "depends_on":[],"commits":[],"files":[],"tests_run":[],"risks":[],"blockers":[],"next_slice":null,
+            "lane":null,"summary":"half done","by":"@a","at":"2026-01-01T00:00:00Z","epoch":1,"workstation":"ws-a",
+            "branch":null,"base":null,"head":null,"dirty":[],"salvage":null}"#;
+        Command::Handoff { note: None, document: text(document) }
     }
 
     /// The word for the row, and the command as `who` gives it.
@@ -162,6 +170,7 @@ been expired (`human_required`).
             ("takeover, forced", takeover(place, forced())),
             ("renew", Command::Renew { ttl: None }),
             ("note", Command::Note { text: text("so far so good") }),
+            ("handoff", handoff()),
             ("block, lease kept", block(WhileBlocked::KeepLease)),
             ("block, lease released", block(WhileBlocked::ReleaseLease)),
             ("unblock", Command::Unblock),

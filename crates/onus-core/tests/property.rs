@@ -162,7 +162,7 @@ mod properties {
         let Some(task) = call.before.tasks.get(call.task) else { return };
         let ordinary = |warrant: &Warrant| *warrant == Warrant::Ordinary;
         let needs_token = match call.command {
-            Command::Renew { .. } | Command::Block { .. } => true,
+            Command::Renew { .. } | Command::Block { .. } | Command::Handoff { .. } => true,
             Command::Release { warrant, .. } | Command::Complete { warrant, .. } => ordinary(warrant),
             Command::Unblock => !matches!(task.state, State::Blocked { held: None, .. }),
             Command::Note { .. } => call.token.is_some(),

@@ -3,7 +3,7 @@
 mod survey;
 mod sync;
 
-pub use survey::{Survey, is_dirty, survey};
+pub use survey::{Survey, dirty, is_dirty, survey};
 pub use sync::{Conflict, Synced, sync};
 
 use crate::env::Env;

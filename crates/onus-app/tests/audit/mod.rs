@@ -226,14 +226,23 @@ impl Case {
         self.submit("@bot", "T-1", Some(&token), Command::Renew { ttl: None });
         self.complete("@bot", "T-1", &token);
         let token = self.claim("@bee", "T-2", "ws-2");
-        let handed = Command::Release { note: Some(text("see the branch")), warrant: Warrant::Ordinary };
+        let handed = Command::Release {
+            note: Some(text("see the branch")),
+            handoff: None,
+            warrant: Warrant::Ordinary,
+        };
         self.submit("@bee", "T-2", Some(&token), handed);
         self.checkpoint();
         let token = self.claim("@bot", "T-2", "ws-1");
         self.complete("@bot", "T-2", &token);
         self.submit("@ada", "T-2", None, Command::Reopen { reason: Some("it does not".into()) });
         let token = self.claim("@bot", "T-3", "ws-1");
-        let blocked = Command::Block { on: "person:@ada".parse().unwrap(), lease: WhileBlocked::KeepLease };
+        let blocked = Command::Block {
+            on: "person:@ada".parse().unwrap(),
+            lease: WhileBlocked::KeepLease,
+            note: Some(text("she knows")),
+            handoff: None,
+        };
         self.submit("@bot", "T-3", Some(&token), blocked);
         self.claim("@bee", "T-4", "ws-2");
         let forced = Command::Takeover {

@@ -1,10 +1,12 @@
 //! `onus block` and `onus unblock`
 
+use super::handoff::{HandoffArgs, said};
 use super::{LeaseArg, TaskArg, show_change, submit_as_holder};
 use crate::output::Output;
 use crate::world::World;
 use clap::Args;
 use onus_core::command::{Command, WhileBlocked};
+use onus_core::handoff::Standing;
 use onus_core::refusal::Refusal;
 use onus_core::task::Blocker;
 use std::process::ExitCode;
@@ -24,6 +26,9 @@ pub(crate) struct Block {
     release_lease: bool,
 
     #[command(flatten)]
+    words: HandoffArgs,
+
+    #[command(flatten)]
     lease: LeaseArg,
 }
 
@@ -31,8 +36,14 @@ impl Block {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
         let lease = if self.release_lease { WhileBlocked::ReleaseLease } else { WhileBlocked::KeepLease };
-        let command = Command::Block { on: self.on.clone(), lease };
         let task = &self.task.task;
+        let words = self.words.words()?;
+        let command = Command::Block {
+            on: self.on.clone(),
+            lease,
+            note: said(&words)?,
+            handoff: store.compose_handoff(task, Standing::Blocked, Some(&self.on), &words)?,
+        };
         let directory =
             world.actor.as_ref().map(|by| store.holding_directory(task, by)).transpose()?.flatten();
         let receipt = submit_as_holder(world, &mut store, task, &self.lease, command)?;

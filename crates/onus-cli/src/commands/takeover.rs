@@ -5,8 +5,9 @@ use super::{ForceArgs, TaskArg};
 use crate::output::Output;
 use crate::world::{Store, World};
 use clap::Args;
+use onus_app::salvage::Evicted;
 use onus_app::submit::{Receipt, Target};
-use onus_core::command::Command;
+use onus_core::command::{Command, Envelope};
 use onus_core::id::{TaskId, WorkstationName};
 use onus_core::refusal::Refusal;
 use std::process::ExitCode;
@@ -56,7 +57,8 @@ pub(super) fn secure(
     let again = |refusal: Refusal| refusal.hint("run the same command again with the same --request-id");
     store.bar(&evicted).map_err(again)?;
     // The grant stands and the branch is barred; a tree that cannot be read must not undo that.
-    match store.salvage(world.actor.as_ref(), world.another_request()?, &evicted) {
+    let kept = store.salvage(world.actor.as_ref(), world.another_request()?, &evicted);
+    match &kept {
         Ok(Some(kept)) => {
             out.hint(&format!(
                 "the work of {} is kept in {} ({})",
@@ -69,7 +71,37 @@ pub(super) fn secure(
         Ok(None) => {}
         Err(refusal) => out.warn(&format!("the work of {} was left where it is: {refusal}", evicted.worker)),
     }
+    let reference = kept.ok().flatten().map(|kept| kept.refname);
+    if let Err(refusal) = hand_on(world, store, receipt, &evicted, reference.as_deref()) {
+        out.warn(&format!("there is no handoff of the work of {}: {refusal}", evicted.worker));
+    }
     Ok(())
+}
+
+/// The new holder gets what git shows of the old one's work.
+fn hand_on(
+    world: &World,
+    store: &mut Store,
+    receipt: &Receipt,
+    evicted: &Evicted,
+    salvage: Option<&str>,
+) -> Result<(), Refusal> {
+    let Some(token) = &receipt.token else {
+        return Ok(());
+    };
+    let Some(document) = store.compose_eviction(evicted, salvage)? else {
+        return Ok(());
+    };
+    let holder = receipt.task.assignment().map(|held| held.assignee.clone());
+    let envelope = Envelope {
+        request: world.another_request()?,
+        actor: holder,
+        token: Some(token.clone()),
+        task: Some(receipt.task.id.clone()),
+        project: None,
+        command: Command::Handoff { note: None, document },
+    };
+    store.submit(&envelope, &Target::Named).map(drop)
 }
 
 /// Waits until what the holder of a quarantined workstation had on its way has landed or is refused.

@@ -2,6 +2,7 @@
 
 use super::{BOLD, DIM, paint, state_style, when};
 use onus_app::view::{EntryView, StoryView};
+use onus_core::handoff::Handoff;
 use onus_core::time::Millis;
 use std::fmt::Write as _;
 
@@ -24,6 +25,7 @@ pub(crate) fn story(view: &StoryView) -> String {
     }
     let _ = writeln!(text, "{}", facts.join(" · "));
     let _ = writeln!(text, "asked by {} at {}", task.created_by, when(task.created_at));
+    handed_on(&mut text, view);
     line(&mut text, "origin", task.origin_ask_ref.as_ref().map(ToString::to_string));
     line(&mut text, "parent", task.parent.as_ref().map(ToString::to_string));
     line(&mut text, "scope", words(&task.scope));
@@ -51,6 +53,13 @@ pub(crate) fn story(view: &StoryView) -> String {
         let _ = writeln!(text, "  {}", entry_line(entry));
     }
     text
+}
+
+/// The last handoff, where somebody else is to go on with the work.
+fn handed_on(text: &mut String, view: &StoryView) {
+    if let Some(handoff) = &view.handoff {
+        let _ = writeln!(text, "\n{}", super::handoff(handoff));
+    }
 }
 
 fn line(text: &mut String, name: &str, value: Option<String>) {
@@ -124,7 +133,10 @@ fn notes(text: &mut String, view: &StoryView) {
     heading(text, "notes");
     for note in &view.notes {
         let _ = writeln!(text, "  {} {} at {}", paint(DIM, &note.kind), note.by, when(note.at));
-        for line in note.text.lines() {
+        // The last handoff is told above in full; the earlier ones by their words.
+        let handoff = Handoff::parse(&note.text).ok();
+        let words = handoff.as_ref().map(|handoff| handoff.summary.as_deref().unwrap_or_default());
+        for line in words.unwrap_or(&note.text).lines() {
             let _ = writeln!(text, "    {line}");
         }
     }

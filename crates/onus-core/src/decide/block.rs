@@ -8,8 +8,14 @@ use crate::facts::Caller;
 use crate::id::TaskId;
 use crate::refusal::Refusal;
 use crate::task::{Blocker, State, StateName};
+use crate::text::Text;
 
-pub(super) fn block(context: &Context<'_>, on: &Blocker, lease: WhileBlocked) -> Result<Decision, Refusal> {
+pub(super) fn block(
+    context: &Context<'_>,
+    on: &Blocker,
+    lease: WhileBlocked,
+    handoff: Option<Text>,
+) -> Result<Decision, Refusal> {
     let held = context.working_holder()?;
     if !matches!(context.task.state, State::InProgress(_)) {
         return Err(context.wrong_state("blocked"));
@@ -29,7 +35,7 @@ pub(super) fn block(context: &Context<'_>, on: &Blocker, lease: WhileBlocked) ->
             Some(context.renewal(held, Some(ttl)))
         }
     };
-    Ok(Decision::one(Blocked { on: on.clone(), kept, late_by_ms }, Some(held.workstation.clone())))
+    Ok(Decision::one(Blocked { on: on.clone(), kept, late_by_ms, handoff }, Some(held.workstation.clone())))
 }
 
 pub(super) fn unblock(context: &Context<'_>) -> Result<Decision, Refusal> {

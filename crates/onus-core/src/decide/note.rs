@@ -13,6 +13,7 @@ pub(super) fn decide(context: &Context<'_>, text: &Text) -> Result<Decision, Ref
     let held = context.facts.token.is_some().then(|| context.holder()).transpose()?;
     // A suspended holder may still say what it knows, but does not keep its lease alive by that.
     let renewing = held.filter(|_| !context.facts.suspended);
-    let noted = Noted { text: text.clone(), renewal: renewing.map(|held| context.renewal(held, None)) };
+    let renewal = renewing.map(|held| context.renewal(held, None));
+    let noted = Noted { text: text.clone(), renewal, handoff: false };
     Ok(Decision::one(noted, held.map(|held| held.workstation.clone())))
 }

@@ -5,17 +5,13 @@ use crate::command::Warrant;
 use crate::event::Released;
 use crate::refusal::Refusal;
 use crate::task::StateName;
-use crate::text::{BODY_MAX, Text, lines};
+use crate::text::Text;
 
 pub(super) fn decide(
     context: &Context<'_>,
-    note: Option<&Text>,
+    note: Option<Text>,
     warrant: &Warrant,
 ) -> Result<Decision, Refusal> {
-    if let Some(content) = note.and_then(|note| note.content()) {
-        lines("the note", content, BODY_MAX).map_err(Refusal::invalid)?;
-    }
-    let note = note.cloned();
     if let Some(reason) = context.force(warrant, "a release")? {
         return match context.task.state.name() {
             StateName::InProgress | StateName::Blocked => Ok(Decision::one(

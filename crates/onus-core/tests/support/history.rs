@@ -86,8 +86,8 @@ fn command() -> impl Strategy<Value = Command> {
             Command::Takeover { workstation, here: None, ttl, reason, warrant }
         }),
         6 => ttl().prop_map(|ttl| Command::Renew { ttl }),
-        3 => warrant().prop_map(|warrant| Command::Release { note: Some(text("half done")), warrant }),
-        3 => while_blocked.prop_map(move |lease| Command::Block { on: blocker.clone(), lease }),
+        3 => warrant().prop_map(|warrant| Command::Release { note: Some(text("half done")), handoff: None, warrant }),
+        3 => while_blocked.prop_map(move |lease| Command::Block { on: blocker.clone(), lease, note: None, handoff: None }),
         5 => Just(Command::Unblock),
         3 => Just(Command::Note { text: text("so far so good") }),
         4 => warrant().prop_map(|warrant| Command::Complete { resolution: Some(text("done")), root_cause: None, warrant, proof: onus_core::evidence::Proof::default() }),

@@ -155,10 +155,12 @@ impl<'a> Step<'a> {
             }
             "takeover" => Command::Takeover { workstation, here: None, ttl, reason, warrant },
             "renew" => Command::Renew { ttl },
-            "release" => Command::Release { note, warrant },
+            "release" => Command::Release { note, handoff: None, warrant },
             "block" => Command::Block {
                 on: self.value("on").unwrap_or("external:rain").parse().unwrap(),
                 lease: if self.has("free") { WhileBlocked::ReleaseLease } else { WhileBlocked::KeepLease },
+                note: None,
+                handoff: None,
             },
             "unblock" => Command::Unblock,
             "note" => Command::Note { text: text(self.value("note").unwrap_or("so far so good")) },

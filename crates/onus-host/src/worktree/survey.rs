@@ -54,7 +54,7 @@ pub fn survey(repo: &Repo, dir: &Path, main: &str) -> Result<Survey, Refusal> {
 }
 
 /// What `git status` shows: a holder's work that no commit has.
-pub(super) fn dirty(dir: &Path) -> Result<Sample<String>, Refusal> {
+pub fn dirty(dir: &Path) -> Result<Sample<String>, Refusal> {
     let args =
         ["--porcelain=v1", "-z", "--untracked-files=normal", "--ignore-submodules=none", "--no-renames"];
     let output = Git::ours(dir, "status").args(&args).run()?;

@@ -52,7 +52,8 @@ pub(crate) fn every_value_reads_back<H: Harness>(harness: &H) {
 pub(crate) fn every_state_reads_back<H: Harness>(harness: &H) {
     let renewal = || Some(Renewal { tick: now().tick, ttl_ms: Some(5), late_by_ms: Some(7) });
     let resolution = || Text::new("done".into());
-    let blocked = |kept| Blocked { on: Blocker::External("a \"part\"".into()), kept, late_by_ms: None };
+    let blocked =
+        |kept| Blocked { on: Blocker::External("a \"part\"".into()), kept, late_by_ms: None, handoff: None };
     let completed =
         |forced| Completed { resolution: resolution(), reason: None, forced, late_by_ms: Some(1) };
     let stories: Vec<Vec<Event>> = vec![
