@@ -3,14 +3,18 @@
 //! [`submit`] carries a command out; the other modules answer questions or look after the store as a whole. Every
 //! front end (command line, HTTP, MCP) calls these and renders their views.
 
+pub mod dispatch;
 pub mod doctor;
 pub mod export;
 pub mod import;
 pub mod ledger;
+pub mod preflight;
+pub mod probing;
 pub mod progress;
 pub mod queue;
 pub mod registry;
 mod replay;
+pub mod route;
 pub mod story;
 pub mod submit;
 pub mod validate;
