@@ -4,7 +4,7 @@
 //! carried out claim by claim. Nothing is taken over, forced or taken away, and a dispatcher that lost a race has lost
 //! nothing else.
 
-use crate::probing::Probed;
+use crate::probe::Probed;
 use crate::route::required;
 use crate::submit::{Receipt, Rehearsal, Target, claim, findings};
 use crate::workstation::keep_probes;
@@ -102,7 +102,7 @@ impl<S: Store> Onus<S> {
         let by = person(&self.ask(|tx| load::caller(tx, LOCAL, actor))?)?.clone();
         let rows = self.workstation_rows()?;
         let all: Vec<Workstation> = rows.into_iter().map(|row| row.workstation).collect();
-        let probed = self.probe(&all)?;
+        let probed = self.run_all_probes(&all);
         let mut workstations = Vec::with_capacity(probed.len());
         if mode == Mode::Carry {
             for one in &probed {

@@ -6,15 +6,17 @@
 pub mod dispatch;
 pub mod doctor;
 pub mod export;
+pub mod guard;
 pub mod import;
 pub mod ledger;
 pub mod preflight;
-pub mod probing;
+pub mod probe;
 pub mod progress;
 pub mod queue;
 pub mod registry;
 mod replay;
 pub mod route;
+pub mod salvage;
 pub mod story;
 pub mod submit;
 pub mod validate;

@@ -246,7 +246,7 @@ impl<'a> Call<'a> {
     /// What the decision is made on: the store's part and the rest.
     fn facts(&self, tx: &mut dyn Tx, envelope: &Envelope, loaded: Loaded) -> Result<Facts<'_>, Refusal> {
         let ground = loaded.ground;
-        let base = ground.place.found.as_ref().and_then(|found| base(found));
+        let base = ground.place.found.as_ref().and_then(base);
         Ok(Facts {
             settings: self.outside.settings,
             generation: self.workspace.generation,

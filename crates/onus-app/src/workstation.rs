@@ -84,6 +84,11 @@ impl<S: Store> Onus<S> {
         rows.into_iter().find(|row| row.workstation.name == *name).ok_or_else(|| no_workstation(name))
     }
 
+    /// Who asks, as far as the store knows.
+    pub fn caller(&mut self, actor: Option<&Handle>) -> Result<Caller, Refusal> {
+        self.ask(|tx| load::caller(tx, LOCAL, actor))
+    }
+
     /// All workstations, for whoever looks after them.
     pub fn workstation_rows(&mut self) -> Result<Vec<WorkstationHolding>, Refusal> {
         self.ask(|tx| registry::workstations(tx, LOCAL))

@@ -9,6 +9,7 @@ mod demo;
 mod dep;
 mod doctor;
 mod export;
+mod hook;
 mod import;
 mod init;
 mod ledger;
@@ -73,6 +74,7 @@ pub(crate) enum Verb {
     Worker(worker::Worker),
     Workstation(workstation::Workstation),
     Ledger(ledger::Ledger),
+    Hook(hook::Hook),
     Demo(demo::Demo),
     Completions(completions::Completions),
     Man(man::Man),
@@ -106,6 +108,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Worker(verb) => call(&|world| verb.run(world, out)),
         Verb::Workstation(verb) => call(&|world| verb.run(world, out)),
         Verb::Ledger(verb) => call(&|world| verb.run(world, out)),
+        Verb::Hook(verb) => call(&|world| verb.run(world, out)),
         Verb::Demo(verb) => verb.run(out),
         Verb::Completions(verb) => verb.run(out),
         Verb::Man(verb) => verb.run(out),

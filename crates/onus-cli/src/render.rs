@@ -209,6 +209,34 @@ pub(crate) fn workstations(view: &WorkstationsView) -> String {
     table.to_string()
 }
 
+/// One block per workstation: everything about it, and what its probes said last.
+pub(crate) fn workstation_details(view: &WorkstationsView) -> String {
+    let mut text = String::new();
+    for one in &view.workstations {
+        let line = format!("{} {} {}", paint(BOLD, &one.name), one.kind.name(), one.state.name());
+        text.push_str(&line);
+        if let Some(reason) = &one.reason {
+            text.push_str(&format!(" ({reason})"));
+        }
+        if let Some(held) = &one.held_by {
+            text.push_str(&format!(", holds {} for {}", held.task, held.worker));
+        }
+        text.push('\n');
+        let about = [("path", one.path.clone()), ("branch", one.branch.as_ref().map(ToString::to_string))];
+        for (name, value) in about.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+            text.push_str(&format!("  {name}: {value}\n"));
+        }
+        text.push_str(&format!("  lifecycle: {}, version {}\n", one.lifecycle.name(), one.version));
+        for probe in &one.probes {
+            let verdict = probe.verdict.map_or("not run yet", |verdict| verdict.name());
+            let at = probe.at.map(|at| format!(" at {}", when(at))).unwrap_or_default();
+            let detail = probe.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
+            text.push_str(&format!("  probe {}: {}{at}{detail}\n", probe.probe, verdict.replace('_', " ")));
+        }
+    }
+    text
+}
+
 pub(crate) fn stale(view: &StaleView) -> String {
     if view.stale.is_empty() {
         return "nothing is stale\n".into();

@@ -26,7 +26,11 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn find(global: &Global) -> Result<World, Refusal> {
         let place = place::here()?;
-        let store_path = match &global.store {
+        let configured = match &global.store {
+            Some(_) => None,
+            None => place.configured_store()?,
+        };
+        let store_path = match global.store.as_ref().or(configured.as_ref()) {
             None => place.default_store(),
             Some(url) => store_path(url, &place)?,
         };
@@ -65,15 +69,15 @@ impl World {
     }
 
     pub(crate) fn request(&self) -> Result<RequestId, Refusal> {
-        match &self.request {
-            Some(request) => Ok(request.clone()),
-            None => {
-                let mut random = [0; 16];
-                getrandom::fill(&mut random).map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
-                let id = uuid::Builder::from_random_bytes(random).into_uuid().to_string();
-                id.parse().map_err(|e: String| Refusal::new(Code::Internal, e))
-            }
-        }
+        self.request.clone().map_or_else(|| self.another_request(), Ok)
+    }
+
+    /// A request of our own beside the one that was asked for.
+    pub(crate) fn another_request(&self) -> Result<RequestId, Refusal> {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
+        let id = uuid::Builder::from_random_bytes(random).into_uuid().to_string();
+        id.parse().map_err(|e: String| Refusal::new(Code::Internal, e))
     }
 
     pub(crate) fn envelope(
@@ -153,6 +157,13 @@ impl World {
     pub(crate) fn here(&self, store: &mut Store) -> Result<Option<WorkstationName>, Refusal> {
         Ok(store.workstation_at(&self.place.cwd)?.map(|(name, _)| name))
     }
+}
+
+/// The token in `ONUS_LEASE`, whichever task it is for.
+pub(crate) fn environment_token() -> Result<Option<Token>, Refusal> {
+    let text = std::env::var("ONUS_LEASE").ok().filter(|text| !text.is_empty());
+    let token = text.map(|text| text.parse()).transpose();
+    token.map_err(|error: String| Refusal::invalid(error).hint("check ONUS_LEASE"))
 }
 
 /// `ONUS_LEASE` belongs to `ONUS_TASK`, where that is set: a comment on another task is no holder's act.

@@ -12,6 +12,7 @@ pub mod effect;
 pub mod event;
 pub mod facts;
 pub mod gate;
+pub mod guard;
 pub mod hash;
 pub mod id;
 pub mod identity_map;

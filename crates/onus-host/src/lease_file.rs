@@ -55,6 +55,14 @@ pub fn load(dir: &Path, task: &TaskId, worker: &Handle) -> Result<Option<String>
     }
 }
 
+/// Any token that was left here: whoever has one, but not the right one, was a holder once.
+pub fn any(dir: &Path) -> Option<String> {
+    let entries = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path());
+    let tokens = entries.filter_map(|path| read_open(open(&path, OFlags::NOFOLLOW).ok()?, TOKEN_MAX).ok());
+    let mut tokens = tokens.filter_map(|bytes| String::from_utf8(bytes).ok());
+    tokens.find(|text| is_token(text.trim_end().as_bytes())).map(|text| text.trim_end().to_owned())
+}
+
 /// Forgets the token; that there is none is fine.
 pub fn remove(dir: &Path, task: &TaskId, worker: &Handle) -> Result<(), Refusal> {
     let path = path_of(dir, task, worker);

@@ -12,14 +12,34 @@ pub use barrier::barrier;
 pub use forward::{Forwarded, fast_forward};
 pub(crate) use history::paths;
 pub use history::{Commit, History, Sample, Trailers};
-pub use salvage::{Salvaged, salvage, salvage_ref};
+pub use salvage::{Salvaged, salvage};
 
+use crate::env::Env;
+use crate::git::Git;
+use crate::place::{Repo, find_with};
 use onus_core::id::shown;
 use onus_core::refusal::Refusal;
+use std::path::{Path, PathBuf};
 
 /// The name of a branch as git keeps it.
 pub fn branch_ref(branch: &str) -> String {
     format!("refs/heads/{branch}")
+}
+
+/// The repositories of this machine that this one pushes to, by their git directories.
+pub fn local_remotes(repo: &Repo) -> Result<Vec<PathBuf>, Refusal> {
+    let listed = Git::on_common(repo, "remote").args(&["-v"]).line()?;
+    let urls = listed.lines().filter_map(|line| line.strip_suffix(" (push)")?.split_once('\t'));
+    let paths =
+        urls.map(|(_, url)| url.strip_prefix("file://").unwrap_or(url)).filter(|url| url.starts_with('/'));
+    let mut found: Vec<PathBuf> = paths
+        .filter_map(|path| find_with(Path::new(path), &Env::default()).ok()?.repo)
+        .map(|remote| remote.common_dir)
+        .filter(|dir| *dir != repo.common_dir)
+        .collect();
+    found.sort();
+    found.dedup();
+    Ok(found)
 }
 
 /// Names are written into git's line protocol; one that could break out of its line is refused. Git itself checks the

@@ -10,7 +10,7 @@ use crate::env::Env;
 use crate::file::{refused, shown};
 use crate::git::Git;
 use crate::place::{Repo, find_with};
-use crate::refs::{History, branch_ref};
+use crate::refs::{History, Sample, branch_ref};
 use onus_core::code::Code;
 use onus_core::refusal::{Finding, Refusal};
 use std::ffi::OsStr;
@@ -129,7 +129,7 @@ pub fn remove(repo: &Repo, dir: &Path, main: &str) -> Result<Branch, Refusal> {
     let main = history.commit(main)?;
     if tree.prunable.is_none() {
         let survey = survey(repo, &path, &main)?;
-        refuse_dirty(&path, &survey, "removed")?;
+        refuse_dirty(&path, &survey.dirty, "removed")?;
         if tree.branch.is_none() && !survey.unmerged.is_empty() {
             return Err(not_ready(&path, "has commits that are on no branch")
                 .hint(format!("git -C {} branch NAME keeps them", shown(&path))));
@@ -171,17 +171,17 @@ fn lock(repo: &Repo, place: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn refuse_dirty(path: &Path, survey: &Survey, what: &str) -> Result<(), Refusal> {
-    if survey.dirty.is_empty() {
+fn refuse_dirty(path: &Path, dirty: &Sample<String>, what: &str) -> Result<(), Refusal> {
+    if dirty.is_empty() {
         return Ok(());
     }
     let finding = |path: &String| {
         Finding::new(Code::WorkstationNotReady, format!("{} is not committed", onus_core::id::shown(path)))
     };
-    let detail = format!("has {} uncommitted paths: it is not {what}", survey.dirty.count);
+    let detail = format!("has {} uncommitted paths: it is not {what}", dirty.count);
     Err(not_ready(path, &detail)
         .hint(format!("commit or stash them: git -C {} status", shown(path)))
-        .findings(survey.dirty.first.iter().map(finding).collect()))
+        .findings(dirty.first.iter().map(finding).collect()))
 }
 
 fn not_ready(path: &Path, detail: &str) -> Refusal {

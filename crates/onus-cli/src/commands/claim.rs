@@ -1,6 +1,7 @@
 //! `onus claim`
 
 use super::list::FilterArgs;
+use super::takeover::secure;
 use super::{ForceArgs, task_id};
 use crate::output::Output;
 use crate::render;
@@ -69,7 +70,12 @@ impl Claim {
             warrant: self.force.warrant(),
         };
         let target = if self.next { Target::Next(self.filter.filter()) } else { Target::Named };
-        let receipt = store.submit(&world.envelope(self.task.clone(), None, command)?, &target)?;
+        let envelope = world.envelope(self.task.clone(), None, command)?;
+        store.probe_before(&envelope)?;
+        let receipt = store.submit(&envelope, &target)?;
+        if self.force.force {
+            secure(world, &mut store, out, &receipt)?;
+        }
         show_grant(world, &mut store, out, &receipt)
     }
 }

@@ -1,5 +1,6 @@
 //! `onus release`
 
+use super::takeover::secure;
 use super::{ForceArgs, LeaseArg, TaskArg, show_change, submit_as_holder, text, text_argument};
 use crate::output::Output;
 use crate::world::World;
@@ -34,6 +35,9 @@ impl Release {
             world.actor.as_ref().map(|by| store.holding_directory(task, by)).transpose()?.flatten();
         let command = Command::Release { note: note.as_deref().map(text), warrant: self.force.warrant() };
         let receipt = submit_as_holder(world, &mut store, task, &self.lease, command)?;
+        if self.force.force {
+            secure(world, &mut store, out, &receipt)?;
+        }
         world.forget_lease(task, directory.as_deref());
         show_change(out, &receipt, "released")
     }

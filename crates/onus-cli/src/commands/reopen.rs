@@ -1,5 +1,6 @@
 //! `onus reopen` and `onus drop`
 
+use super::takeover::secure;
 use super::{TaskArg, show_change, submit};
 use crate::output::Output;
 use crate::world::World;
@@ -41,7 +42,9 @@ pub(crate) struct Drop {
 impl Drop {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let command = Command::Drop { reason: self.reason.clone() };
-        let receipt = submit(world, &mut world.open()?, &self.task.task, None, command)?;
+        let mut store = world.open()?;
+        let receipt = submit(world, &mut store, &self.task.task, None, command)?;
+        secure(world, &mut store, out, &receipt)?;
         show_change(out, &receipt, "dropped")
     }
 }

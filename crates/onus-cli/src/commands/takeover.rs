@@ -1,11 +1,13 @@
 //! `onus takeover`
 
 use super::claim::{PlaceArgs, show_grant};
-use super::{ForceArgs, TaskArg, submit};
+use super::{ForceArgs, TaskArg};
 use crate::output::Output;
-use crate::world::World;
+use crate::world::{Store, World};
 use clap::Args;
+use onus_app::submit::{Receipt, Target};
 use onus_core::command::Command;
+use onus_core::id::{TaskId, WorkstationName};
 use onus_core::refusal::Refusal;
 use std::process::ExitCode;
 
@@ -32,7 +34,48 @@ impl Takeover {
             reason: self.force.reason.clone(),
             warrant: self.force.warrant(),
         };
-        let receipt = submit(world, &mut store, &self.task.task, None, command)?;
+        let envelope = world.envelope(Some(self.task.task.clone()), None, command)?;
+        store.probe_before(&envelope)?;
+        let receipt = store.submit(&envelope, &Target::Named)?;
+        secure(world, &mut store, out, &receipt)?;
         show_grant(world, &mut store, out, &receipt)
+    }
+}
+
+/// After somebody lost a task against their will: nothing of theirs lands any more, and nothing of it is lost. The new
+/// holder hears of its token only after the barrier.
+pub(super) fn secure(
+    world: &World,
+    store: &mut Store,
+    out: &Output,
+    receipt: &Receipt,
+) -> Result<(), Refusal> {
+    let Some(evicted) = store.evicted(receipt)? else {
+        return Ok(());
+    };
+    let again = |refusal: Refusal| refusal.hint("run the same command again with the same --request-id");
+    store.bar(&evicted).map_err(again)?;
+    // The grant stands and the branch is barred; a tree that cannot be read must not undo that.
+    match store.salvage(world.actor.as_ref(), world.another_request()?, &evicted) {
+        Ok(Some(kept)) => {
+            out.hint(&format!(
+                "the work of {} is kept in {} ({})",
+                evicted.worker, kept.refname, kept.commit
+            ));
+            if let Some(words) = &kept.left_out {
+                out.warn(&format!("git could not read all of it: {words}"));
+            }
+        }
+        Ok(None) => {}
+        Err(refusal) => out.warn(&format!("the work of {} was left where it is: {refusal}", evicted.worker)),
+    }
+    Ok(())
+}
+
+/// Waits until what the holder of a quarantined workstation had on its way has landed or is refused.
+pub(super) fn bar(store: &mut Store, out: &Output, task: &TaskId, name: &WorkstationName) {
+    let barred = store.held_in(task, name).and_then(|held| held.map_or(Ok(()), |held| store.bar(&held)));
+    if let Err(refusal) = barred {
+        out.warn(&format!("a push by the holder may still be on its way: {refusal}"));
     }
 }

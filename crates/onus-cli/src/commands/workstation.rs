@@ -1,17 +1,18 @@
 //! `onus workstation`
 
-use super::{file_error, word};
-use crate::commands::worker::outcome;
+mod add;
+mod probe;
+mod tree;
+
 use crate::output::Output;
 use crate::render;
-use crate::world::World;
+use crate::world::{Store, World};
 use clap::{Args, Subcommand};
-use onus_core::event::WorkstationAdded;
+use onus_app::view::WorkstationView;
 use onus_core::id::WorkstationName;
 use onus_core::refusal::Refusal;
-use onus_core::workstation::{Lifecycle, Workstation as Registered, WorkstationKind};
+use onus_store::registry::WorkstationHolding;
 use serde::Serialize;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Named places where work happens
@@ -23,102 +24,103 @@ pub(crate) struct Workstation {
 
 #[derive(Debug, Subcommand)]
 enum WorkstationVerb {
-    Add(Add),
-    /// Every workstation and what it holds
+    Add(add::Add),
+    /// Every workstation, whether it is ready, and what it holds
     List,
-    /// One workstation
-    Show {
-        #[arg(value_parser = |t: &str| t.parse::<WorkstationName>())]
-        name: WorkstationName,
-    },
+    /// One workstation, with what its probes said last
+    Show(NameArg),
+    Probe(probe::Probe),
+    /// No new work there, and whoever works there is suspended: people only
+    ///
+    /// The holder may still release its task and leave notes; others may take the task over at once.
+    Quarantine(Reasoned),
+    /// Back from quarantine; with probes it is ready once they pass: people only
+    Restore(Reasoned),
+    /// No work there ever again, under this registration; its directory stays: people only
+    Retire(Reasoned),
+    Sync(tree::Sync),
+    Remove(tree::Remove),
 }
 
-/// Register a workstation: people only. One workstation holds one live assignment
-#[derive(Debug, Args)]
-struct Add {
-    /// Scope and domain, e.g. ws-backend-01
-    #[arg(value_parser = |t: &str| t.parse::<WorkstationName>())]
+#[derive(Debug, Clone, Args)]
+struct NameArg {
+    /// The workstation, e.g. ws-backend-01
+    #[arg(value_name = "NAME", value_parser = |t: &str| t.parse::<WorkstationName>())]
     name: WorkstationName,
-
-    /// logical (a name only) or checkout (a directory)
-    #[arg(long, default_value = "logical", value_parser = kind)]
-    kind: WorkstationKind,
-
-    /// Its directory
-    #[arg(long, value_name = "DIR")]
-    path: Option<PathBuf>,
-
-    /// reusable, or single-task and retired afterwards
-    #[arg(long, default_value = "reusable", value_parser = |t: &str| word("a lifecycle", t, Lifecycle::parse, "reusable, single-task"))]
-    lifecycle: Lifecycle,
 }
 
+#[derive(Debug, Args)]
+struct Reasoned {
+    #[command(flatten)]
+    name: NameArg,
+
+    /// Why; goes into the ledger
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+/// A workstation after a change.
 #[derive(Debug, Serialize)]
-struct WorkstationAddedView {
-    outcome: &'static str,
-    workstation: Registered,
+struct ChangedView {
+    workstation: WorkstationView,
 }
 
 impl Workstation {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
+        let actor = world.actor.as_ref();
         match &self.verb {
             WorkstationVerb::List => {
                 out.show_list(&store.workstations(None)?, |view| &view.workstations, render::workstations)
             }
-            WorkstationVerb::Show { name } => out.show_list(
+            WorkstationVerb::Show(NameArg { name }) => out.show_list(
                 &store.workstations(Some(name))?,
                 |view| &view.workstations,
-                render::workstations,
+                render::workstation_details,
             ),
-            WorkstationVerb::Add(add) => {
-                let wanted = add.registration(world)?;
-                let (registration, workstation) = store.add_workstation(world.actor.as_ref(), &wanted)?;
-                let view = WorkstationAddedView { outcome: outcome(registration), workstation };
-                out.show(&view, |view| {
-                    let at = view
-                        .workstation
-                        .path
-                        .as_deref()
-                        .map(|path| format!(" at {path}"))
-                        .unwrap_or_default();
-                    format!(
-                        "{} is registered as {}{at}\n",
-                        view.workstation.name,
-                        view.workstation.kind.name()
-                    )
-                })
+            WorkstationVerb::Add(add) => add.run(world, &mut store, out),
+            WorkstationVerb::Probe(probe) => probe.run(world, &mut store, out),
+            WorkstationVerb::Quarantine(Reasoned { name, reason }) => {
+                let row = store.quarantine(actor, &name.name, reason.as_deref())?;
+                quarantined(&mut store, out, &row)
             }
+            WorkstationVerb::Restore(Reasoned { name, reason }) => {
+                store.restore(actor, &name.name, reason.as_deref())?;
+                // Whether it is ready again is for its probes to say, at once.
+                store.probe(actor, &name.name)?;
+                let row = store.workstation(&name.name)?;
+                let state = row.workstation.state.name();
+                changed(out, &row, |name| format!("{name} is restored: {state}\n"))
+            }
+            WorkstationVerb::Retire(Reasoned { name, reason }) => {
+                let row = store.retire(actor, &name.name, reason.as_deref(), false)?;
+                changed(out, &row, |name| format!("{name} is retired\n"))
+            }
+            WorkstationVerb::Sync(sync) => sync.run(world, &mut store, out),
+            WorkstationVerb::Remove(remove) => remove.run(world, &mut store, out),
         }
     }
 }
 
-impl Add {
-    fn registration(&self, world: &World) -> Result<WorkstationAdded, Refusal> {
-        let path = match &self.path {
-            None => None,
-            Some(path) => {
-                let path = world.place.cwd.join(path);
-                let path = path.canonicalize().map_err(|error| file_error(&path, &error))?;
-                if !path.is_dir() {
-                    return Err(Refusal::invalid(format!("{} is not a directory", path.display())));
-                }
-                Some(path.to_str().ok_or_else(|| Refusal::invalid("the path is not UTF-8"))?.to_owned())
-            }
-        };
-        Ok(WorkstationAdded {
-            name: self.name.clone(),
-            kind: self.kind,
-            path,
-            lifecycle: self.lifecycle,
-            branch: None,
-            probes: Vec::new(),
-        })
+fn quarantined(store: &mut Store, out: &Output, row: &WorkstationHolding) -> Result<ExitCode, Refusal> {
+    // What was on its way when the quarantine was committed has arrived or is refused after this.
+    if let Some((task, _)) = &row.holds {
+        super::takeover::bar(store, out, task, &row.workstation.name);
     }
+    let code = changed(out, row, |name| format!("{name} is quarantined: no new work goes there\n"))?;
+    if let Some((task, holder)) = &row.holds {
+        out.hint(&format!(
+            "{holder} held {task} there; it can be recovered: onus takeover {task} --workstation NAME --reason TEXT"
+        ));
+    }
+    Ok(code)
 }
 
-fn kind(text: &str) -> Result<WorkstationKind, String> {
-    let registrable =
-        |text: &str| WorkstationKind::parse(text).filter(|kind| *kind != WorkstationKind::Worktree);
-    word("a kind that can be registered", text, registrable, "logical, checkout")
+fn changed(
+    out: &Output,
+    row: &WorkstationHolding,
+    said: impl FnOnce(&WorkstationName) -> String,
+) -> Result<ExitCode, Refusal> {
+    let view = ChangedView { workstation: WorkstationView::new(row, &[]) };
+    out.show(&view, |view| said(&view.workstation.name))
 }

@@ -214,3 +214,21 @@ pub fn needs_independence(policy: &Policy, spec: &Spec) -> bool {
     task_type.is_some_and(|task_type| task_type.as_str() == VERIFICATION)
         || rule.is_some_and(|(_, rule)| rule.independent)
 }
+
+/// The workstations that the map names for a worker: for one task, or for any.
+pub fn places_of<'a>(
+    policy: &'a Policy,
+    spec: Option<&Spec>,
+    worker: &'a Handle,
+) -> impl Iterator<Item = &'a WorkstationName> {
+    let map = policy.in_force().map(|in_force| &in_force.map);
+    let rules: Vec<&Rule> = match (map, spec) {
+        (None, _) => Vec::new(),
+        (Some(map), None) => map.routing.iter().collect(),
+        (Some(map), Some(spec)) => {
+            map.rule_for(spec.task_type.as_ref()).into_iter().map(|(_, rule)| rule).collect()
+        }
+    };
+    let named = rules.into_iter().flat_map(Rule::in_order);
+    named.filter(move |(agent, ..)| *agent == worker).map(|(_, workstation, _)| workstation)
+}

@@ -70,7 +70,8 @@ $lines
 END
 "#;
 
-/// A rebase writes every message anew; those that name their assignment keep it, because it is how the work was done.
+/// Where no claim has left a lease there is nothing to write. A rebase writes every message anew; those that name their
+/// assignment keep it, because it is how the work was done.
 const MESSAGE: &str = r#"if [ -x "$0.before-onus" ]; then
     "$0.before-onus" "$@" || exit
 fi
@@ -78,6 +79,11 @@ case $1 in
 */*) git=${1%/*} ;;
 *) git=. ;;
 esac
+held=$ONUS_LEASE
+for file in "$git"/onus/lease/*; do
+    [ ! -e "$file" ] || held=$file
+done
+[ -n "$held" ] || exit 0
 if [ -d "$git/rebase-merge" ] || [ -d "$git/rebase-apply" ]; then
     while IFS= read -r line || [ -n "$line" ]; do
         case $line in

@@ -21,7 +21,8 @@ pub struct Forwarded {
 }
 
 /// Moves `main_ref` to `new`, a descendant of where it is. `confirm` is called while the reference is locked: when it
-/// refuses, nothing has moved, and when it agrees, nobody can move the branch in between.
+/// refuses, nothing has moved, and when it agrees, nobody can move the branch in between. After a crash the same call
+/// finishes what was begun.
 pub fn fast_forward(
     repo: &Repo,
     main_ref: &str,
@@ -48,19 +49,27 @@ pub fn fast_forward(
         may_follow(checkout, &old, &new)?;
     }
     confirm()?;
-    locked.commit()?;
     let mut forwarded = Forwarded { new: target.clone(), old, followed: Vec::new(), behind: Vec::new() };
+    // Before the reference moves: a commit made there in between fails at the lock, whereas one made after it, from
+    // files that have not followed, would take the merge back without a word.
     for checkout in checkouts {
-        let tree = Git::ours(&checkout, "read-tree").args(&["-m", "-u"]);
-        match tree.values(&[&forwarded.old, &forwarded.new]).run() {
-            Ok(_) => forwarded.followed.push(checkout),
-            Err(failure) => {
-                let why = Refusal::from(failure).detail;
-                forwarded.behind.push((checkout, why));
-            }
+        match follow(&checkout, &forwarded.old, &forwarded.new) {
+            Ok(()) => forwarded.followed.push(checkout),
+            Err(refusal) => forwarded.behind.push((checkout, refusal.detail)),
         }
     }
+    if let Err(refusal) = locked.commit() {
+        for checkout in &forwarded.followed {
+            let _ = follow(checkout, &forwarded.new, &forwarded.old);
+        }
+        return Err(refusal);
+    }
     Ok(forwarded)
+}
+
+fn follow(checkout: &Path, old: &str, new: &str) -> Result<(), Refusal> {
+    Git::ours(checkout, "read-tree").args(&["-m", "-u"]).values(&[old, new]).run()?;
+    Ok(())
 }
 
 fn checkouts(repo: &Repo, main_ref: &str) -> Result<Vec<PathBuf>, Refusal> {

@@ -70,7 +70,8 @@ impl<'a> History<'a> {
         Git::ours(self.dir, verb).seeing(self.incoming)
     }
 
-    /// The commit that a name stands for; none when there is no such name.
+    /// The commit that a name stands for; none when there is no such name. Give a branch by its full name: a tag of
+    /// the same short name would win.
     pub fn resolve(&self, name: &str) -> Result<Option<String>, Refusal> {
         let name = format!("{name}^{{commit}}");
         match self.git("rev-parse").args(&["--verify", "--quiet"]).values(&[&name]).line() {

@@ -9,6 +9,7 @@ use crate::place::{Repo, find_with};
 use onus_core::code::Code;
 use onus_core::id::{Epoch, TaskId};
 use onus_core::refusal::Refusal;
+use onus_core::salvage_reference;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -22,11 +23,6 @@ pub struct Salvaged {
     pub left_out: Option<String>,
 }
 
-/// Where the work of one grant is kept.
-pub fn salvage_ref(task: &TaskId, epoch: Epoch) -> String {
-    format!("refs/onus/salvage/{task}/{epoch}")
-}
-
 /// Keeps the tip of `refname` and the changed and new files of the working tree `dir` (ignored ones are not work).
 /// None when all of it is in `main` already. Once done for a grant it stays as it is, however often it is asked for.
 pub fn salvage(
@@ -37,7 +33,7 @@ pub fn salvage(
     task: &TaskId,
     epoch: Epoch,
 ) -> Result<Option<Salvaged>, Refusal> {
-    let target = salvage_ref(task, epoch);
+    let target = salvage_reference(task, epoch);
     let history = History::at(&repo.common_dir);
     if let Some(commit) = history.resolve(&target)? {
         return Ok(Some(known(target, commit)));
@@ -157,8 +153,9 @@ impl Index {
     }
 
     fn git(&self, dir: &Path, verb: &str) -> Git {
-        // The copy must not be compared by what a watcher remembers about the original.
-        let settings = ["core.fsmonitor=false", "advice.addEmbeddedRepo=false", "core.safecrlf=false"];
+        // The copy must not be compared by what a watcher remembers about the original; and thousands of new files are
+        // synced together, not one by one.
+        let settings = ["core.fsmonitor=false", "core.safecrlf=false", "core.fsyncMethod=batch"];
         Git::ours_with(dir, &settings, verb).env("GIT_INDEX_FILE", &self.file)
     }
 }

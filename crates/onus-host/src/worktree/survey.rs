@@ -32,7 +32,7 @@ pub fn survey(repo: &Repo, dir: &Path, main: &str) -> Result<Survey, Refusal> {
         Err(failure) if failure.is_exit(1) => None,
         Err(failure) => return Err(failure.into()),
     };
-    let dirty = Sample::of(dirty(dir)?);
+    let dirty = dirty(dir)?;
     let Some(head) = history.resolve("HEAD")? else {
         let (unmerged, unpushed) = (Sample::of(Vec::new()), Sample::of(Vec::new()));
         return Ok(Survey { branch, head: None, dirty, unmerged, unpushed, behind: 0 });
@@ -53,11 +53,13 @@ pub fn survey(repo: &Repo, dir: &Path, main: &str) -> Result<Survey, Refusal> {
     })
 }
 
-fn dirty(dir: &Path) -> Result<Vec<String>, Refusal> {
+/// What `git status` shows: a holder's work that no commit has.
+pub(super) fn dirty(dir: &Path) -> Result<Sample<String>, Refusal> {
     let args =
         ["--porcelain=v1", "-z", "--untracked-files=normal", "--ignore-submodules=none", "--no-renames"];
     let output = Git::ours(dir, "status").args(&args).run()?;
     // Two letters and a space before each path.
     let path = |entry: &[u8]| String::from_utf8_lossy(entry.get(3..).unwrap_or_default()).into_owned();
-    Ok(output.split(|b| *b == 0).filter(|entry| !entry.is_empty()).map(path).collect())
+    let entries = output.split(|b| *b == 0).filter(|entry| !entry.is_empty());
+    Ok(Sample::of(entries.map(path).collect()))
 }

@@ -1,6 +1,7 @@
 //! Bringing a working tree up to date with the main branch: by rebase, or not at all.
 
-use super::{own, refuse_dirty, survey};
+use super::survey::dirty;
+use super::{own, refuse_dirty};
 use crate::file::shown;
 use crate::git::Git;
 use crate::place::Repo;
@@ -39,8 +40,7 @@ pub fn sync(repo: &Repo, dir: &Path, main: &str) -> Result<Synced, Refusal> {
         )
         .hint("finish it with git rebase --continue, or give it up with git rebase --abort"));
     }
-    let survey = survey(repo, dir, main)?;
-    refuse_dirty(dir, &survey, "rebased")?;
+    refuse_dirty(dir, &dirty(dir)?, "rebased")?;
     let history = History::at(dir);
     let (main, old) = (history.commit(main)?, history.commit("HEAD")?);
     if history.reaches(&old, &main)? {

@@ -2,8 +2,10 @@
 
 use crate::support::{Area, try_git_at};
 use onus_core::code::Code;
+use onus_host::git::Incoming;
 use onus_host::hook::{Hook, HookState, Site, install, sign, status, uninstall};
 use onus_host::place::Repo;
+use onus_host::refs::History;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -11,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Stands in for the program: writes down how it was called and refuses when a file says so.
 const PROGRAM: &str = r#"dir=${0%/*}
+echo "$PPID" >>"$dir/parents"
 { echo "run $*"; if [ "$3" != prepare-commit-msg ]; then cat; fi; } >>"$dir/calls"
 [ ! -e "$dir/refuse" ]"#;
 
@@ -125,6 +128,35 @@ fn only_a_branch_that_is_about_to_move_is_asked_about() {
         assert!(!moved, "{args:?}");
     }
     assert_eq!(case.area.git("main", &["rev-parse", "other"]), old);
+}
+
+#[test]
+fn every_storage_of_references_asks() {
+    for init in ["--ref-format=reftable", "--object-format=sha256"] {
+        let area = Area::with_main(&[init]);
+        let case = Case { onus: area.script("bin/onus", PROGRAM), area };
+        case.install();
+        assert!(case.git(&["commit", "-q", "--allow-empty", "-m", "x"]));
+        let calls = case.calls();
+        assert!(calls.contains(&format!("{} refs/heads/main\n", case.area.head("main"))), "{init}: {calls}");
+        case.refuse();
+        let old = case.area.head("main");
+        assert!(!case.git(&["update-ref", "HEAD", "HEAD^"]), "{init}");
+        assert_eq!(case.area.head("main"), old);
+    }
+}
+
+#[test]
+fn a_message_is_asked_about_only_where_a_lease_is() {
+    let case = case();
+    case.install();
+    case.area.git("main", &["worktree", "add", "-q", "-b", "work", "../lane"]);
+    case.area.write("main/.git/worktrees/lane/onus/lease/API-1.a", "token");
+    for (dir, asked) in [("main", false), ("lane", true)] {
+        case.calls();
+        case.area.git(dir, &["commit", "-q", "--allow-empty", "-m", "x"]);
+        assert_eq!(case.calls().contains("prepare-commit-msg"), asked, "{dir}");
+    }
 }
 
 #[test]
@@ -249,6 +281,7 @@ fn a_rebase_keeps_the_trailers_and_signs_what_has_none() {
     area.git("main", &["checkout", "-q", "-b", "work"]);
     area.commit("main", "unsigned.txt", "x\n");
     case.install();
+    area.write("main/.git/onus/lease/API-1.a", "token");
     program("API-1");
     area.commit("main", "first.txt", "x\n");
     area.commit_as("main", "second.txt", "x\n", "second\n\nBody.\n\nSigned-off-by: A <a@b>");
@@ -289,6 +322,38 @@ fn a_message_is_signed_once_whatever_is_in_it() {
     assert!(full.ends_with("# a comment\n"), "{full}");
 }
 
+/// What a push brings lies apart until `pre-receive` has agreed; only what git tells that hook leads to it.
+#[test]
+fn the_objects_of_a_push_can_be_read_before_they_are_taken() {
+    let area = Area::with_main(&[]);
+    area.git(".", &["clone", "-q", "--bare", "main", "shared.git"]);
+    let (told, go) = (area.at("told"), area.at("go"));
+    let body = format!(
+        "printf '%s\\n' \"$GIT_OBJECT_DIRECTORY\" \"$GIT_ALTERNATE_OBJECT_DIRECTORIES\" >'{0}.new'\n\
+         mv '{0}.new' '{0}'\nwhile [ ! -e '{1}' ]; do sleep 0.01; done",
+        told.display(),
+        go.display()
+    );
+    area.script("shared.git/hooks/pre-receive", &body);
+    let new = area.commit("main", "dir/b.txt", "x\n");
+    std::thread::scope(|scope| {
+        let pushing =
+            scope.spawn(|| area.git("main", &["push", "-q", "../shared.git", "HEAD:refs/heads/new"]));
+        while !told.exists() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let told = fs::read_to_string(&told).unwrap();
+        let (objects, alternates) = told.trim_end().split_once('\n').unwrap();
+        let incoming = Incoming { objects: objects.into(), alternates: alternates.into() };
+        let shared = area.at("shared.git");
+        let paths = History::receiving(&shared, Some(&incoming)).changed_paths(&new, &["refs/heads/main"]);
+        let without = History::at(&shared).resolve(&new);
+        fs::write(&go, "").unwrap();
+        assert_eq!((paths, without), (Ok(vec!["dir/b.txt".to_owned()]), Ok(None)));
+        pushing.join().unwrap();
+    });
+}
+
 #[test]
 fn a_shared_repository_asks_before_it_takes() {
     let case = case();
@@ -309,6 +374,10 @@ fn a_shared_repository_asks_before_it_takes() {
     let expected =
         format!("run hook run pre-receive\n{line}run hook run reference-transaction prepared\n{line}\n");
     assert_eq!(calls, expected);
+    // One receive-pack runs both: what the ticket relies on.
+    let parents = fs::read_to_string(case.onus.with_file_name("parents")).unwrap();
+    let parents: Vec<_> = parents.lines().collect();
+    assert!(parents.len() == 2 && parents[0] == parents[1], "{parents:?}");
     assert!(push("HEAD:refs/tags/t"));
     assert!(case.calls().contains("reference-transaction prepared"), "tags, too");
     case.refuse();

@@ -1,6 +1,6 @@
 //! Branches under lock, and what has arrived in main.
 
-use crate::support::{Area, git_at};
+use crate::support::{Area, git_at, try_git_at};
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
 use onus_host::git::Incoming;
@@ -33,6 +33,35 @@ fn a_barrier_waits_for_whoever_holds_the_lock() {
         assert_eq!(waiting.join().unwrap(), Ok(Some(new)), "and it sees what came through");
     });
     assert!(!lock.exists());
+}
+
+/// The old holder's commit has passed its check and has not landed: the race that a check alone loses.
+#[test]
+fn a_commit_that_was_let_through_lands_before_the_barrier() {
+    for init in [&[][..], &["--ref-format=reftable"]] {
+        let area = Area::with_main(init);
+        area.git("main", &["worktree", "add", "-q", "-b", "work", "../lane"]);
+        let (entered, go) = (area.at("entered"), area.at("go"));
+        let body = format!(
+            "[ \"$1\" = prepared ] || exit 0\ncase $(cat) in *refs/heads/work*) ;; *) exit 0 ;; esac\n\
+             : >'{}'\nwhile [ ! -e '{}' ]; do sleep 0.01; done",
+            entered.display(),
+            go.display()
+        );
+        area.script("main/.git/hooks/reference-transaction", &body);
+        std::thread::scope(|scope| {
+            let committing = scope.spawn(|| area.commit("lane", "b.txt", "late\n"));
+            while !entered.exists() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let waiting = scope.spawn(|| barrier(&area.at("main"), "refs/heads/work"));
+            std::thread::sleep(Duration::from_millis(300));
+            assert!(!waiting.is_finished(), "the commit is still in flight");
+            fs::write(&go, "").unwrap();
+            let landed = committing.join().unwrap();
+            assert_eq!(waiting.join().unwrap(), Ok(Some(landed)), "{init:?}");
+        });
+    }
 }
 
 #[test]
@@ -108,6 +137,34 @@ fn a_refusal_under_the_lock_leaves_everything() {
     assert_eq!(area.head("main"), old);
     assert_eq!(area.git("main", &["status", "--porcelain"]), "");
     assert!(!area.at("main/.git/refs/heads/main.lock").exists());
+}
+
+#[test]
+fn files_that_followed_before_a_crash_are_no_obstacle() {
+    let area = area();
+    let old = area.head("main");
+    area.git("lane", &["rm", "-q", "a.txt"]);
+    let new = area.commit("lane", "b.txt", "two\n");
+    area.git("main", &["read-tree", "-m", "-u", &old, &new]);
+    fast_forward(&area.repo("main"), "refs/heads/main", &new, || Ok(())).unwrap();
+    assert_eq!((area.head("main"), area.git("main", &["status", "--porcelain"])), (new, String::new()));
+}
+
+/// Somebody commits in the checkout while the merge is decided: refused by git, and nothing is taken back.
+#[test]
+fn a_commit_in_the_checkout_does_not_undo_the_merge() {
+    let area = area();
+    let new = area.commit("lane", "b.txt", "two\n");
+    area.write("main/mine.txt", "mine\n");
+    area.git("main", &["add", "mine.txt"]);
+    let done = fast_forward(&area.repo("main"), "refs/heads/main", &new, || {
+        let output = try_git_at(&area.at("main"), &["commit", "-q", "-m", "mine"]);
+        assert!(!output.status.success());
+        Ok(())
+    });
+    assert_eq!(done.unwrap().followed, [area.at("main")]);
+    area.git("main", &["commit", "-q", "-m", "mine"]);
+    assert_eq!(area.git("main", &["diff", "--name-only", &new, "HEAD"]), "mine.txt");
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn a_conflict_and_a_detached_head_lose_nothing() {
 fn a_file_that_cannot_be_read_is_told_and_the_rest_is_kept() {
     let area = area();
     area.write("lane/new.txt", "x\n");
-    // A pipe cannot be kept in git; a nested repository without commits neither.
+    // A nested repository without commits cannot be kept in git.
     area.git("lane", &["init", "-q", "nested"]);
     let salvaged = of_lane(&area).unwrap();
     assert!(salvaged.left_out.is_some(), "{salvaged:?}");

@@ -201,3 +201,13 @@ fn commits_on_no_branch_are_not_thrown_away() {
     assert_eq!(refusal.code, Code::WorkstationNotReady);
     assert!(refusal.hint.unwrap().contains("branch NAME"));
 }
+
+#[test]
+fn a_tree_whose_directory_is_gone_can_be_removed() {
+    let area = area();
+    area.commit("lane", "b.txt", "work\n");
+    fs::remove_dir_all(area.at("lane")).unwrap();
+    let repo = area.repo("main");
+    assert_eq!(remove(&repo, &area.at("lane"), "main"), Ok(Branch::Kept("agent/a".into())));
+    assert_eq!(list(&repo).unwrap().len(), 1);
+}

@@ -1,0 +1,130 @@
+//! After somebody lost a task against their will: what was on its way has arrived or is refused, and what they left
+//! behind is kept (mission B5, B6).
+
+use crate::submit::{Receipt, Target};
+use crate::{LOCAL, Onus};
+use onus_core::command::{Command, Envelope};
+use onus_core::id::{CommitId, Epoch, Handle, RequestId, TaskId, WorkstationName};
+use onus_core::refusal::Refusal;
+use onus_host::place::Repo;
+use onus_host::refs::{self, Salvaged};
+use onus_host::{identity_map, worktree};
+use onus_store::load;
+use onus_store::port::Store;
+use onus_store::read::story;
+use std::path::{Path, PathBuf};
+
+/// An assignment that ended without its holder's doing, and where it was.
+#[derive(Debug, Clone)]
+pub struct Evicted {
+    pub task: TaskId,
+    pub epoch: Epoch,
+    pub worker: Handle,
+    pub workstation: WorkstationName,
+    directory: Option<PathBuf>,
+    branch: Option<String>,
+}
+
+impl<S: Store> Onus<S> {
+    /// Who lost the task by the act that led to `receipt`. Told from the record, so that a repeated request, after a
+    /// crash in the middle of it, secures the work as well.
+    pub fn evicted(&mut self, receipt: &Receipt) -> Result<Option<Evicted>, Refusal> {
+        let task = &receipt.task.id;
+        let past = self.ask(|tx| story::assignments(tx, LOCAL, task))?;
+        let present = receipt.task.assignment().map(|held| held.epoch);
+        let before = past.into_iter().rfind(|row| present.is_none_or(|epoch| row.assignment.epoch < epoch));
+        let against_will = |reason: &str| matches!(reason, "taken_over" | "forced" | "dropped");
+        let lost = before.filter(|row| row.end_reason.as_deref().is_some_and(against_will));
+        lost.map(|row| {
+            self.site(task, row.assignment.epoch, &row.assignment.assignee, &row.assignment.workstation)
+        })
+        .transpose()
+    }
+
+    /// The assignment that a workstation holds, as something that is about to be interrupted.
+    pub fn held_in(
+        &mut self,
+        task: &TaskId,
+        workstation: &WorkstationName,
+    ) -> Result<Option<Evicted>, Refusal> {
+        let held = self.ask(|tx| load::task(tx, LOCAL, task))?;
+        let held = held.and_then(|stored| stored.task.assignment().cloned());
+        let held = held.filter(|held| held.workstation == *workstation);
+        held.map(|held| self.site(task, held.epoch, &held.assignee, &held.workstation)).transpose()
+    }
+
+    fn site(
+        &mut self,
+        task: &TaskId,
+        epoch: Epoch,
+        worker: &Handle,
+        workstation: &WorkstationName,
+    ) -> Result<Evicted, Refusal> {
+        let found = self.ask(|tx| load::workstation(tx, LOCAL, workstation))?.map(|(found, _)| found);
+        Ok(Evicted {
+            task: task.clone(),
+            epoch,
+            worker: worker.clone(),
+            workstation: workstation.clone(),
+            directory: found.as_ref().and_then(|found| found.path.clone()).map(PathBuf::from),
+            branch: found.and_then(|found| found.branch).map(|branch| branch.to_string()),
+        })
+    }
+
+    /// The ref barrier: an update by the old holder that passed its check before the epoch rose has the branch's lock;
+    /// once we have had that lock, it has landed. Whatever comes later is checked against the new epoch and refused.
+    pub fn bar(&self, evicted: &Evicted) -> Result<(), Refusal> {
+        let (Some(repo), Some(branch)) = (&self.place.repo, &evicted.branch) else {
+            return Ok(());
+        };
+        let refname = refs::branch_ref(branch);
+        refs::barrier(&repo.common_dir, &refname)?;
+        for shared in refs::local_remotes(repo)? {
+            refs::barrier(&shared, &refname)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps what the old holder left behind, and records where.
+    pub fn salvage(
+        &mut self,
+        actor: Option<&Handle>,
+        request: RequestId,
+        evicted: &Evicted,
+    ) -> Result<Option<Salvaged>, Refusal> {
+        let Some(repo) = self.place.repo.clone() else {
+            return Ok(None);
+        };
+        let Some(kept) = self.keep(&repo, evicted)? else {
+            return Ok(None);
+        };
+        let commit: CommitId = kept.commit.parse().map_err(Refusal::invalid)?;
+        let command = Command::Salvage { of: evicted.epoch, reference: kept.refname.clone(), commit };
+        let envelope = Envelope {
+            request,
+            actor: actor.cloned(),
+            token: None,
+            task: Some(evicted.task.clone()),
+            project: None,
+            command,
+        };
+        self.submit(&envelope, &Target::Named)?;
+        Ok(Some(kept))
+    }
+
+    fn keep(&self, repo: &Repo, evicted: &Evicted) -> Result<Option<Salvaged>, Refusal> {
+        let (Some(directory), Some(main)) =
+            (&evicted.directory, identity_map::main_branch(repo, &self.settings)?)
+        else {
+            return Ok(None);
+        };
+        let directory: &Path = directory;
+        let tree = worktree::list(repo)?.into_iter().find(|tree| tree.path == directory);
+        // A directory of another repository, or none: its work is not ours to look after.
+        let Some(branch) = evicted.branch.as_ref().map(|branch| refs::branch_ref(branch)) else {
+            return Ok(None);
+        };
+        let there = tree.filter(|tree| tree.prunable.is_none()).map(|tree| tree.path);
+        refs::salvage(repo, there.as_deref(), &branch, &main, &evicted.task, evicted.epoch)
+    }
+}
