@@ -39,7 +39,7 @@ pub struct PreflightView {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct PreflightCheckView {
     pub name: &'static str,
-    pub verdict: Verdict,
+    pub verdict: PreflightVerdict,
     pub detail: String,
     /// What to do next.
     pub hint: Option<String>,
@@ -49,7 +49,7 @@ pub struct PreflightCheckView {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum PreflightVerdict {
     Ok,
     Warning,
     /// Work cannot begin before that is mended.
@@ -59,7 +59,7 @@ pub enum Verdict {
 impl PreflightView {
     /// The refusal that a front end gives; none when work can begin.
     pub fn refusal(&self) -> Option<Refusal> {
-        let failed = self.checks.iter().filter(|check| check.verdict == Verdict::Failed);
+        let failed = self.checks.iter().filter(|check| check.verdict == PreflightVerdict::Failed);
         let finding = |check: &PreflightCheckView| {
             Some(Finding::new(check.code?, check.detail.clone()).hinted(check.hint.clone()))
         };
@@ -229,7 +229,7 @@ impl Checks {
     fn push(
         &mut self,
         name: &'static str,
-        verdict: Verdict,
+        verdict: PreflightVerdict,
         detail: String,
         hint: Option<String>,
         code: Option<Code>,
@@ -238,15 +238,15 @@ impl Checks {
     }
 
     fn ok(&mut self, name: &'static str, detail: String) {
-        self.push(name, Verdict::Ok, detail, None, None);
+        self.push(name, PreflightVerdict::Ok, detail, None, None);
     }
 
     fn warning(&mut self, name: &'static str, detail: String, hint: String) {
-        self.push(name, Verdict::Warning, detail, Some(hint), None);
+        self.push(name, PreflightVerdict::Warning, detail, Some(hint), None);
     }
 
     fn failed(&mut self, name: &'static str, finding: Finding) {
-        self.push(name, Verdict::Failed, finding.detail, finding.hint, Some(finding.code));
+        self.push(name, PreflightVerdict::Failed, finding.detail, finding.hint, Some(finding.code));
     }
 
     fn map(&mut self, policy: &Policy, role: &Role, in_git: bool) {

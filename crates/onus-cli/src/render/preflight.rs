@@ -2,15 +2,15 @@
 
 use super::table::Table;
 use super::{GREEN, RED, YELLOW, paint};
-use onus_app::preflight::{PreflightView, Verdict};
+use onus_app::preflight::{PreflightVerdict, PreflightView};
 
 pub(crate) fn preflight(view: &PreflightView) -> String {
     let mut table = Table::new(["", "WHAT", "FOUND", "NEXT"]);
     for check in &view.checks {
         let mark = match check.verdict {
-            Verdict::Ok => paint(GREEN, "ok"),
-            Verdict::Warning => paint(YELLOW, "warning"),
-            Verdict::Failed => paint(RED, "failed"),
+            PreflightVerdict::Ok => paint(GREEN, "ok"),
+            PreflightVerdict::Warning => paint(YELLOW, "warning"),
+            PreflightVerdict::Failed => paint(RED, "failed"),
         };
         table.row([
             mark,
