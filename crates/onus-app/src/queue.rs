@@ -72,8 +72,8 @@ impl<S: Store> Onus<S> {
         limit: i64,
     ) -> Result<ReadyView, Refusal> {
         let mut view = self.ready(filter, limit)?;
-        let Some(actor) = actor else { return Ok(view) };
-        let policy = self.policy()?;
+        // A map that cannot be read is the claim's trouble; the queue is what it is.
+        let (Some(actor), Ok(policy)) = (actor, self.policy()) else { return Ok(view) };
         if policy.in_force().is_some() {
             let tasks = view.tasks.iter().take(JUDGED);
             view.not_for_caller = self.judge(&policy, |judge| {

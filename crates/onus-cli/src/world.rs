@@ -72,6 +72,15 @@ impl World {
         self.request.clone().map_or_else(|| self.another_request(), Ok)
     }
 
+    /// For a call that makes many requests: one name cannot stand for all of them.
+    pub(crate) fn refuse_request_id(&self) -> Result<(), Refusal> {
+        match &self.request {
+            None => Ok(()),
+            Some(_) => Err(Refusal::invalid("this call makes many requests, each under an id of its own")
+                .hint("leave --request-id out: repeating the call is safe")),
+        }
+    }
+
     /// A request of our own beside the one that was asked for.
     pub(crate) fn another_request(&self) -> Result<RequestId, Refusal> {
         let mut random = [0; 16];

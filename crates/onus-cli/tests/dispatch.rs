@@ -83,6 +83,8 @@ fn only_people_dispatch() {
         "human_required"
     );
     assert_eq!(site.run(&["dispatch", "--once", "--json"]).code(), "identity_required");
+    let named = ["dispatch", "--once", "--as", &site.person, "--request-id", "r1", "--json"];
+    assert_eq!(site.run(&named).code(), "invalid_input", "one id cannot stand for many claims");
     let site = Site::new();
     assert_eq!(site.run(&["dispatch", "--once", "--as", &site.person, "--json"]).code(), "map_invalid");
 }

@@ -52,7 +52,14 @@ pub struct CallerView {
 
 impl<S: Store> Onus<S> {
     /// Every candidate and why it won or lost; with an actor, also what it would be told.
-    pub fn explain(&mut self, subject: &Subject, actor: Option<&Handle>) -> Result<ExplainView, Refusal> {
+    ///
+    /// `here` is the workstation that the caller stands in, for where the map names none.
+    pub fn explain(
+        &mut self,
+        subject: &Subject,
+        actor: Option<&Handle>,
+        here: Option<&WorkstationName>,
+    ) -> Result<ExplainView, Refusal> {
         let policy = self.policy()?;
         self.judge(&policy, |judge| {
             let task = match subject {
@@ -64,16 +71,15 @@ impl<S: Store> Onus<S> {
             let now = judge.tx.now()?.wall;
             let signals = load::signals(judge.tx, LOCAL, &policy, &task, now)?;
             let mut explanation = identity_map::explain(&policy, &task.spec, &signals);
-            let named = matches!(subject, Subject::Task(_));
-            if named {
+            if is_real(&task) {
                 weigh(judge, &task, &mut explanation)?;
             }
             let caller = match actor {
-                Some(actor) => Some(told(judge, &policy, &task, actor, named)?),
+                Some(actor) => Some(told(judge, &policy, &task, (actor, here))?),
                 None => None,
             };
             Ok(ExplainView {
-                task: named.then(|| task.id.clone()),
+                task: is_real(&task).then(|| task.id.clone()),
                 task_type: task.spec.task_type.clone(),
                 priority: task.spec.priority,
                 explanation,
@@ -118,8 +124,7 @@ fn told(
     judge: &mut Judge<'_>,
     policy: &Policy,
     task: &Task,
-    actor: &Handle,
-    named: bool,
+    (actor, here): (&Handle, Option<&WorkstationName>),
 ) -> Result<CallerView, Refusal> {
     let Caller::Registered(worker) = load::caller(judge.tx, LOCAL, Some(actor))? else {
         return Err(Refusal::new(Code::UnknownWorker, format!("{actor} is not registered"))
@@ -127,8 +132,8 @@ fn told(
     };
     let now = judge.tx.now()?.wall;
     let signals = load::signals(judge.tx, LOCAL, policy, task, now)?;
-    let workstation = identity_map::workstation_for(policy, &task.spec, &worker, &signals);
-    let answer = if named {
+    let workstation = identity_map::workstation_for(policy, &task.spec, &worker, &signals).or(here);
+    let answer = if is_real(task) {
         judge.claim(&claim(Some(actor), &task.id, None, workstation)?)?
     } else {
         identity_map::route(policy, &task.spec, &worker, workstation, &signals)
@@ -145,6 +150,10 @@ fn told(
 pub(crate) fn no_task() -> Result<TaskId, Refusal> {
     let project = "NEW".parse().map_err(unexpected)?;
     Ok(TaskId { project, number: 0 })
+}
+
+fn is_real(task: &Task) -> bool {
+    task.id.number > 0
 }
 
 /// A task of that kind, as if it had just been asked for.

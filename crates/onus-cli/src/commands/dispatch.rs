@@ -42,6 +42,7 @@ pub(crate) struct Dispatch {
 
 impl Dispatch {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
+        world.refuse_request_id()?;
         if !self.once && !self.dry_run {
             return self.watch(world, out);
         }

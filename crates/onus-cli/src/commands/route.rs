@@ -113,6 +113,8 @@ impl Explain {
                 priority: self.priority.unwrap_or_default(),
             },
         };
-        out.show(&world.open()?.explain(&subject, world.actor.as_ref())?, render::explain)
+        let mut store = world.open()?;
+        let here = world.here(&mut store)?;
+        out.show(&store.explain(&subject, world.actor.as_ref(), here.as_ref())?, render::explain)
     }
 }
