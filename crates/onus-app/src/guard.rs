@@ -11,7 +11,7 @@ use onus_core::task::Assignment;
 use onus_core::workstation::Workstation;
 use onus_host::hook::Update;
 use onus_host::refs::History;
-use onus_host::{identity_map, lease_file};
+use onus_host::{identity_map, lease_file, ref_file};
 use onus_store::load;
 use onus_store::port::Store;
 use onus_store::read::story;
@@ -175,7 +175,11 @@ impl<S: Store> Onus<S> {
         }
         let main = self.main_branch()?;
         let mut not: Vec<&str> = update.old.iter().map(String::as_str).collect();
-        let resolved = main.as_deref().map(|main| history.resolve(main)).transpose()?.flatten();
+        let repo = self.place.repo.as_ref();
+        let resolved = match (repo, &main) {
+            (Some(repo), Some(main)) => ref_file::commit(repo, main)?,
+            _ => None,
+        };
         // Whoever moves the main branch itself answers for everything that is new on it.
         not.extend(resolved.as_deref().filter(|_| main.as_deref() != Some(update.refname.as_str())));
         let paths = history.changed_paths(new, &not)?;

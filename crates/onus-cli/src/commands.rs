@@ -31,8 +31,8 @@ mod validate;
 mod worker;
 mod workstation;
 
-use crate::cli::Cli;
-use crate::output::Output;
+use crate::cli::{self, Cli};
+use crate::output::{Format, Output, refuse};
 use crate::render;
 use crate::world::{Store, World};
 use clap::{Args, Subcommand};
@@ -122,6 +122,13 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Completions(verb) => verb.run(out),
         Verb::Man(verb) => verb.run(out),
     }
+}
+
+/// What git asks, without the detour through the command tree.
+pub(crate) fn run_hook(name: &std::ffi::OsStr, args: &[std::ffi::OsString]) -> ExitCode {
+    let answer =
+        cli::global_of_environment().and_then(|global| hook::run(&World::find(&global)?, name, args));
+    answer.unwrap_or_else(|refusal| refuse(&refusal, Format::Human))
 }
 
 /// The task a command is about.

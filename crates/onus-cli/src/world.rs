@@ -4,6 +4,7 @@ use crate::cli::Global;
 use onus_app::Onus;
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
+use onus_core::guard;
 use onus_core::id::{Handle, RequestId, TaskId, WorkstationName, shown};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
@@ -156,10 +157,21 @@ impl World {
         token: &Token,
         directory: Option<&Path>,
     ) -> Result<(), Refusal> {
+<<<<<<< HEAD
         let Some(held) = task.assignment() else {
             return Ok(());
         };
         lease_file::save(&self.lease_dir(directory), &task.id, &held.assignee, &token.to_string())
+=======
+        // The holder's, not the caller's: a person may have assigned it.
+        let Some(held) = task.assignment() else {
+            return Ok(());
+        };
+        let leases = self.lease_dir(directory);
+        lease_file::save(&leases, &task.id, &held.assignee, &token.to_string())?;
+        let held = guard::Held { task: &task.id, assignment: held };
+        lease_file::save_trailers(&leases, &guard::trailers(&held))
+>>>>>>> main
     }
 
     /// The workstation whose directory contains this one.

@@ -12,7 +12,7 @@ use onus_host::hook::{self, Hook as Installed, HookState, Site, Update};
 use onus_host::place::Repo;
 use onus_host::refs::History;
 use serde::Serialize;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -38,13 +38,6 @@ enum HookVerb {
     Uninstall,
     /// Which hooks are in place
     Status,
-    /// What git runs
-    #[command(hide = true)]
-    Run {
-        name: String,
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        args: Vec<OsString>,
-    },
 }
 
 #[derive(Debug, Serialize)]
@@ -63,9 +56,7 @@ struct HookView {
 
 impl Hook {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
-        let repo = world.place.repo.as_ref();
-        let repo = repo.ok_or_else(|| Refusal::invalid("hooks need a git repository").hint("git init"))?;
-        let site = if repo.root.is_some() { Site::Work } else { Site::Shared };
+        let (repo, site) = site(world)?;
         match &self.verb {
             HookVerb::Install => {
                 // Hooks that ask a store which is not there would refuse everything.
@@ -87,7 +78,6 @@ impl Hook {
                 }
                 Ok(code)
             }
-            HookVerb::Run { name, args } => run(world, repo, site, name, args),
         }
     }
 }
@@ -122,10 +112,18 @@ fn show(out: &Output, site: Site, hooks: &[Installed]) -> Result<ExitCode, Refus
     })
 }
 
+fn site(world: &World) -> Result<(&Repo, Site), Refusal> {
+    let repo = world.place.repo.as_ref();
+    let repo = repo.ok_or_else(|| Refusal::invalid("hooks need a git repository").hint("git init"))?;
+    Ok((repo, if repo.root.is_some() { Site::Work } else { Site::Shared }))
+}
+
 /// What git asks. Anything that goes wrong here is a refusal: a guard that fails open is none.
-fn run(world: &World, repo: &Repo, site: Site, name: &str, args: &[OsString]) -> Result<ExitCode, Refusal> {
+pub(super) fn run(world: &World, name: &OsStr, args: &[OsString]) -> Result<ExitCode, Refusal> {
+    let (repo, site) = site(world)?;
+    let name = name.to_string_lossy();
     let shown = environment_token()?;
-    match (name, site) {
+    match (&*name, site) {
         ("reference-transaction", _) if args.first().is_none_or(|state| state != "prepared") => {}
         ("reference-transaction", Site::Work) => {
             let updates = guarded(hook::updates(&input()?)?, &["refs/heads/"]);
@@ -159,7 +157,9 @@ fn run(world: &World, repo: &Repo, site: Site, name: &str, args: &[OsString]) ->
             let file = file.ok_or_else(|| Refusal::invalid("git named no message file"))?;
             at_desk(world, repo, shown.as_ref(), |store, desk| sign(store, desk, repo, &file))?;
         }
-        _ => return Err(Refusal::invalid(format!("{} is no hook of ours here", onus_core::id::shown(name)))),
+        _ => {
+            return Err(Refusal::invalid(format!("{} is no hook of ours here", onus_core::id::shown(&name))));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
