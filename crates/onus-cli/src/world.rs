@@ -157,21 +157,17 @@ impl World {
         token: &Token,
         directory: Option<&Path>,
     ) -> Result<(), Refusal> {
-<<<<<<< HEAD
-        let Some(held) = task.assignment() else {
-            return Ok(());
-        };
-        lease_file::save(&self.lease_dir(directory), &task.id, &held.assignee, &token.to_string())
-=======
-        // The holder's, not the caller's: a person may have assigned it.
         let Some(held) = task.assignment() else {
             return Ok(());
         };
         let leases = self.lease_dir(directory);
         lease_file::save(&leases, &task.id, &held.assignee, &token.to_string())?;
+        // Commits made here are not those of somebody who was given work at a place that has no directory.
+        if directory.is_none() && self.actor.as_ref() != Some(&held.assignee) {
+            return Ok(());
+        }
         let held = guard::Held { task: &task.id, assignment: held };
         lease_file::save_trailers(&leases, &guard::trailers(&held))
->>>>>>> main
     }
 
     /// The workstation whose directory contains this one.
