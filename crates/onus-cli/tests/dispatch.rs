@@ -38,7 +38,8 @@ fn four_tasks_go_to_four_agents_and_the_fifth_is_explained() {
     assert_eq!(text(&finding["code"]), "routing_denied");
     assert!(text(&finding["hint"]).contains("task_type: docs"), "{finding}");
 
-    // The token lies where each agent's next command finds it.
+    // The token lies where each agent's next command finds it; commits made here are still nobody's task.
+    assert!(!site.repo().join(".git/onus/trailers").exists());
     for (task, (_, agent, _)) in tasks.iter().zip(ROUTES) {
         site.ok(&["complete", task, "--resolution", "done", "--as", agent]);
     }
@@ -72,6 +73,32 @@ fn a_dry_run_writes_nothing() {
     assert_eq!(everything(), before);
 
     assert_eq!(site.by_person(&["dispatch", "--once"])["placed"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn an_agent_that_was_given_work_in_a_worktree_can_commit_there() {
+    let site = Site::seeded();
+    site.commit_map(&SEED.replace("ws-backend-01", "ws-backend-02"));
+    site.by_person(&["hook", "install"]);
+    site.by_person(&["workstation", "add", "ws-backend-02", "--kind", "worktree"]);
+    let shown = site.ok(&["workstation", "show", "ws-backend-02"]);
+    let tree = text(&shown["workstations"][0]["path"]);
+    let git = |args: &[&str]| {
+        let mut git = Command::new("git");
+        site.surroundings(&mut git).args(["-C", tree]).args(args).env("ONUS_AS", "@agent-builder-01");
+        git.output().unwrap()
+    };
+    let commit = ["commit", "--quiet", "--allow-empty", "--message=work"];
+    assert!(!git(&commit).status.success(), "nobody was given work there");
+    let task = site.add_of_type("backend_feature");
+
+    site.by_person(&["dispatch", "--once"]);
+
+    let done = git(&commit);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let message = String::from_utf8(git(&["log", "-1", "--format=%B"]).stdout).unwrap();
+    assert!(message.contains(&format!("Onus-Task: {task}")), "{message}");
+    assert!(message.contains("Onus-Agent: @agent-builder-01"), "{message}");
 }
 
 #[test]
