@@ -40,6 +40,10 @@ pub enum Mode {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct DispatchView {
     pub dry_run: bool,
+    /// The commit of the map that was followed; none when it was never committed.
+    pub map_commit: Option<String>,
+    /// The main checkout's file differs from that map.
+    pub edited: bool,
     /// Every workstation whose probes were run.
     pub workstations: Vec<ProbedView>,
     pub placed: Vec<PlacedView>,
@@ -111,7 +115,7 @@ impl<S: Store> Onus<S> {
             }
         }
         let policy = self.policy()?;
-        let map = &required(&policy)?.map;
+        let in_force = required(&policy)?;
         let plan = self.rehearse(&policy, |rehearsal| {
             if mode == Mode::DryRun {
                 for one in &probed {
@@ -119,10 +123,12 @@ impl<S: Store> Onus<S> {
                     workstations.push(probed_view(one, after.state));
                 }
             }
-            plan(rehearsal, &by, &policy, map, limit)
+            plan(rehearsal, &by, &policy, &in_force.map, limit)
         })?;
         let mut view = DispatchView {
             dry_run: mode == Mode::DryRun,
+            map_commit: in_force.commit.clone(),
+            edited: in_force.edited,
             workstations,
             placed: Vec::with_capacity(plan.chosen.len()),
             unplaced: plan.unplaced,

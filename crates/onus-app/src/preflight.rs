@@ -12,7 +12,7 @@ use onus_core::refusal::{Finding, Refusal};
 use onus_core::registry::known;
 use onus_core::task::StateName;
 use onus_core::worker::{Worker, WorkerState};
-use onus_core::workstation::Workstation;
+use onus_core::workstation::{Workstation, WorkstationKind};
 use onus_host::hook::{self, HookState, Site};
 use onus_host::{identity_map, worktree};
 use onus_store::port::Store;
@@ -152,7 +152,11 @@ impl<S: Store> Onus<S> {
             }
             _ if survey.behind > 0 => {
                 let detail = format!("{on} lacks {} commits of {short}", survey.behind);
-                checks.warning("branch", detail, format!("git -C {directory} rebase {short}"));
+                let hint = match workstation.kind {
+                    WorkstationKind::Worktree => format!("onus workstation sync {name}"),
+                    _ => format!("git -C {directory} rebase {short}"),
+                };
+                checks.warning("branch", detail, hint);
             }
             _ => checks.ok("branch", format!("{on} has everything of {short}")),
         }

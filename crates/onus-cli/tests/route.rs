@@ -140,7 +140,8 @@ fn an_edit_counts_once_it_is_committed() {
     let answer = claim(&site, &task, "@agent-builder-01", &[]);
     assert_eq!(answer.code(), "map_invalid");
     assert!(refused(&answer).contains("differs from the one in main"), "{answer:#?}");
-    assert_eq!(site.run(&["route", "check", "--json"]).code(), "map_invalid");
+    let error = site.run(&["route", "check", "--json"]).error();
+    assert_eq!(field(&error["findings"], "code"), ["map_invalid", "map_invalid"], "{error:#}");
 
     std::fs::write(site.repo().join("onus.yaml"), "routing:\n  uncommitted: report\n").unwrap();
     assert!(claim(&site, &task, "@agent-builder-01", &[]).is_ok(), "the committed one is in force");

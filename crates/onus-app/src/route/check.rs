@@ -53,7 +53,16 @@ pub fn read(place: &Place, settings: &Settings, file: Option<&Path>) -> Result<C
             let finding = Finding::new(Code::MapInvalid, format!("there is no {FILE}"));
             checked.findings.push(finding.hint("write one at the repository's root and commit it"));
         }
-        Policy::Invalid(findings) => checked.findings = findings,
+        Policy::Invalid(findings) => {
+            let working = place.settings_file().with_file_name(FILE);
+            // It may be refused only because it is not committed: its own mistakes are worth telling, too.
+            if working.exists() {
+                checked.parse(&working)?;
+            }
+            let told = std::mem::take(&mut checked.findings);
+            let news = told.into_iter().filter(|finding| !findings.contains(finding)).collect::<Vec<_>>();
+            checked.findings = findings.into_iter().chain(news).collect();
+        }
         Policy::InForce(in_force) => {
             if in_force.edited {
                 // What will be committed is what is worth checking.

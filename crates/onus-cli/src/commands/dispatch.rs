@@ -9,7 +9,7 @@ use onus_app::dispatch::{DispatchView, Mode, ProbedView, UnplacedView};
 use onus_app::submit::Receipt;
 use onus_core::code::Code;
 use onus_core::id::{TaskId, WorkstationName};
-use onus_core::refusal::Refusal;
+use onus_core::refusal::{Finding, Refusal};
 use onus_core::time::Millis;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -47,6 +47,9 @@ impl Dispatch {
             return self.watch(world, out);
         }
         let view = self.round(world, out)?;
+        if view.edited {
+            out.warn(EDITED);
+        }
         if view.placed.is_empty() && view.unplaced.is_empty() {
             return Err(Refusal::new(Code::NothingReady, "no task is ready")
                 .hint("onus ready tells what the others wait for"));
@@ -74,7 +77,7 @@ impl Dispatch {
         loop {
             match self.round(world, out) {
                 Ok(view) => seen.tell(out, view)?,
-                Err(refusal) if is_passing(refusal.code) => seen.tell_trouble(out, &refusal),
+                Err(refusal) if is_passing(refusal.code) => seen.trouble(out, &refusal.to_string()),
                 Err(refusal) => return Err(refusal),
             }
             if ending.within(wait) {
@@ -84,9 +87,19 @@ impl Dispatch {
     }
 }
 
+const EDITED: &str = "the identity map is edited in the main checkout; the committed one is followed";
+
 /// The next round may find it mended; who asks and what was asked stay wrong.
 fn is_passing(code: Code) -> bool {
     matches!(code, Code::StoreBusy | Code::StoreUnavailable | Code::MapInvalid)
+}
+
+/// Whether the same stands against it. What a failing probe says has its time in it, and is told of the workstation.
+fn is_same(told: &UnplacedView, now: &UnplacedView) -> bool {
+    let is_same = |(one, other): (&Finding, &Finding)| {
+        one.code == other.code && (one.code == Code::WorkstationNotReady || one.detail == other.detail)
+    };
+    told.findings.len() == now.findings.len() && told.findings.iter().zip(&now.findings).all(is_same)
 }
 
 /// What was told already, so that only changes are told.
@@ -99,10 +112,13 @@ struct Seen {
 
 impl Seen {
     fn tell(&mut self, out: &Output, mut view: DispatchView) -> Result<(), Refusal> {
-        self.trouble = None;
+        match view.edited {
+            true => self.trouble(out, EDITED),
+            false => self.trouble = None,
+        }
         let unplaced: BTreeMap<TaskId, UnplacedView> =
             view.unplaced.iter().map(|one| (one.task.clone(), one.clone())).collect();
-        view.unplaced.retain(|one| self.unplaced.get(&one.task) != Some(one));
+        view.unplaced.retain(|one| self.unplaced.get(&one.task).is_none_or(|told| !is_same(told, one)));
         self.unplaced = unplaced;
         view.workstations.retain(|one| {
             let before = self.workstations.insert(one.name.clone(), one.clone());
@@ -118,11 +134,10 @@ impl Seen {
         Ok(())
     }
 
-    fn tell_trouble(&mut self, out: &Output, refusal: &Refusal) {
-        let text = refusal.to_string();
-        if self.trouble.as_ref() != Some(&text) {
-            out.warn(&text);
-            self.trouble = Some(text);
+    fn trouble(&mut self, out: &Output, text: &str) {
+        if self.trouble.as_deref() != Some(text) {
+            out.warn(text);
+            self.trouble = Some(text.to_owned());
         }
     }
 }

@@ -35,6 +35,17 @@ pub(crate) fn route(view: &RouteView) -> String {
     for contract in &view.contracts {
         let _ = writeln!(text, "contract {}: only {}", contract.paths.join(" "), contract.owner);
     }
+    let risks = &view.high_risk;
+    let risks: Vec<&str> =
+        risks.paths.iter().map(String::as_str).chain(risks.types.iter().map(|it| it.as_str())).collect();
+    if !risks.is_empty() {
+        let _ = writeln!(text, "high risk {}", risks.join(" "));
+    }
+    if let Some(naming) = &view.naming {
+        let scopes = if naming.scopes.is_empty() { "SCOPE".to_owned() } else { naming.scopes.join("|") };
+        let stages = naming.stages.join("|");
+        let _ = writeln!(text, "workstations {}-{scopes}[-DOMAIN]-NUMBER|{stages}", naming.prefix);
+    }
     text
 }
 
