@@ -13,6 +13,7 @@ mod support;
 use serde_json::Value;
 use std::process::Command;
 use std::sync::atomic::Ordering;
+use support::case::{case, furnished, refuse};
 use support::map::{FILE, ROUTES, SEED, Server, field};
 use support::{Answer, Site, text};
 
@@ -255,4 +256,28 @@ fn ready_tells_what_is_not_for_the_one_who_asks() {
     assert_eq!(field(&view["not_for_caller"], "task"), [&backend]);
     assert_eq!(view["not_for_caller"][0]["reasons"][0], "routing_denied");
     assert_eq!(site.ok(&["ready"])["not_for_caller"], Value::Null);
+}
+
+#[test]
+fn odd_calls_are_refused_and_change_nothing() {
+    let site = furnished();
+    refuse(
+        &site,
+        &[
+            case("route explain", "invalid_input"),
+            case("route explain T-1 --type docs", "invalid_input"),
+            case("route explain --type docs --priority P9", "invalid_input"),
+            case("route explain T-1 --as @stranger", "unknown_worker"),
+            case("route check nowhere.yaml", "invalid_input"),
+            case("route check /dev", "invalid_input"),
+            case("route show", "map_invalid"),
+            case("dispatch --once --limit 0 --as @ada-lovelace", "invalid_input"),
+            case("dispatch --interval soon --as @ada-lovelace", "invalid_input"),
+            case("dispatch --once --interval 1s --as @ada-lovelace", "invalid_input"),
+            case("dispatch --once --as @stranger", "unknown_worker"),
+            case("preflight --as @a1", "invalid_input"),
+            case("preflight --role A --as @stranger", "unknown_worker"),
+            case("preflight --role A --workstation ws-9 --as @a1", "workstation_unknown"),
+        ],
+    );
 }
