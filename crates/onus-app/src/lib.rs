@@ -4,16 +4,19 @@
 //! front end (command line, HTTP, MCP) calls these and renders their views.
 
 pub mod check;
+pub mod dispatch;
 pub mod doctor;
 pub mod export;
 pub mod guard;
 pub mod import;
 pub mod ledger;
+pub mod preflight;
 pub mod probe;
 pub mod progress;
 pub mod queue;
 pub mod registry;
 mod replay;
+pub mod route;
 pub mod salvage;
 pub mod story;
 pub mod submit;

@@ -1,5 +1,9 @@
 //! One command, one transaction: read the clock, load facts, decide, apply, commit.
 
+mod rehearsal;
+
+pub(crate) use rehearsal::{Judge, Rehearsal, claim, findings};
+
 use crate::{LOCAL, Onus, anchor, replay, workstation};
 use onus_core::code::Code;
 use onus_core::command::Envelope;
@@ -202,33 +206,8 @@ impl<'a> Call<'a> {
         loaded: Loaded,
     ) -> Result<Outcome<Answer>, Refusal> {
         let is_grant = envelope.command.is_grant();
-        let before = loaded.task;
-        let ground = loaded.ground;
-        let base = ground.place.found.as_ref().and_then(|found| base(found));
-        let facts = Facts {
-            settings: self.outside.settings,
-            generation: self.workspace.generation,
-            behind_anchor: is_grant && self.behind_anchor(tx)?,
-            caller: loaded.caller,
-            token: envelope.token.clone(),
-            task: before.as_ref().map(|stored| stored.task.clone()),
-            holder: loaded.holder,
-            suspended: loaded.suspended,
-            place: ground.place,
-            dependencies: loaded.dependencies,
-            live_scopes: ground.live_scopes,
-            mentioned: loaded.mentioned,
-            reachable: loaded.reachable,
-            existing: loaded.existing,
-            policy: &self.policy,
-            signals: ground.signals,
-            occupied: ground.occupied,
-            builders: ground.builders,
-            slices: loaded.slices,
-            evidence: loaded.evidence,
-            reviews: loaded.reviews,
-            base,
-        };
+        let before = loaded.task.clone();
+        let facts = self.facts(tx, envelope, loaded)?;
         let fresh = fresh(&self.now)?;
         match decide(&facts, &envelope.command, &self.now, &fresh) {
             Ok(Decision::Existing(id)) => {
@@ -262,6 +241,36 @@ impl<'a> Call<'a> {
             }
             Err(refusal) => self.refused(tx, is_grant, &facts, before, refusal),
         }
+    }
+
+    /// What the decision is made on: the store's part and the rest.
+    fn facts(&self, tx: &mut dyn Tx, envelope: &Envelope, loaded: Loaded) -> Result<Facts<'_>, Refusal> {
+        let ground = loaded.ground;
+        let base = ground.place.found.as_ref().and_then(base);
+        Ok(Facts {
+            settings: self.outside.settings,
+            generation: self.workspace.generation,
+            behind_anchor: envelope.command.is_grant() && self.behind_anchor(tx)?,
+            caller: loaded.caller,
+            token: envelope.token.clone(),
+            task: loaded.task.map(|stored| stored.task),
+            holder: loaded.holder,
+            suspended: loaded.suspended,
+            place: ground.place,
+            dependencies: loaded.dependencies,
+            live_scopes: ground.live_scopes,
+            mentioned: loaded.mentioned,
+            reachable: loaded.reachable,
+            existing: loaded.existing,
+            policy: &self.policy,
+            signals: ground.signals,
+            occupied: ground.occupied,
+            builders: ground.builders,
+            slices: loaded.slices,
+            evidence: loaded.evidence,
+            reviews: loaded.reviews,
+            base,
+        })
     }
 
     /// A refusal by policy or gate is kept in the ledger; the task stays as it was.

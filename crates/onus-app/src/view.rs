@@ -214,6 +214,9 @@ pub struct ListView {
 pub struct ReadyView {
     pub tasks: Vec<TaskView>,
     pub not_ready: Vec<NotReadyView>,
+    /// Ready, but not for the worker who asks. Told where an identity map is in force.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_for_caller: Vec<NotReadyView>,
     pub counts: CountsView,
 }
 

@@ -1,8 +1,11 @@
 //! The documents that scripts rely on, as a published JSON schema.
 
+use onus_app::dispatch::DispatchView;
 use onus_app::doctor::DoctorView;
 use onus_app::import::{ImportView, RestoreView};
 use onus_app::ledger::{CheckpointView, GenerationView, VerifyView};
+use onus_app::preflight::PreflightView;
+use onus_app::route::{CheckView, ExplainView, HistoryView, RouteView};
 use onus_app::validate::ValidateView;
 use onus_app::view::{
     AddView, ChangeView, ClaimView, LedgerView, ListView, ReadyView, StaleView, StatusView, StoryView,
@@ -24,6 +27,12 @@ fn document() -> String {
     generator.subschema_for::<StoryView>();
     generator.subschema_for::<WorkersView>();
     generator.subschema_for::<WorkstationsView>();
+    generator.subschema_for::<RouteView>();
+    generator.subschema_for::<CheckView>();
+    generator.subschema_for::<ExplainView>();
+    generator.subschema_for::<HistoryView>();
+    generator.subschema_for::<DispatchView>();
+    generator.subschema_for::<PreflightView>();
     generator.subschema_for::<CheckpointView>();
     generator.subschema_for::<DoctorView>();
     generator.subschema_for::<GenerationView>();

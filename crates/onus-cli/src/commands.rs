@@ -8,6 +8,7 @@ mod complete;
 mod completions;
 mod demo;
 mod dep;
+mod dispatch;
 mod doctor;
 mod export;
 mod hook;
@@ -17,11 +18,13 @@ mod ledger;
 mod list;
 mod man;
 mod note;
+mod preflight;
 mod ready;
 mod release;
 mod renew;
 mod reopen;
 mod review;
+mod route;
 mod show;
 mod stale;
 mod status;
@@ -70,6 +73,8 @@ pub(crate) enum Verb {
     Drop(reopen::Drop),
     Dep(dep::Dep),
     Stale(stale::Stale),
+    Dispatch(dispatch::Dispatch),
+    Preflight(preflight::Preflight),
     Status(status::Status),
     Validate(validate::Validate),
     Doctor(doctor::Doctor),
@@ -77,6 +82,7 @@ pub(crate) enum Verb {
     Import(import::Import),
     Worker(worker::Worker),
     Workstation(workstation::Workstation),
+    Route(route::Route),
     Ledger(ledger::Ledger),
     Hook(hook::Hook),
     Demo(demo::Demo),
@@ -106,6 +112,8 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Drop(verb) => call(&|world| verb.run(world, out)),
         Verb::Dep(verb) => call(&|world| verb.run(world, out)),
         Verb::Stale(verb) => call(&|world| verb.run(world, out)),
+        Verb::Dispatch(verb) => call(&|world| verb.run(world, out)),
+        Verb::Preflight(verb) => call(&|world| verb.run(world, out)),
         Verb::Status(verb) => call(&|world| verb.run(world, out)),
         Verb::Validate(verb) => call(&|world| verb.run(world, out)),
         Verb::Doctor(verb) => call(&|world| verb.run(world, out)),
@@ -113,6 +121,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Import(verb) => call(&|world| verb.run(world, out)),
         Verb::Worker(verb) => call(&|world| verb.run(world, out)),
         Verb::Workstation(verb) => call(&|world| verb.run(world, out)),
+        Verb::Route(verb) => call(&|world| verb.run(world, out)),
         Verb::Ledger(verb) => call(&|world| verb.run(world, out)),
         Verb::Hook(verb) => call(&|world| verb.run(world, out)),
         Verb::Demo(verb) => verb.run(out),

@@ -1,8 +1,14 @@
 //! Text for people: short, aligned, coloured where the terminal allows it.
 
+mod dispatch;
+mod preflight;
+mod route;
 mod story;
 mod table;
 
+pub(crate) use dispatch::{change_line, dispatch};
+pub(crate) use preflight::preflight;
+pub(crate) use route::{explain, history, route};
 pub(crate) use story::story;
 
 use anstyle::{AnsiColor, Style};
@@ -158,10 +164,15 @@ pub(crate) fn list(view: &ListView) -> String {
 pub(crate) fn ready(view: &ReadyView) -> String {
     let mut text =
         if view.tasks.is_empty() { "nothing is ready\n".to_owned() } else { task_table(&view.tasks) };
-    if !view.not_ready.is_empty() {
-        let _ = writeln!(text, "\n{}", paint(BOLD, "not ready"));
-        let mut table = Table::new(["ID", "WHY", "WAITS FOR", "TITLE"]);
-        for other in &view.not_ready {
+    for (title, why, others) in
+        [("not ready", "WAITS FOR", &view.not_ready), ("not for you", "BECAUSE", &view.not_for_caller)]
+    {
+        if others.is_empty() {
+            continue;
+        }
+        let _ = writeln!(text, "\n{}", paint(BOLD, title));
+        let mut table = Table::new(["ID", "WHY", why, "TITLE"]);
+        for other in others {
             let waits = other.waits_for.join(" ");
             table.row([other.task.to_string(), other.reasons.join(" "), waits, other.title.clone()]);
         }

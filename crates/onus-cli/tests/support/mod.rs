@@ -12,6 +12,7 @@
 pub(crate) mod answer;
 pub(crate) mod case;
 pub(crate) mod fleet;
+pub(crate) mod map;
 pub(crate) mod rng;
 
 pub(crate) use answer::Answer;
