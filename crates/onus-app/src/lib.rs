@@ -3,10 +3,12 @@
 //! [`submit`] carries a command out; the other modules answer questions or look after the store as a whole. Every
 //! front end (command line, HTTP, MCP) calls these and renders their views.
 
+mod conflict;
 pub mod doctor;
 pub mod export;
 pub mod import;
 pub mod ledger;
+pub mod merge;
 pub mod probe;
 pub mod progress;
 pub mod queue;

@@ -14,6 +14,7 @@ mod init;
 mod ledger;
 mod list;
 mod man;
+mod merge;
 mod note;
 mod ready;
 mod release;
@@ -59,6 +60,7 @@ pub(crate) enum Verb {
     Block(block::Block),
     Unblock(block::Unblock),
     Note(note::Note),
+    Merge(merge::Merge),
     #[command(visible_alias = "close")]
     Complete(complete::Complete),
     Reopen(reopen::Reopen),
@@ -93,6 +95,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Block(verb) => call(&|world| verb.run(world, out)),
         Verb::Unblock(verb) => call(&|world| verb.run(world, out)),
         Verb::Note(verb) => call(&|world| verb.run(world, out)),
+        Verb::Merge(verb) => call(&|world| verb.run(world, out)),
         Verb::Complete(verb) => call(&|world| verb.run(world, out)),
         Verb::Reopen(verb) => call(&|world| verb.run(world, out)),
         Verb::Drop(verb) => call(&|world| verb.run(world, out)),
