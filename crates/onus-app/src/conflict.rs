@@ -42,7 +42,8 @@ impl<S: Store> Onus<S> {
                 .collect();
             whose.sort();
             whose.dedup();
-            let words: Vec<String> = whose.iter().map(|(relation, other)| told(task, *relation, other)).collect();
+            let words: Vec<String> =
+                whose.iter().map(|(relation, other)| told(task, *relation, other)).collect();
             let whose = if words.is_empty() { String::new() } else { format!(": {}", words.join("; ")) };
             Finding::new(Code::NotMerged, format!("{} conflicts with {main}{whose}", conflict.path))
                 .hint(format!("in {workstation}: git rebase {main}, and resolve it there"))
@@ -68,7 +69,9 @@ fn told(task: Option<&TaskId>, relation: Relation, other: &TaskId) -> String {
             format!("changed by {other}, on which {task} depends: it stays, and {task} builds on it")
         }
         (Some(task), Relation::IsNeededByIt) => {
-            format!("changed by {other}, which depends on {task} and was merged before it: what is there stays")
+            format!(
+                "changed by {other}, which depends on {task} and was merged before it: what is there stays"
+            )
         }
         (Some(_), Relation::Neither) => {
             format!("changed by {other}, and neither depends on the other: what was merged first stays")

@@ -5,6 +5,7 @@
 
 mod conflict;
 pub mod doctor;
+pub mod exception;
 pub mod export;
 pub mod import;
 pub mod ledger;

@@ -143,13 +143,17 @@ impl<S: Store> Onus<S> {
         let not_ready =
             |detail: String| Refusal::new(Code::WorkstationNotReady, detail).task(&task.id.to_string());
         let Some((directory, branch)) = place else {
-            return Err(not_ready(format!("{name} has no working tree with a branch of its own"))
-                .hint("merge by hand, and next time work in one: onus workstation add NAME --kind worktree"));
+            return Err(not_ready(format!("{name} has no working tree with a branch of its own")).hint(
+                "merge by hand, and next time work in one: onus workstation add NAME --kind worktree",
+            ));
         };
         let directory = PathBuf::from(directory);
         if ref_file::head_of(&directory).branch != Some(refs::branch_ref(branch.as_str())) {
-            return Err(not_ready(format!("{} is not on {branch}, the branch of {name}", directory.display()))
-                .hint(format!("git -C {} switch {branch}", directory.display())));
+            return Err(not_ready(format!(
+                "{} is not on {branch}, the branch of {name}",
+                directory.display()
+            ))
+            .hint(format!("git -C {} switch {branch}", directory.display())));
         }
         Ok(Site { workstation: name, directory })
     }

@@ -8,6 +8,7 @@ mod completions;
 mod demo;
 mod dep;
 mod doctor;
+mod exception;
 mod export;
 mod import;
 mod init;
@@ -66,6 +67,7 @@ pub(crate) enum Verb {
     Reopen(reopen::Reopen),
     Drop(reopen::Drop),
     Dep(dep::Dep),
+    Exception(exception::Exception),
     Stale(stale::Stale),
     Status(status::Status),
     Validate(validate::Validate),
@@ -100,6 +102,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Reopen(verb) => call(&|world| verb.run(world, out)),
         Verb::Drop(verb) => call(&|world| verb.run(world, out)),
         Verb::Dep(verb) => call(&|world| verb.run(world, out)),
+        Verb::Exception(verb) => call(&|world| verb.run(world, out)),
         Verb::Stale(verb) => call(&|world| verb.run(world, out)),
         Verb::Status(verb) => call(&|world| verb.run(world, out)),
         Verb::Validate(verb) => call(&|world| verb.run(world, out)),

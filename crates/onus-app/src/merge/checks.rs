@@ -46,8 +46,11 @@ pub(super) fn approved(task: &Task) -> Result<Vec<String>, Refusal> {
     let checks = &task.spec.checks;
     let proposed = checks.iter().filter(|check| check.state == CheckState::Proposed);
     let finding = |check: &Check| {
-        Finding::new(Code::CheckUnapproved, format!("`{}` is proposed; nobody has approved it", check.command))
-            .hint("a person approves or removes it")
+        Finding::new(
+            Code::CheckUnapproved,
+            format!("`{}` is proposed; nobody has approved it", check.command),
+        )
+        .hint("a person approves or removes it")
     };
     match Refusal::from_findings(proposed.map(finding).collect()) {
         Some(refusal) => Err(refusal.task(&task.id)),

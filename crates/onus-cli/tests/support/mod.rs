@@ -12,9 +12,11 @@
 pub(crate) mod answer;
 pub(crate) mod case;
 pub(crate) mod rng;
+pub(crate) mod tree;
 
 pub(crate) use answer::Answer;
 pub(crate) use rng::Rng;
+pub(crate) use tree::Bench;
 
 use serde_json::Value;
 use std::ffi::OsStr;

@@ -44,7 +44,10 @@ fn dependencies(all: &[Dependency]) -> Vec<Finding> {
         );
         Finding::new(Code::DependencyIncomplete, detail).hint(format!("onus show {id}"))
     });
-    queue::incomplete(waiting.filter(|dependency| !dependency.excepted)).into_iter().chain(overtaken).collect()
+    queue::incomplete(waiting.filter(|dependency| !dependency.excepted))
+        .into_iter()
+        .chain(overtaken)
+        .collect()
 }
 
 /// Contracts before what is generated from them, that before implementations, those before their tests: the slices of
