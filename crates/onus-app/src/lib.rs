@@ -15,6 +15,7 @@ pub mod progress;
 pub mod queue;
 pub mod registry;
 mod replay;
+pub mod rerun;
 pub mod salvage;
 pub mod story;
 pub mod submit;

@@ -21,6 +21,7 @@ mod ready;
 mod release;
 mod renew;
 mod reopen;
+mod rerun;
 mod show;
 mod stale;
 mod status;
@@ -66,6 +67,7 @@ pub(crate) enum Verb {
     Complete(complete::Complete),
     Reopen(reopen::Reopen),
     Drop(reopen::Drop),
+    Rerun(rerun::Rerun),
     Dep(dep::Dep),
     Exception(exception::Exception),
     Stale(stale::Stale),
@@ -101,6 +103,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Complete(verb) => call(&|world| verb.run(world, out)),
         Verb::Reopen(verb) => call(&|world| verb.run(world, out)),
         Verb::Drop(verb) => call(&|world| verb.run(world, out)),
+        Verb::Rerun(verb) => call(&|world| verb.run(world, out)),
         Verb::Dep(verb) => call(&|world| verb.run(world, out)),
         Verb::Exception(verb) => call(&|world| verb.run(world, out)),
         Verb::Stale(verb) => call(&|world| verb.run(world, out)),

@@ -136,17 +136,17 @@ impl World {
         }
     }
 
-    /// Leaves the token where the holder's next command finds it.
+    /// Leaves the token where the holder's next command finds it: the holder is who it was given to, not who gave it.
     pub(crate) fn keep_lease(
         &self,
         task: &Task,
         token: &Token,
         directory: Option<&Path>,
     ) -> Result<(), Refusal> {
-        let Some(worker) = &self.actor else {
+        let Some(held) = task.assignment() else {
             return Ok(());
         };
-        lease_file::save(&self.lease_dir(directory), &task.id, worker, &token.to_string())
+        lease_file::save(&self.lease_dir(directory), &task.id, &held.assignee, &token.to_string())
     }
 
     /// The workstation whose directory contains this one.
