@@ -4,6 +4,7 @@
 //! front end (command line, HTTP, MCP) calls these and renders their views.
 
 mod conflict;
+pub mod consistency;
 pub mod doctor;
 pub mod exception;
 pub mod export;

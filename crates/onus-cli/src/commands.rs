@@ -5,6 +5,7 @@ mod block;
 mod claim;
 mod complete;
 mod completions;
+mod consistency;
 mod demo;
 mod dep;
 mod doctor;
@@ -73,6 +74,7 @@ pub(crate) enum Verb {
     Stale(stale::Stale),
     Status(status::Status),
     Validate(validate::Validate),
+    Consistency(consistency::Consistency),
     Doctor(doctor::Doctor),
     Export(export::Export),
     Import(import::Import),
@@ -109,6 +111,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Stale(verb) => call(&|world| verb.run(world, out)),
         Verb::Status(verb) => call(&|world| verb.run(world, out)),
         Verb::Validate(verb) => call(&|world| verb.run(world, out)),
+        Verb::Consistency(verb) => call(&|world| verb.run(world, out)),
         Verb::Doctor(verb) => call(&|world| verb.run(world, out)),
         Verb::Export(verb) => call(&|world| verb.run(world, out)),
         Verb::Import(verb) => call(&|world| verb.run(world, out)),

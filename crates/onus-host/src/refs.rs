@@ -26,6 +26,13 @@ pub fn branch_ref(branch: &str) -> String {
     format!("refs/heads/{branch}")
 }
 
+/// The full names of all references below `prefix`.
+pub fn names(repo: &Repo, prefix: &str) -> Result<Vec<String>, Refusal> {
+    let listed =
+        Git::on_common(repo, "for-each-ref").args(&["--format=%(refname)"]).args(&[prefix]).line()?;
+    Ok(listed.lines().map(str::to_owned).collect())
+}
+
 /// The names of the repositories that this one knows.
 pub fn remotes(repo: &Repo) -> Result<Vec<String>, Refusal> {
     Ok(Git::on_common(repo, "remote").line()?.lines().map(str::to_owned).collect())
