@@ -8,6 +8,7 @@ pub mod consistency;
 pub mod doctor;
 pub mod exception;
 pub mod export;
+pub mod guard;
 pub mod import;
 pub mod ledger;
 pub mod merge;

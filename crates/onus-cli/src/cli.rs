@@ -84,6 +84,20 @@ pub(crate) fn asks_for_version(mut args: impl Iterator<Item = OsString>) -> bool
     matches!(only, (Some(word), None) if word == "--version" || word == "-V")
 }
 
+/// `onus hook run NAME …`, as our hooks write it. Git waits for it at every commit, and building the whole command tree
+/// would cost it more than the answer.
+pub(crate) fn asks_for_hook(mut args: impl Iterator<Item = OsString>) -> Option<(OsString, Vec<OsString>)> {
+    let words = (args.nth(1)?, args.next()?, args.next()?);
+    (words.0 == "hook" && words.1 == "run").then(|| (words.2, args.collect()))
+}
+
+/// What the environment says, for a call that has no flags.
+pub(crate) fn global_of_environment() -> Result<Global, Refusal> {
+    let text = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
+    let actor = text("ONUS_AS").map(|text| handle(&text)).transpose().map_err(Refusal::invalid)?;
+    Ok(Global { store: text("ONUS_STORE"), actor, json: false, jsonl: false, quiet: false, request_id: None })
+}
+
 pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, NotACall> {
     let args: Vec<OsString> = args.collect();
     Cli::try_parse_from(&args).map_err(|error| {

@@ -11,6 +11,7 @@ mod dep;
 mod doctor;
 mod exception;
 mod export;
+mod hook;
 mod import;
 mod init;
 mod ledger;
@@ -31,8 +32,8 @@ mod validate;
 mod worker;
 mod workstation;
 
-use crate::cli::Cli;
-use crate::output::Output;
+use crate::cli::{self, Cli};
+use crate::output::{Format, Output, refuse};
 use crate::render;
 use crate::world::{Store, World};
 use clap::{Args, Subcommand};
@@ -81,6 +82,7 @@ pub(crate) enum Verb {
     Worker(worker::Worker),
     Workstation(workstation::Workstation),
     Ledger(ledger::Ledger),
+    Hook(hook::Hook),
     Demo(demo::Demo),
     Completions(completions::Completions),
     Man(man::Man),
@@ -118,10 +120,18 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Worker(verb) => call(&|world| verb.run(world, out)),
         Verb::Workstation(verb) => call(&|world| verb.run(world, out)),
         Verb::Ledger(verb) => call(&|world| verb.run(world, out)),
+        Verb::Hook(verb) => call(&|world| verb.run(world, out)),
         Verb::Demo(verb) => verb.run(out),
         Verb::Completions(verb) => verb.run(out),
         Verb::Man(verb) => verb.run(out),
     }
+}
+
+/// What git asks, without the detour through the command tree.
+pub(crate) fn run_hook(name: &std::ffi::OsStr, args: &[std::ffi::OsString]) -> ExitCode {
+    let answer =
+        cli::global_of_environment().and_then(|global| hook::run(&World::find(&global)?, name, args));
+    answer.unwrap_or_else(|refusal| refuse(&refusal, Format::Human))
 }
 
 /// The task a command is about.

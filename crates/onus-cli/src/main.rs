@@ -14,6 +14,9 @@ fn main() -> ExitCode {
     if cli::asks_for_version(std::env::args_os()) {
         return output::print_version();
     }
+    if let Some((name, args)) = cli::asks_for_hook(std::env::args_os()) {
+        return commands::run_hook(&name, &args);
+    }
     match cli::parse(std::env::args_os()) {
         Ok(cli) => {
             let mut out = output::Output::new(&cli.global);

@@ -4,6 +4,7 @@ use crate::cli::Global;
 use onus_app::Onus;
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
+use onus_core::guard;
 use onus_core::id::{Handle, RequestId, TaskId, WorkstationName, shown};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
@@ -26,7 +27,11 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn find(global: &Global) -> Result<World, Refusal> {
         let place = place::here()?;
-        let store_path = match &global.store {
+        let configured = match &global.store {
+            Some(_) => None,
+            None => place.configured_store()?,
+        };
+        let store_path = match global.store.as_ref().or(configured.as_ref()) {
             None => place.default_store(),
             Some(url) => store_path(url, &place)?,
         };
@@ -136,23 +141,34 @@ impl World {
         }
     }
 
-    /// Leaves the token where the holder's next command finds it: the holder is who it was given to, not who gave it.
+    /// Leaves the token where the holder's next command finds it.
     pub(crate) fn keep_lease(
         &self,
         task: &Task,
         token: &Token,
         directory: Option<&Path>,
     ) -> Result<(), Refusal> {
+        // The holder's, not the caller's: a person may have assigned it.
         let Some(held) = task.assignment() else {
             return Ok(());
         };
-        lease_file::save(&self.lease_dir(directory), &task.id, &held.assignee, &token.to_string())
+        let leases = self.lease_dir(directory);
+        lease_file::save(&leases, &task.id, &held.assignee, &token.to_string())?;
+        let held = guard::Held { task: &task.id, assignment: held };
+        lease_file::save_trailers(&leases, &guard::trailers(&held))
     }
 
     /// The workstation whose directory contains this one.
     pub(crate) fn here(&self, store: &mut Store) -> Result<Option<WorkstationName>, Refusal> {
         Ok(store.workstation_at(&self.place.cwd)?.map(|(name, _)| name))
     }
+}
+
+/// The token in `ONUS_LEASE`, whichever task it is for.
+pub(crate) fn environment_token() -> Result<Option<Token>, Refusal> {
+    let text = std::env::var("ONUS_LEASE").ok().filter(|text| !text.is_empty());
+    let token = text.map(|text| text.parse()).transpose();
+    token.map_err(|error: String| Refusal::invalid(error).hint("check ONUS_LEASE"))
 }
 
 /// `ONUS_LEASE` belongs to `ONUS_TASK`, where that is set: a comment on another task is no holder's act.

@@ -150,6 +150,11 @@ fn opened<'a>(post: &Post<'a>, credentials: &Credentials<'_>) -> Result<Held<'a>
             .hint("nothing moves there until a person restores it: onus workstation show"));
     }
     let Some(held) = post.held else {
+        // Who has a token was a holder once.
+        if credentials.token.is_some() {
+            return Err(Finding::new(Code::Fenced, format!("nobody holds a task in {name} any more"))
+                .hint("stop writing; onus status tells what you hold"));
+        }
         return Err(Finding::new(Code::LeaseRequired, format!("nobody holds a task in {name}"))
             .hint(format!("onus claim TASK --workstation {name}")));
     };

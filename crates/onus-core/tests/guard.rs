@@ -122,7 +122,7 @@ fn a_local_branch() {
         ("a     -     -     -", "lease_required"),
         ("a     a     -     @ann", "lease_required"),
         ("free  -     -     -", "lease_required"),
-        ("free  free  a     @ann", "lease_required"),
+        ("free  free  stale @ann", "fenced"),
         ("a     a     stale @ann", "fenced"),
         ("a     a     forged -", "fenced"),
         ("a     a     wrong-epoch -", "fenced"),

@@ -128,10 +128,11 @@ impl Git {
     pub fn ours_with(dir: &Path, settings: &[&str], verb: &str) -> Git {
         let mut git = Git::new(verb);
         git.command.arg("-C").arg(dir);
+        git = git.without_hooks();
         for setting in settings {
             git.command.args(["-c", setting]);
         }
-        git.without_hooks().verb(verb)
+        git.verb(verb)
     }
 
     fn without_hooks(mut self) -> Git {

@@ -12,6 +12,8 @@ pub(crate) struct GitConfig {
     pub(crate) worktree: Option<PathBuf>,
     /// The main working tree has a `config.worktree` of its own that overrides this file.
     pub(crate) worktree_config: bool,
+    /// `onus.store`: the store that a repository without a working tree belongs to.
+    pub(crate) store: Option<String>,
 }
 
 impl GitConfig {
@@ -31,6 +33,9 @@ impl GitConfig {
             match (section.as_slice(), key.as_slice()) {
                 (b"core", b"bare") => self.bare = is_true(value.as_deref()),
                 (b"core", b"worktree") => self.worktree = value.map(|v| PathBuf::from(OsString::from_vec(v))),
+                (b"onus", b"store") => {
+                    self.store = value.map(|v| String::from_utf8_lossy(&v).into_owned());
+                }
                 (b"extensions", b"worktreeconfig") => self.worktree_config = is_true(value.as_deref()),
                 _ => {}
             }

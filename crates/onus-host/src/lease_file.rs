@@ -29,6 +29,22 @@ pub fn save(dir: &Path, task: &TaskId, worker: &Handle, token: &str) -> Result<(
     write(dir, &path, token).map_err(|e| refused("write the lease file", &path, &e))
 }
 
+/// Leaves what commits of this working tree say about their assignment, for git's hook to read without asking anybody.
+pub fn save_trailers(dir: &Path, trailers: &[(&str, String)]) -> Result<(), Refusal> {
+    let path = trailers_of(dir);
+    let text: String = trailers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
+    let temporary = temporary_beside(&path);
+    let written = temporary.and_then(|temporary| {
+        create_new(&temporary, text.as_bytes()).and_then(|_| fs::rename(&temporary, &path))
+    });
+    written.map_err(|e| refused("write", &path, &e))
+}
+
+/// Beside the leases, of which there is one at a time in a working tree.
+fn trailers_of(dir: &Path) -> PathBuf {
+    dir.with_file_name("trailers")
+}
+
 /// The token that a claim left here; none when there was no claim, or it has ended.
 pub fn load(dir: &Path, task: &TaskId, worker: &Handle) -> Result<Option<String>, Refusal> {
     let path = path_of(dir, task, worker);
@@ -55,10 +71,24 @@ pub fn load(dir: &Path, task: &TaskId, worker: &Handle) -> Result<Option<String>
     }
 }
 
+/// Any token that was left here: whoever has one, but not the right one, was a holder once.
+pub fn any(dir: &Path) -> Option<String> {
+    let entries = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path());
+    let tokens = entries.filter_map(|path| read_open(open(&path, OFlags::NOFOLLOW).ok()?, TOKEN_MAX).ok());
+    let mut tokens = tokens.filter_map(|bytes| String::from_utf8(bytes).ok());
+    tokens.find(|text| is_token(text.trim_end().as_bytes())).map(|text| text.trim_end().to_owned())
+}
+
 /// Forgets the token; that there is none is fine.
 pub fn remove(dir: &Path, task: &TaskId, worker: &Handle) -> Result<(), Refusal> {
     let path = path_of(dir, task, worker);
-    if_exists(fs::remove_file(&path)).map(|_| ()).map_err(|e| refused("remove the lease file", &path, &e))
+    let removed =
+        if_exists(fs::remove_file(&path)).map_err(|e| refused("remove the lease file", &path, &e))?;
+    if removed.is_some() {
+        let path = trailers_of(dir);
+        if_exists(fs::remove_file(&path)).map_err(|e| refused("remove", &path, &e))?;
+    }
+    Ok(())
 }
 
 /// Both parts are checked names: neither can hold a slash or begin with a dot.

@@ -69,6 +69,18 @@ impl Place {
         }
     }
 
+    /// The store that a bare repository was told to ask (`onus hook install` there). A repository with working trees
+    /// has its own.
+    pub fn configured_store(&self) -> Result<Option<String>, Refusal> {
+        match &self.repo {
+            Some(Repo { root: None, common_dir, .. }) => {
+                let config = read_config(common_dir);
+                Ok(config.map_err(|e| refused("read the config of", common_dir, &e))?.store)
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// One store, one set of settings: those of the main checkout. An agent in a worktree of its own could otherwise
     /// shorten everybody's leases on its branch. A bare repository has no tree to keep settings in; there they lie
     /// beside the store.

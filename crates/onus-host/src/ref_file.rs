@@ -25,7 +25,7 @@ enum Said {
 }
 
 /// The commit that a branch (`refs/heads/…`) is at; none when there is no such branch.
-pub(crate) fn commit(repo: &Repo, name: &str) -> Result<Option<String>, Refusal> {
+pub fn commit(repo: &Repo, name: &str) -> Result<Option<String>, Refusal> {
     let mut name = name.to_owned();
     for _ in 0..=LINKS_MAX {
         match read(repo, &name)? {

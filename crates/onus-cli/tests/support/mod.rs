@@ -11,6 +11,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod case;
+pub(crate) mod fleet;
 pub(crate) mod rng;
 pub(crate) mod tree;
 

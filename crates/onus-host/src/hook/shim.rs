@@ -7,7 +7,7 @@ use super::Site;
 use std::io;
 
 const MARK: &str = "# onus hook ";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 pub(super) fn is_ours(text: &[u8]) -> bool {
     text.split(|b| *b == b'\n').nth(1).is_some_and(|line| line.starts_with(MARK.as_bytes()))
@@ -91,6 +91,20 @@ if [ -d "$git/rebase-merge" ] || [ -d "$git/rebase-apply" ]; then
         esac
     done <"$1"
 fi
+case $git in
+*/worktrees/*)
+    # What a claim left there; whether it still holds is asked when the branch moves.
+    file=$1
+    set --
+    while IFS= read -r line; do
+        set -- "$@" --trailer "$line"
+    done 2>/dev/null <"$git/onus/trailers" || set --
+    if [ $# -gt 0 ]; then
+        exec git interpret-trailers --in-place --where=end --if-exists=replace --if-missing=add "$@" "$file"
+    fi
+    set -- "$file"
+    ;;
+esac
 need_onus
 exec "$onus" hook run NAME "$@"
 "#;

@@ -125,11 +125,10 @@ impl<'a> History<'a> {
     pub fn changed_paths(&self, new: &str, not: &[&str]) -> Result<Vec<String>, Refusal> {
         let range = range(new, not);
         let values: Vec<&str> = range.iter().map(String::as_str).collect();
-        let list = self.git("rev-list").values(&values).run()?;
-        if list.is_empty() {
-            return Ok(Vec::new());
-        }
-        Ok(self.touched(&list)?.into_iter().collect())
+        let args = ["-z", "--format=", "--root", "-r", "--cc", "--name-only", "--no-renames"];
+        let log = self.git("log").args(&args).args(&["--ignore-submodules=none", "--no-show-signature"]);
+        let found: BTreeSet<String> = paths(&log.values(&values).run()?).into_iter().collect();
+        Ok(found.into_iter().collect())
     }
 
     fn touched(&self, list: &[u8]) -> Result<BTreeSet<String>, Refusal> {

@@ -37,7 +37,11 @@ pub fn sync(repo: &Repo, dir: &Path, main: &str) -> Result<Synced, Refusal> {
     if history.reaches(&old, &main)? {
         return Ok(Synced::Current { head: old });
     }
-    let rebase = Git::ours(dir, "rebase").args(&["--quiet"]).args(PLAIN).env("GIT_EDITOR", "true");
+    // The old commits stay where they are, so nothing is lost with the new ones: git's own care is enough.
+    let rebase = Git::ours_with(dir, &["core.fsync=default"], "rebase")
+        .args(&["--quiet"])
+        .args(PLAIN)
+        .env("GIT_EDITOR", "true");
     let Err(failure) = rebase.values(&[&main]).run() else {
         return Ok(Synced::Rebased { new: history.commit("HEAD")?, old });
     };

@@ -164,6 +164,7 @@ mod http {
             let spec = format!("http:{}{path};timeout=500ms", server.url());
             expect(&spec, &NOWHERE, Verdict::TimedOut, &["within 500ms"]);
         }
+        assert!(server.is_left_alone());
     }
 
     #[test]
@@ -350,4 +351,16 @@ fn one_that_hangs_does_not_take_the_others_along() {
     let probes: Vec<Probe> = specs.iter().map(|spec| spec.parse().unwrap()).collect();
     let verdicts: Vec<_> = run(&probes, &NOWHERE, now).iter().map(|result| result.verdict).collect();
     assert_eq!(verdicts, [Verdict::TimedOut, Verdict::Passed, Verdict::Failed]);
+}
+
+#[test]
+fn every_example_in_the_reference_is_a_probe() {
+    let page = include_str!("../../../../docs/reference/probes.md");
+    let (_, examples) = page.split_once("| spec | detail |").unwrap();
+    let rows = examples.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let specs: Vec<_> = rows.map(|row| row.split('`').nth(1).unwrap()).collect();
+    assert!(specs.len() > 5, "{specs:?}");
+    for spec in specs {
+        assert_eq!(spec.parse::<Probe>().unwrap().to_string(), spec);
+    }
 }

@@ -1,15 +1,17 @@
 //! A small HTTP server with good and bad manners.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(crate) struct Server {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
     over: Arc<AtomicBool>,
+    /// Answers that are being given.
+    open: Arc<AtomicUsize>,
 }
 
 impl Server {
@@ -17,15 +19,21 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (asked, over) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
-        let server = Server { address, asked: Arc::clone(&asked), over: Arc::clone(&over) };
+        let open = Arc::new(AtomicUsize::new(0));
+        let server =
+            Server { address, asked: Arc::clone(&asked), over: Arc::clone(&over), open: Arc::clone(&open) };
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 if over.load(Ordering::Relaxed) {
                     break;
                 }
-                let (asked, over) = (Arc::clone(&asked), Arc::clone(&over));
-                // The other end may leave at any time; that is its right.
-                std::thread::spawn(move || answer(&stream, &asked, &over).ok());
+                let (asked, over, open) = (Arc::clone(&asked), Arc::clone(&over), Arc::clone(&open));
+                open.fetch_add(1, Ordering::Relaxed);
+                std::thread::spawn(move || {
+                    // The other end may leave at any time; that is its right.
+                    let _ = answer(&stream, &asked, &over);
+                    open.fetch_sub(1, Ordering::Relaxed);
+                });
             }
         });
         server
@@ -38,6 +46,18 @@ impl Server {
     /// The paths that were asked for.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
+    }
+
+    /// Whether every client goes away in the end; an answer without end is over when nobody takes it any more.
+    pub(crate) fn is_left_alone(&self) -> bool {
+        let until = Instant::now() + Duration::from_secs(60);
+        while self.open.load(Ordering::Relaxed) > 0 {
+            if Instant::now() > until {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        true
     }
 }
 
@@ -81,7 +101,7 @@ fn answer(mut stream: &TcpStream, asked: &Mutex<Vec<String>>, over: &AtomicBool)
             stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n\"")?;
             repeat(stream, b"x", Duration::from_millis(20), over)
         }
-        "/silent" => repeat(stream, b"", Duration::from_millis(20), over),
+        "/silent" => stream.read(&mut [0]).map(|_| ()),
         _ => whole(stream, "404 Not Found", "", ""),
     }
 }

@@ -1,0 +1,205 @@
+//! `onus hook`
+
+use crate::output::Output;
+use crate::world::{Store, World, environment_token};
+use clap::{Args, Subcommand};
+use onus_app::guard::Desk;
+use onus_core::code::Code;
+use onus_core::lease::Token;
+use onus_core::refusal::Refusal;
+use onus_host::git::Incoming;
+use onus_host::hook::{self, Hook as Installed, HookState, Site, Update};
+use onus_host::place::Repo;
+use onus_host::refs::History;
+use serde::Serialize;
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// What a push may bring on standard input; a line is about 200 bytes.
+const INPUT_MAX: u64 = 64 * 1024 * 1024;
+
+/// Git asks Onus before a branch moves
+///
+/// In a repository that people work in: commits, amendments, `--no-verify`, `branch -f` and pushes need the lease. In a
+/// bare repository that they push to: every push needs the lease's token, `git push -o onus=TOKEN`.
+#[derive(Debug, Args)]
+pub(crate) struct Hook {
+    #[command(subcommand)]
+    verb: HookVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum HookVerb {
+    /// Put the hooks in place; a hook that is there already keeps working
+    Install,
+    /// Take them away; what was there before is put back
+    Uninstall,
+    /// Which hooks are in place
+    Status,
+}
+
+#[derive(Debug, Serialize)]
+struct HooksView {
+    site: &'static str,
+    hooks: Vec<HookView>,
+}
+
+#[derive(Debug, Serialize)]
+struct HookView {
+    name: &'static str,
+    path: String,
+    state: &'static str,
+    before: Option<String>,
+}
+
+impl Hook {
+    pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
+        let (repo, site) = site(world)?;
+        match &self.verb {
+            HookVerb::Install => {
+                // Hooks that ask a store which is not there would refuse everything.
+                drop(world.open()?);
+                let store = format!("sqlite:{}", world.store_path.display());
+                let hooks = hook::install(repo, site, &program()?, Some(&store))?;
+                let code = show(out, site, &hooks)?;
+                if site == Site::Shared {
+                    out.hint("push with the lease's token: git push -o onus=TOKEN");
+                }
+                Ok(code)
+            }
+            HookVerb::Uninstall => show(out, site, &hook::uninstall(repo, site, &program()?)?),
+            HookVerb::Status => {
+                let hooks = hook::status(repo, site, &program()?)?;
+                let code = show(out, site, &hooks)?;
+                if hooks.iter().any(|hook| hook.state != HookState::Current) {
+                    out.hint("onus hook install");
+                }
+                Ok(code)
+            }
+        }
+    }
+}
+
+fn program() -> Result<PathBuf, Refusal> {
+    std::env::current_exe().map_err(|error| Refusal::new(Code::Internal, error.to_string()))
+}
+
+fn show(out: &Output, site: Site, hooks: &[Installed]) -> Result<ExitCode, Refusal> {
+    let view = HooksView {
+        site: match site {
+            Site::Work => "work",
+            Site::Shared => "shared",
+        },
+        hooks: hooks
+            .iter()
+            .map(|hook| HookView {
+                name: hook.name,
+                path: hook.path.display().to_string(),
+                state: hook.state.name(),
+                before: hook.before.as_ref().map(|before| before.display().to_string()),
+            })
+            .collect(),
+    };
+    out.show(&view, |view| {
+        let mut text = String::new();
+        for hook in &view.hooks {
+            let after = hook.before.as_ref().map_or("", |_| ", after the one that was there before");
+            text.push_str(&format!("{}: {}{after}\n", hook.name, hook.state));
+        }
+        text
+    })
+}
+
+fn site(world: &World) -> Result<(&Repo, Site), Refusal> {
+    let repo = world.place.repo.as_ref();
+    let repo = repo.ok_or_else(|| Refusal::invalid("hooks need a git repository").hint("git init"))?;
+    Ok((repo, if repo.root.is_some() { Site::Work } else { Site::Shared }))
+}
+
+/// What git asks. Anything that goes wrong here is a refusal: a guard that fails open is none.
+pub(super) fn run(world: &World, name: &OsStr, args: &[OsString]) -> Result<ExitCode, Refusal> {
+    let (repo, site) = site(world)?;
+    let name = name.to_string_lossy();
+    let shown = environment_token()?;
+    match (&*name, site) {
+        ("reference-transaction", _) if args.first().is_none_or(|state| state != "prepared") => {}
+        ("reference-transaction", Site::Work) => {
+            let updates = guarded(hook::updates(&input()?)?, &["refs/heads/"]);
+            at_desk(world, repo, shown.as_ref(), |store, desk| store.guard(desk, &updates))?;
+        }
+        ("reference-transaction", Site::Shared) => {
+            let updates = guarded(hook::updates(&input()?)?, &["refs/heads/", "refs/tags/"]);
+            if !updates.is_empty() {
+                let token = hook::parent(repo)?.token()?.map(parsed).transpose()?;
+                let history = History::at(&repo.common_dir);
+                world.open()?.guard_push(token.as_ref(), &history, &updates)?;
+            }
+        }
+        ("pre-receive", Site::Shared) => {
+            let text = hook::pushed_token(|name| std::env::var(name).ok())?;
+            let token = text.clone().map(parsed).transpose()?;
+            let incoming = Incoming::of_process();
+            let history = History::receiving(&repo.common_dir, incoming.as_ref());
+            world.open()?.guard_push(token.as_ref(), &history, &hook::updates(&input()?)?)?;
+            if let Some(text) = text {
+                hook::parent(repo)?.leave(&text)?;
+            }
+        }
+        ("pre-push", Site::Work) => {
+            let updates: Vec<Update> = hook::pushed(&input()?)?.into_iter().map(|line| line.to).collect();
+            let updates = guarded(updates, &["refs/heads/"]);
+            at_desk(world, repo, shown.as_ref(), |store, desk| store.guard(desk, &updates))?;
+        }
+        ("prepare-commit-msg", Site::Work) => {
+            let file = args.first().map(PathBuf::from);
+            let file = file.ok_or_else(|| Refusal::invalid("git named no message file"))?;
+            at_desk(world, repo, shown.as_ref(), |store, desk| sign(store, desk, repo, &file))?;
+        }
+        _ => {
+            return Err(Refusal::invalid(format!("{} is no hook of ours here", onus_core::id::shown(&name))));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn sign(store: &mut Store, desk: &Desk<'_>, repo: &Repo, file: &Path) -> Result<(), Refusal> {
+    let Some(trailers) = store.trailers(desk)? else {
+        return Ok(());
+    };
+    let trailers: Vec<(&str, &str)> = trailers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let root = repo.root.as_deref().unwrap_or(&repo.git_dir);
+    hook::sign(root, &root.join(file), &trailers)
+}
+
+fn at_desk(
+    world: &World,
+    repo: &Repo,
+    token: Option<&Token>,
+    ask: impl FnOnce(&mut Store, &Desk<'_>) -> Result<(), Refusal>,
+) -> Result<(), Refusal> {
+    let leases = world.place.lease_dir();
+    let desk = Desk {
+        linked: repo.root.as_deref().filter(|_| repo.git_dir != repo.common_dir),
+        leases: leases.as_deref(),
+        token,
+        worker: world.actor.as_ref(),
+    };
+    ask(&mut world.open()?, &desk)
+}
+
+fn guarded(updates: Vec<Update>, prefixes: &[&str]) -> Vec<Update> {
+    let is_guarded = |update: &Update| prefixes.iter().any(|prefix| update.refname.starts_with(prefix));
+    updates.into_iter().filter(is_guarded).collect()
+}
+
+fn parsed(text: String) -> Result<Token, Refusal> {
+    text.parse().map_err(|error: String| Refusal::invalid(error).hint("git push -o onus=TOKEN"))
+}
+
+fn input() -> Result<String, Refusal> {
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(INPUT_MAX).read_to_string(&mut text);
+    read.map(|_| text).map_err(|error| Refusal::invalid(format!("cannot read what git says: {error}")))
+}

@@ -1,0 +1,221 @@
+//! Git asks Onus before a branch moves: real worktrees, a real bare repository, real pushes (mission B5, B6, E1).
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test may fail loudly"
+)]
+
+mod support;
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+use support::fleet::{Fleet, Said};
+use support::{HANG, Rng, finish, start};
+
+fn refused(said: &Said, code: &str) {
+    assert_ne!(said.exit, Some(0), "{said:?}");
+    assert!(said.stderr.contains(&format!("error: {code}:")), "{said:?}");
+    assert!(said.stderr.contains("hint: "), "{said:?}");
+}
+
+fn passed(said: &Said) {
+    assert_eq!(said.exit, Some(0), "{said:?}");
+}
+
+#[test]
+fn who_does_not_hold_the_lease_moves_nothing() {
+    let fleet = Fleet::new();
+    let task = fleet.site.add("work");
+    let before = fleet.at(&fleet.tree("b"), "agent/ws-b");
+    refused(&fleet.commit("b", "f", "1"), "lease_required");
+    refused(&fleet.git("b", &["commit", "--no-verify", "--message", "x"]), "lease_required");
+    refused(&fleet.git("b", &["commit", "--amend", "--allow-empty", "--message", "x"]), "lease_required");
+    refused(&fleet.git("b", &["checkout", "-b", "elsewhere"]), "lease_required");
+    refused(&fleet.git("b", &["branch", "elsewhere"]), "lease_required");
+    refused(&fleet.git("b", &["push", "origin", "HEAD:refs/heads/elsewhere"]), "lease_required");
+
+    let token = fleet.claim(&task, "a");
+    passed(&fleet.commit("a", "f", "1"));
+    // Another one's lease opens nothing here, and nobody moves the branch of another workstation.
+    let with_token = |args: &[&str]| finish(start(fleet.git_as("b", args).env("ONUS_LEASE", &token)));
+    refused(&with_token(&["commit", "--message", "x"]), "fenced");
+    refused(&fleet.git("b", &["update-ref", "refs/heads/agent/ws-a", "HEAD"]), "lease_required");
+    // Nor does the main checkout, where people commit as they like.
+    let mut moved = Command::new("git");
+    fleet.site.surroundings(&mut moved).args(["update-ref", "refs/heads/agent/ws-a", "HEAD"]);
+    refused(&finish(start(&mut moved)), "lease_required");
+    fleet.site.git(&["commit", "--quiet", "--allow-empty", "--message=people"]);
+    assert_eq!(fleet.at(&fleet.tree("b"), "agent/ws-b"), before, "nothing has moved");
+    assert_eq!(fleet.at(&fleet.shared(), "elsewhere"), None);
+}
+
+#[test]
+fn the_holder_commits_amends_rebases_and_pushes() {
+    let fleet = Fleet::new();
+    let task = fleet.site.add("work");
+    let token = fleet.claim(&task, "a");
+    passed(&fleet.commit("a", "f", "1"));
+    passed(&fleet.git("a", &["commit", "--amend", "--no-edit", "--quiet"]));
+    let message = fleet.git("a", &["log", "-1", "--format=%B"]).stdout;
+    let trailers: Vec<&str> = message.lines().filter(|line| line.starts_with("Onus-")).collect();
+    assert_eq!(
+        trailers,
+        [&format!("Onus-Task: {task}"), "Onus-Agent: @a", "Onus-Workstation: ws-a", "Onus-Epoch: 1"],
+        "{message}"
+    );
+    fleet.site.git(&["commit", "--quiet", "--allow-empty", "--message=people"]);
+    passed(&fleet.git("a", &["rebase", "--quiet", "main"]));
+    refused(&finish(fleet.push("a", "1.9.00000000000000000000000000000000")), "fenced");
+    let mut without = fleet.git_as("a", &["push", "origin", "agent/ws-a"]);
+    refused(&finish(start(&mut without)), "lease_required");
+    passed(&finish(fleet.push("a", &token)));
+    assert_eq!(fleet.at(&fleet.shared(), "agent/ws-a"), fleet.at(&fleet.tree("a"), "HEAD"));
+    // The holder of one task pushes its own branch, nobody's, or the main one; never another one's.
+    let option = format!("onus={token}");
+    let others = fleet.git("a", &["push", "-o", &option, "origin", "HEAD:refs/heads/agent/ws-b"]);
+    refused(&others, "lease_required");
+    passed(&fleet.git("a", &["push", "--quiet", "-o", &option, "origin", "HEAD:refs/heads/main"]));
+    let backwards = fleet.git("a", &["push", "--force", "-o", &option, "origin", "HEAD~1:refs/heads/main"]);
+    refused(&backwards, "not_permitted");
+    fleet.site.assert_sound();
+}
+
+#[test]
+fn only_the_paths_of_the_scope_are_changed() {
+    let fleet = Fleet::new();
+    fleet.site.by_person(&["add", "work", "--scope", "src/**"]);
+    let token = fleet.claim("T-1", "a");
+    passed(&fleet.commit("a", "src/f", "1"));
+    refused(&fleet.commit("a", "docs/f", "1"), "scope_violation");
+    passed(&fleet.git("a", &["reset", "--quiet"]));
+    passed(&fleet.commit("a", "src/g", "1"));
+    // A commit made behind the hook's back is found at the push.
+    let unseen = ["-c", "core.hooksPath=/dev/null", "commit", "--quiet", "--all", "--message=sly"];
+    passed(&fleet.git("a", &["add", "--", "docs/f"]));
+    passed(&fleet.git("a", &unseen));
+    let option = format!("onus={token}");
+    let sly = ["-c", "core.hooksPath=/dev/null", "push", "-o", &option, "origin", "agent/ws-a"];
+    refused(&fleet.git("a", &sly), "scope_violation");
+    assert_eq!(fleet.at(&fleet.shared(), "agent/ws-a"), None);
+}
+
+#[test]
+fn a_quarantined_workstation_is_silent() {
+    let fleet = Fleet::new();
+    let task = fleet.site.add("work");
+    let token = fleet.claim(&task, "a");
+    passed(&fleet.commit("a", "f", "1"));
+    fleet.site.by_person(&["workstation", "quarantine", "ws-a", "--reason", "it burns"]);
+    refused(&fleet.commit("a", "f", "2"), "workstation_quarantined");
+    refused(&finish(fleet.push("a", &token)), "workstation_quarantined");
+    // Its task is recoverable at once, by the ordinary rules.
+    let taken = ["takeover", &task, "--as", "@b", "--workstation", "ws-b", "--reason", "ws-a burns"];
+    fleet.site.ok(&taken);
+    fleet.site.by_person(&["workstation", "restore", "ws-a"]);
+    refused(&fleet.commit("a", "f", "3"), "fenced");
+    passed(&fleet.commit("b", "f", "3"));
+    fleet.site.assert_sound();
+}
+
+#[test]
+fn nothing_of_a_fenced_holder_is_lost() {
+    let fleet = Fleet::new();
+    let task = fleet.site.add("work");
+    fleet.claim(&task, "a");
+    passed(&fleet.commit("a", "done", "committed"));
+    std::fs::write(fleet.tree("a").join("half"), "not committed").unwrap();
+    let force = ["takeover", &task, "--workstation", "ws-b", "--force", "--reason", "she is ill"];
+    fleet.site.by_person(&force);
+    let kept = format!("refs/onus/salvage/{task}/1");
+    for (file, content) in [("done", "committed"), ("half", "not committed")] {
+        let shown = fleet.git("b", &["show", &format!("{kept}:{file}")]);
+        assert_eq!(shown.stdout, content, "{shown:?}");
+    }
+    assert_eq!(std::fs::read_to_string(fleet.tree("a").join("half")).unwrap(), "not committed");
+    let entries = fleet.site.ledger();
+    assert!(entries.iter().any(|entry| entry["verb"] == "salvaged" && entry["task"] == task.as_str()));
+    let mut renew = fleet.site.command(&["renew", &task, "--as", "@a", "--json"]);
+    let renewed = finish(start(renew.current_dir(fleet.tree("a"))));
+    assert!(renewed.stderr.contains(&kept), "{renewed:?}");
+    fleet.site.assert_sound();
+}
+
+/// A push that was checked before the takeover and lands after it. strace holds the receiving git for a moment between
+/// the check and the move; the takeover must wait for it, and what it saw then is final.
+#[test]
+fn a_takeover_waits_for_a_push_that_is_on_its_way() {
+    if Command::new("strace").arg("--version").output().is_err() {
+        eprintln!("skipped: strace is not installed");
+        return;
+    }
+    let fleet = Fleet::new();
+    let task = fleet.site.add("work");
+    let token = fleet.claim(&task, "a");
+    passed(&fleet.commit("a", "f", "1"));
+    let mut slow = Command::new("strace");
+    let option = format!("onus={token}");
+    fleet.site.surroundings(&mut slow).current_dir(fleet.tree("a")).env("ONUS_AS", "@a");
+    // The last rename of a push moves the branch; every rename waits as long.
+    slow.args([
+        "-f",
+        "-qq",
+        "-o",
+        "/dev/null",
+        "-e",
+        "trace=rename",
+        "-e",
+        "inject=rename:delay_enter=1500000",
+    ]);
+    slow.args(["git", "push", "--quiet", "-o", &option, "origin", "agent/ws-a"]);
+    let push = start(&mut slow);
+    let lock = fleet.shared().join("refs/heads/agent/ws-a.lock");
+    let began = Instant::now();
+    while !lock.exists() {
+        assert!(began.elapsed() < HANG, "the push never came to its lock");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // Long enough for the hook's check under the lock, short against the delay of the move.
+    std::thread::sleep(Duration::from_millis(500));
+    fleet.site.by_person(&["takeover", &task, "--workstation", "ws-b", "--force", "--reason", "race"]);
+    let seen = fleet.at(&fleet.shared(), "agent/ws-a");
+    let pushed = finish(push);
+    assert_eq!(fleet.at(&fleet.shared(), "agent/ws-a"), seen, "it landed after the takeover: {pushed:?}");
+}
+
+/// Two hundred takeovers against pushes at every moment of their way: what the shared branch is when the takeover
+/// returns is what it stays.
+#[test]
+fn a_stale_push_never_lands_after_a_takeover() {
+    let rounds = 200;
+    let fleet = Fleet::new();
+    let mut rng = Rng::seeded(0x0005_11e5);
+    let (mut landed, mut stopped) = (0, 0);
+    for round in 1..=rounds {
+        let task = fleet.site.add(&format!("round {round}"));
+        let token = fleet.claim(&task, "a");
+        passed(&fleet.commit("a", "f", &format!("{round}")));
+        let work = fleet.at(&fleet.tree("a"), "HEAD").unwrap();
+        let push = fleet.push("a", &token);
+        std::thread::sleep(Duration::from_millis(rng.below(120) as u64));
+        let force = ["takeover", &task, "--workstation", "ws-b", "--force", "--reason", "race"];
+        fleet.site.by_person(&force);
+        let seen = fleet.at(&fleet.shared(), "agent/ws-a");
+        let pushed = finish(push);
+        let after = fleet.at(&fleet.shared(), "agent/ws-a");
+        assert_eq!(after, seen, "round {round}: it landed after the takeover: {pushed:?}");
+        match after.as_ref() == Some(&work) {
+            true => landed += 1,
+            false => stopped += 1,
+        }
+        // Nothing of it is lost either way.
+        let kept = fleet.at(&fleet.tree("b"), &format!("refs/onus/salvage/{task}/1"));
+        assert!(kept.is_some(), "round {round}: nothing was salvaged");
+        fleet.site.by_person(&["drop", &task, "--reason", "next round"]);
+    }
+    eprintln!("{landed} pushes landed before the takeover, {stopped} were stopped");
+    assert!(landed > 0 && stopped > 0, "the race was never close: {landed} landed, {stopped} stopped");
+    fleet.site.assert_sound();
+}
