@@ -2,7 +2,6 @@
 
 mod support;
 
-use std::path::Path;
 use support::{Bench, Site, text};
 
 /// What it reports, one line each: code and detail.
@@ -51,8 +50,7 @@ fn a_repository_in_order_passes() {
     bench.work(&site, &going_on, "b", "x\n");
     bench.ok(&site, &["merge", &going_on]);
     site.commit(&bench.dir, "c", "x\n", &[]);
-    let repo = onus_host::place::find(&site.repo()).unwrap().repo.unwrap();
-    onus_host::hook::install(&repo, onus_host::hook::Site::Work, Path::new(support::ONUS), None).unwrap();
+    site.by_person(&["hook", "install"]);
     let view = site.ok(&["consistency"]);
     assert_eq!(view["counts"]["findings"], 0, "{view}");
     assert_eq!(view["counts"]["commits"], 3);

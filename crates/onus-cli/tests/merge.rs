@@ -252,3 +252,20 @@ fn nothing_to_merge_is_said() {
     assert_eq!(refused.code(), "not_merged");
     assert!(detail(&refused).contains("no commit that main has not"), "{refused:#?}");
 }
+
+/// With git asking Onus about every branch: the holder's commits pass, a merge passes, and both sides agree afterwards.
+#[test]
+fn hooks_let_a_merge_through() {
+    let site = Site::new();
+    site.by_person(&["hook", "install"]);
+    let bench = site.bench("one");
+    let task = ask(&site, &["guarded", "--scope", "src/**", "--check", "test -f src/a"]);
+    bench.claim(&site, &task);
+    site.commit(&bench.dir, "src/a", "x\n", &[]);
+    let trailers = site.git_in(&bench.dir, &["log", "-1", "--format=%(trailers:key=Onus-Task,valueonly)"]);
+    assert_eq!(trailers, task);
+    site.commit(&site.repo(), "elsewhere", "by a person\n", &[]);
+    let merged = bench.ok(&site, &["merge", &task]);
+    assert_eq!(text(&merged["commit"]), site.main());
+    site.ok(&["consistency"]);
+}
