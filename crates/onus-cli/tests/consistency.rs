@@ -81,6 +81,15 @@ fn commits_that_say_what_was_never_granted() {
     assert_eq!(found.len(), 6, "{found:#?}");
 }
 
+/// Who held what is history from elsewhere was not granted here.
+#[test]
+fn imported_history_is_believed() {
+    let site = Site::new();
+    site.import("{\"title\":\"old\",\"state\":\"complete\"}\n".to_owned());
+    site.commit(&site.repo(), "a", "x", &["Onus-Task: T-1", "Onus-Agent: @past", "Onus-Epoch: 4"]);
+    assert!(found(&site, &[]).is_empty());
+}
+
 #[test]
 fn complete_means_merged() {
     let site = Site::new();

@@ -53,7 +53,7 @@ fn task<'a>(told: &mut Told<'a>, commit: &'a Commit, id: &TaskId, known: &Known,
         told.add(Disagreement::CommitOfUnfinishedTask, "2", &name, words, commit);
     }
     // Of several assignments made one commit, nobody can say which trailer belongs to which.
-    if !is_only {
+    if !is_only || known.archived {
         return;
     }
     let agent = commit.trailers.agent.as_deref();

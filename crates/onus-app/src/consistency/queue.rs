@@ -6,7 +6,7 @@ use onus_core::id::{TaskId, WorkstationName};
 use onus_core::task::StateName;
 use onus_store::error::Result;
 use onus_store::port::Tx;
-use onus_store::read::grants::{self, Grant};
+use onus_store::read::grants::{self, Grant, Standing};
 use std::collections::{BTreeMap, HashMap};
 
 #[derive(Debug, Default)]
@@ -20,6 +20,8 @@ pub(super) struct Queue {
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) state: StateName,
+    /// Who held it is known elsewhere.
+    pub(super) archived: bool,
     pub(super) grants: Vec<Grant>,
 }
 
@@ -46,10 +48,10 @@ impl Queue {
             Ok(())
         })?;
         wanted.extend(queue.last.values().map(|grant| grant.task.clone()));
-        grants::states(tx, LOCAL, &mut |id, state| {
-            if wanted.contains(&id) {
-                let grants = grants.remove(&id).unwrap_or_default();
-                queue.tasks.insert(id, Known { state, grants });
+        grants::states(tx, LOCAL, &mut |Standing { task, state, archived }| {
+            if wanted.contains(&task) {
+                let grants = grants.remove(&task).unwrap_or_default();
+                queue.tasks.insert(task, Known { state, archived, grants });
             }
             Ok(())
         })?;

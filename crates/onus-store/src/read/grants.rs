@@ -9,7 +9,7 @@ use onus_core::task::StateName;
 sql! {
     GRANTS = "SELECT task, epoch, assignee, workstation, CASE WHEN ended_at IS NULL THEN 1 ELSE 0 END FROM assignment \
         WHERE workspace = ?1 ORDER BY assigned_at";
-    STATES = "SELECT id, state FROM task WHERE workspace = ?1";
+    STATES = "SELECT id, state, archived FROM task WHERE workspace = ?1";
 }
 
 /// Who was given a task, and where.
@@ -39,14 +39,25 @@ pub fn grants(
     })
 }
 
-/// Streams every task with its state.
+/// How far a task is, and whether its history is from elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    pub task: TaskId,
+    pub state: StateName,
+    pub archived: bool,
+}
+
+/// Streams every task.
 pub fn states(
     tx: &mut dyn Tx,
     workspace: WorkspaceId,
-    each: &mut dyn FnMut(TaskId, StateName) -> Result<()>,
+    each: &mut dyn FnMut(Standing) -> Result<()>,
 ) -> Result<()> {
     tx.each(&STATES, &args![workspace.0], &mut |mut row| {
-        let id = row.parsed()?;
-        each(id, codec::word(row.text()?.as_str(), StateName::parse)?)
+        each(Standing {
+            task: row.parsed()?,
+            state: codec::word(row.text()?.as_str(), StateName::parse)?,
+            archived: row.flag()?,
+        })
     })
 }
