@@ -10,7 +10,7 @@ mod table {
     use onus_core::command::{Archive, Command, Warrant, WhileBlocked};
     use onus_core::id::{Handle, TaskId};
     use onus_core::lease::Token;
-    use onus_core::task::{Blocker, StateName, Task};
+    use onus_core::task::{Blocker, Exception, StateName, Task};
     use onus_core::time::Millis;
     use std::collections::BTreeSet;
     use std::fmt::Write as _;
@@ -168,6 +168,10 @@ been expired (`human_required`).
             ("drop", Command::Drop { reason: because() }),
             ("dep add", Command::AddDependency { on: task_id(2) }),
             ("dep remove", Command::RemoveDependency { on: task_id(2) }),
+            ("claim for another", claim_for(if who == "b" { "v" } else { "b" })),
+            ("exception request", except()),
+            ("exception approve", Command::ApproveException { on: task_id(2) }),
+            ("merge", merge()),
         ]
     }
 
@@ -186,8 +190,13 @@ been expired (`human_required`).
     fn cell(state: &str, row: usize, (_, holder, caller, shown): (&str, &str, &str, &str)) -> String {
         let mut fixture = Fixture::new(state, holder);
         let (name, command) = commands(caller).swap_remove(row);
-        if name == "dep remove" {
+        if name == "dep remove" || name.starts_with("exception") {
             depend(&mut fixture);
+        }
+        if name == "exception approve" {
+            // What was asked for in time is still there when the task has ended.
+            let task = fixture.world.tasks.get_mut(&fixture.task);
+            task.into_iter().for_each(|task| drop(task.exceptions.insert(task_id(2), asked())));
         }
         let who: Option<Handle> = (caller != "-").then(|| handle(caller));
         let token = match shown {
@@ -201,6 +210,31 @@ been expired (`human_required`).
             Ok(Done::Existing(_)) => "no change".to_owned(),
             Err(refusal) => format!("`{}`", refusal.code),
         }
+    }
+
+    fn claim_for(assignee: &str) -> Command {
+        let claim = claim(assignee, Warrant::Ordinary);
+        let Command::Claim { workstation, here, ttl, warrant, .. } = claim else { unreachable!() };
+        Command::Claim { workstation, here, assignee: Some(handle(assignee)), ttl, warrant }
+    }
+
+    fn except() -> Command {
+        Command::RequestException { on: task_id(2), reason: because(), rollback: because(), adr: None }
+    }
+
+    fn asked() -> Exception {
+        Exception {
+            requested_by: handle("a"),
+            reason: "because".to_owned(),
+            rollback: "because".to_owned(),
+            adr: None,
+            approved_by: None,
+        }
+    }
+
+    fn merge() -> Command {
+        let (commit, onto) = ("c".repeat(40).parse().unwrap(), "0".repeat(40).parse().unwrap());
+        Command::Merge { commit, onto, checks: Vec::new() }
     }
 
     /// Writes the dependency into the row: an ended task can have one, but no command gives it one any more.
@@ -274,11 +308,18 @@ been expired (`human_required`).
                         }
                         "stale holder, agent"
                             if state != "archived"
-                                && ["renew", "note", "release", "complete"].contains(name) =>
+                                && ["renew", "note", "release", "complete", "merge"].contains(name) =>
                         {
                             assert_eq!(said, "`fenced`", "{at}");
                         }
-                        _ if ["renew", "release", "complete"].contains(name) || name.starts_with("block") => {
+                        who if ["claim for another", "exception approve"].contains(name)
+                            && who.contains("agent") =>
+                        {
+                            assert!(!done, "{at}");
+                        }
+                        _ if ["renew", "release", "complete", "merge"].contains(name)
+                            || name.starts_with("block") =>
+                        {
                             assert!(!done || caller.0.starts_with("holder"), "{at}");
                         }
                         _ => {}

@@ -40,6 +40,9 @@ pub(super) fn approve(context: &Context<'_>, on: &TaskId) -> Result<Decision, Re
     if !context.caller.is_human() {
         return Err(context.human_required("approve an exception"));
     }
+    if context.task.state.name().is_terminal() {
+        return Err(context.wrong_state("given an exception"));
+    }
     depends(context, on)?;
     match context.task.exceptions.get(on) {
         None => {

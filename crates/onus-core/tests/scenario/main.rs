@@ -5,6 +5,8 @@
 mod support;
 
 #[cfg(test)]
+mod dispatch;
+#[cfg(test)]
 mod lease;
 #[cfg(test)]
 mod scope;

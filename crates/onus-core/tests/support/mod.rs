@@ -17,7 +17,9 @@ use onus_core::identity_map::{Policy, Signals, WorkerSignal, WorkstationSignal};
 use onus_core::lane::Occupied;
 use onus_core::lease::Token;
 use onus_core::ledger::Entry;
+use onus_core::probe::{ProbeResult, Verdict};
 use onus_core::refusal::Refusal;
+use onus_core::registry::{self, workstation::readiness};
 use onus_core::settings::Settings;
 use onus_core::task::{Assignment, Blocker, Priority, Risk, Spec, State, Task, evolve};
 use onus_core::text::Text;
@@ -75,6 +77,8 @@ pub(crate) struct World {
     pub(crate) sessions: Vec<Session>,
     pub(crate) notes: Vec<(TaskId, NoteKind, Text)>,
     pub(crate) policy: Policy,
+    /// What the probes of every workstation said last.
+    pub(crate) probes: Vec<ProbeResult>,
     seq: Seq,
     draws: u128,
 }
@@ -164,6 +168,7 @@ impl World {
             sessions: Vec::new(),
             notes: Vec::new(),
             policy: Policy::Absent,
+            probes: Vec::new(),
             seq: 0,
             draws: 0,
         }
@@ -213,6 +218,18 @@ impl World {
         })
     }
 
+    /// A workstation's only probe passes or fails.
+    pub(crate) fn probe(&mut self, name: &WorkstationName, word: &str) {
+        let verdict = Verdict::parse(word).unwrap();
+        let probe = "tcp:db:5432".to_owned();
+        let detail = "it was asked".to_owned();
+        self.probes = vec![ProbeResult { probe, at: self.clock.wall, took_ms: 1, verdict, detail }];
+        let workstation = self.workstations.get_mut(name).unwrap();
+        if let Some(event) = readiness(workstation, &self.probes) {
+            *workstation = registry::workstation::evolve(Some(workstation.clone()), &event).unwrap();
+        }
+    }
+
     fn place(&self, command: &Command) -> Place {
         let asked = match command {
             Command::Claim { workstation, here, .. } | Command::Takeover { workstation, here, .. } => {
@@ -240,7 +257,7 @@ impl World {
             holds: asked.as_ref().and_then(holder),
             asked,
             would_do,
-            probes: Vec::new(),
+            probes: self.probes.clone(),
         }
     }
 

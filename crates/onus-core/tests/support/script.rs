@@ -6,12 +6,14 @@
 //! out, `bare` only the one for the force, `silent` the resolution.
 
 use super::{BEGIN, Done, World, handle, spec, task_id, text, workstation_of};
+use onus_core::code::Code;
 use onus_core::command::{Archive, Command, Warrant, WhileBlocked};
 use onus_core::event::Event;
 use onus_core::id::{Handle, TaskId, WorkstationName};
+use onus_core::identity_map::{InForce, Policy};
 use onus_core::lease::Token;
 use onus_core::ledger::Entry;
-use onus_core::refusal::Refusal;
+use onus_core::refusal::{Finding, Refusal};
 use onus_core::task::{Check, CheckState, State, StateName};
 use onus_core::time::{Millis, Timestamp};
 use onus_core::worker::WorkerState;
@@ -125,6 +127,29 @@ impl<'a> Step<'a> {
         match self.verb {
             "add" => self.add(),
             "claim" => Command::Claim { workstation, here: None, assignee: None, ttl, warrant },
+            "assign" => {
+                let to = self.value("to").unwrap();
+                let workstation = self.value("ws").or(Some(to)).map(workstation_of);
+                Command::Claim { workstation, here: None, assignee: Some(handle(to)), ttl, warrant }
+            }
+            "except" => Command::RequestException {
+                on: self.ids().pop_first().unwrap(),
+                rollback: (!self.has("final")).then(|| "go back".to_owned()),
+                reason,
+                adr: None,
+            },
+            "approve" => Command::ApproveException { on: self.ids().pop_first().unwrap() },
+            "merge" => Command::Merge {
+                commit: "c".repeat(40).parse().unwrap(),
+                onto: "0".repeat(40).parse().unwrap(),
+                checks: Vec::new(),
+            },
+            "salvage" => {
+                let of = self.value("of").map_or(1, |of| of.parse().unwrap());
+                let reference = self.value("ref").map(str::to_owned);
+                let kept = reference.unwrap_or_else(|| onus_core::salvage_reference(&task_id(1), of));
+                Command::Salvage { of, reference: kept, commit: "c".repeat(40).parse().unwrap() }
+            }
             "takeover" => Command::Takeover { workstation, here: None, ttl, reason, warrant },
             "renew" => Command::Renew { ttl },
             "release" => Command::Release { note, warrant },
@@ -149,6 +174,10 @@ impl<'a> Step<'a> {
         let mut spec = spec(self.value("title").unwrap_or("a task"));
         spec.origin = self.value("origin").map(|origin| origin.parse().unwrap());
         spec.task_type = self.value("type").map(|t| t.parse().unwrap());
+        spec.role = self.value("role").map(|role| role.parse().unwrap());
+        spec.lane = self.value("lane").map(|lane| lane.parse().unwrap());
+        spec.parent = self.value("parent").map(|n| task_id(n.parse().unwrap()));
+        spec.merge_order = self.value("order").map(|order| order.parse().unwrap());
         spec.scope =
             self.value("scope").into_iter().flat_map(|scope| scope.split('+')).map(str::to_owned).collect();
         if self.has("check") {
@@ -178,7 +207,8 @@ impl Script {
             Ok(Done::Changed { task, events }) => {
                 if matches!(events[..], [Event::Claimed(_) | Event::TakenOver(_)]) {
                     let token = self.world.live_token(&task).unwrap();
-                    self.tokens.entry((who.unwrap(), task.clone())).or_default().push(token);
+                    let holder = self.world.tasks[&task].assignment().unwrap().assignee.clone();
+                    self.tokens.entry((holder, task.clone())).or_default().push(token);
                 }
                 self.outcome(&task, &events[0])
             }
@@ -253,6 +283,8 @@ impl Script {
             "host" => world.host(argument),
             "generation" => world.generation += 1,
             "anchor" => world.behind_anchor = argument == "ahead",
+            "map" => world.policy = policy(argument),
+            "probe" => world.probe(&workstation_of(argument), step.words[1]),
             "pause" => world.workers.get_mut(&handle(argument)).unwrap().state = WorkerState::Paused,
             "workstation" => {
                 let state = WorkstationState::parse(step.words[1]).unwrap();
@@ -274,6 +306,11 @@ impl Script {
         match step.verb {
             "state" => Some(state(&world.tasks[&id].state)),
             "version" => Some(world.tasks[&id].version.to_string()),
+            "route" => {
+                let held = world.tasks[&id].assignment().expect("a holder");
+                let lane = held.lane.map(|lane| format!(" lane {lane}")).unwrap_or_default();
+                Some(format!("{}{lane}", held.route.as_ref().map_or("none", |route| &route.rule)))
+            }
             "updated" => Some(at(world.tasks[&id].updated_at)),
             "lease" => {
                 let lease = &world.tasks[&id].assignment().expect("a holder").lease;
@@ -324,6 +361,15 @@ impl Script {
             _ => None,
         }
     }
+}
+
+/// A map in force, from JSON without blanks; `invalid` is one that cannot be followed.
+fn policy(json: &str) -> Policy {
+    if json == "invalid" {
+        return Policy::Invalid(vec![Finding::new(Code::MapInvalid, "routing is no list")]);
+    }
+    let map = serde_json::from_str(json).unwrap();
+    Policy::InForce(Box::new(InForce { map, commit: None, hash: "h".repeat(64), edited: false }))
 }
 
 /// Seconds since the world began.
