@@ -140,8 +140,7 @@ impl<S: Store> Onus<S> {
         let name = held.workstation.clone();
         let found = self.ask(|tx| load::workstation(tx, LOCAL, &name))?.map(|(found, _)| found);
         let place = found.and_then(|found| found.path.zip(found.branch));
-        let not_ready =
-            |detail: String| Refusal::new(Code::WorkstationNotReady, detail).task(&task.id.to_string());
+        let not_ready = |detail: String| Refusal::new(Code::WorkstationNotReady, detail).task(&task.id);
         let Some((directory, branch)) = place else {
             return Err(not_ready(format!("{name} has no working tree with a branch of its own")).hint(
                 "merge by hand, and next time work in one: onus workstation add NAME --kind worktree",

@@ -227,7 +227,7 @@ impl<'a> Call<'a> {
         let is_grant = envelope.command.is_grant();
         let before = loaded.task;
         let ground = loaded.ground;
-        let base = ground.place.found.as_ref().and_then(|found| base(found));
+        let base = ground.place.found.as_ref().and_then(base);
         let facts = Facts {
             settings: self.outside.settings,
             generation: self.workspace.generation,

@@ -187,12 +187,15 @@ fn builders(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<Ve
         .collect()
 }
 
+/// The task that is held somewhere, and by whom.
+type Holding = (TaskId, Handle);
+
 /// A workstation, and the live assignment it holds.
 pub fn workstation(
     tx: &mut dyn Tx,
     workspace: WorkspaceId,
     name: &WorkstationName,
-) -> Result<Option<(Workstation, Option<(TaskId, Handle)>)>> {
+) -> Result<Option<(Workstation, Option<Holding>)>> {
     let Some(mut row) = tx.row(&WORKSTATION, &args![workspace.0, name.as_str()])? else {
         return Ok(None);
     };
