@@ -12,7 +12,7 @@ use onus_core::effect::effects;
 use onus_core::event::{Event, Refused, Stamped};
 use onus_core::facts::{Caller, Facts, Fresh};
 use onus_core::hash::{Digest, Fields};
-use onus_core::id::{CommitId, Handle, ProjectKey, Seq, TaskId, WorkstationName};
+use onus_core::id::{CommitId, Handle, ProjectKey, RequestId, Seq, TaskId, WorkstationName};
 use onus_core::identity_map::Policy;
 use onus_core::lease::Token;
 use onus_core::ledger::{Checkpoint, Entry};
@@ -62,10 +62,26 @@ pub enum Target {
 impl<S: Store> Onus<S> {
     /// Carries a command out. The same request id gives the same receipt.
     pub fn submit(&mut self, envelope: &Envelope, target: &Target) -> Result<Receipt, Refusal> {
+        self.transact(envelope, target, |outcome| outcome)
+    }
+
+    /// The answer that `submit` would give now, with nothing written: asked before long work outside the store.
+    pub fn rehearse_one(&mut self, envelope: &Envelope) -> Result<Receipt, Refusal> {
+        self.transact(envelope, &Target::Named, |outcome| match outcome {
+            Outcome::Commit(answer) | Outcome::Rollback(answer) => Outcome::Rollback(answer),
+        })
+    }
+
+    fn transact(
+        &mut self,
+        envelope: &Envelope,
+        target: &Target,
+        end: impl Fn(Outcome<Answer>) -> Outcome<Answer>,
+    ) -> Result<Receipt, Refusal> {
         let outside = Outside { settings: &self.settings, path: &self.path, place: &self.place };
         let answered = self.store.write(|tx| {
             let call = Call::begin(tx, outside, envelope, target)?;
-            call.carry_out(tx)
+            call.carry_out(tx).map(&end)
         });
         answered.and_then(|inner| inner).map_err(|refusal| Refusal {
             request_id: Some(envelope.request.to_string()),
@@ -73,6 +89,13 @@ impl<S: Store> Onus<S> {
             ..refusal
         })
     }
+}
+
+/// The name of one step of a call that takes several: the same call repeated names its steps the same.
+pub(crate) fn step(request: &RequestId, name: &str) -> Result<RequestId, Refusal> {
+    let mut fields = Fields::new("onus-step-1");
+    fields.text(request.as_str()).text(name);
+    fields.digest().to_string().parse().map_err(unexpected)
 }
 
 /// What distinguishes this command from another one under the same request id.

@@ -1,5 +1,6 @@
 //! The documents that people, agents and scripts read (interface.md, "JSON shapes"). Fields may be added, never renamed.
 
+use crate::exception::ExceptionView;
 use onus_core::evidence::CheckVerdict;
 use onus_core::id::CheckId;
 use onus_core::id::{BranchName, CommitId, Handle, OriginRef, Role, TaskId, TaskType, WorkstationName};
@@ -36,6 +37,8 @@ pub struct TaskView {
     pub tags: Vec<String>,
     pub scope: Vec<String>,
     pub depends_on: Vec<TaskId>,
+    /// Dependencies that are not waited for, or that somebody asked not to wait for.
+    pub exceptions: Vec<ExceptionView>,
     pub parent: Option<TaskId>,
     pub merge_order: Option<i64>,
     pub origin_ask_ref: Option<OriginRef>,
@@ -85,6 +88,7 @@ impl From<&Task> for TaskView {
             tags: spec.tags.clone(),
             scope: spec.scope.clone(),
             depends_on: task.depends_on.iter().cloned().collect(),
+            exceptions: ExceptionView::of(task),
             parent: spec.parent.clone(),
             merge_order: spec.merge_order,
             origin_ask_ref: spec.origin.clone(),

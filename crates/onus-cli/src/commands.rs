@@ -6,10 +6,12 @@ mod check;
 mod claim;
 mod complete;
 mod completions;
+mod consistency;
 mod demo;
 mod dep;
 mod dispatch;
 mod doctor;
+mod exception;
 mod export;
 mod hook;
 mod import;
@@ -17,12 +19,14 @@ mod init;
 mod ledger;
 mod list;
 mod man;
+mod merge;
 mod note;
 mod preflight;
 mod ready;
 mod release;
 mod renew;
 mod reopen;
+mod rerun;
 mod review;
 mod route;
 mod show;
@@ -67,16 +71,20 @@ pub(crate) enum Verb {
     Note(note::Note),
     Check(check::Check),
     Review(review::Review),
+    Merge(merge::Merge),
     #[command(visible_alias = "close")]
     Complete(complete::Complete),
     Reopen(reopen::Reopen),
     Drop(reopen::Drop),
+    Rerun(rerun::Rerun),
     Dep(dep::Dep),
+    Exception(exception::Exception),
     Stale(stale::Stale),
     Dispatch(dispatch::Dispatch),
     Preflight(preflight::Preflight),
     Status(status::Status),
     Validate(validate::Validate),
+    Consistency(consistency::Consistency),
     Doctor(doctor::Doctor),
     Export(export::Export),
     Import(import::Import),
@@ -107,15 +115,19 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Note(verb) => call(&|world| verb.run(world, out)),
         Verb::Check(verb) => verb.run(&World::find(&cli.global)?, out),
         Verb::Review(verb) => call(&|world| verb.run(world, out)),
+        Verb::Merge(verb) => call(&|world| verb.run(world, out)),
         Verb::Complete(verb) => call(&|world| verb.run(world, out)),
         Verb::Reopen(verb) => call(&|world| verb.run(world, out)),
         Verb::Drop(verb) => call(&|world| verb.run(world, out)),
+        Verb::Rerun(verb) => call(&|world| verb.run(world, out)),
         Verb::Dep(verb) => call(&|world| verb.run(world, out)),
+        Verb::Exception(verb) => call(&|world| verb.run(world, out)),
         Verb::Stale(verb) => call(&|world| verb.run(world, out)),
         Verb::Dispatch(verb) => call(&|world| verb.run(world, out)),
         Verb::Preflight(verb) => call(&|world| verb.run(world, out)),
         Verb::Status(verb) => call(&|world| verb.run(world, out)),
         Verb::Validate(verb) => call(&|world| verb.run(world, out)),
+        Verb::Consistency(verb) => call(&|world| verb.run(world, out)),
         Verb::Doctor(verb) => call(&|world| verb.run(world, out)),
         Verb::Export(verb) => call(&|world| verb.run(world, out)),
         Verb::Import(verb) => call(&|world| verb.run(world, out)),

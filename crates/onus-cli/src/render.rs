@@ -13,6 +13,7 @@ pub(crate) use story::story;
 
 use anstyle::{AnsiColor, Style};
 use onus_app::doctor::DoctorView;
+use onus_app::exception::{ExceptionView, ExceptionsView};
 use onus_app::view::ChecksView;
 use onus_app::view::{
     AddView, ChangeView, ClaimView, HeldView, LedgerView, ListView, ReadyView, StaleView, StatusView,
@@ -148,6 +149,30 @@ pub(crate) fn claim(view: &ClaimView) -> String {
         let _ = writeln!(text, "\n{body}");
     }
     text
+}
+
+/// One exception, for whoever reads about its task.
+fn exception_line(exception: &ExceptionView) -> String {
+    let state = match &exception.approved_by {
+        Some(by) => format!("approved by {by}"),
+        None => format!("proposed by {}", exception.requested_by),
+    };
+    let adr = exception.adr.as_deref().map(|adr| format!(" ({adr})")).unwrap_or_default();
+    format!("not waiting for {}, {state}: {}{adr}", exception.on, exception.reason)
+}
+
+pub(crate) fn exceptions(view: &ExceptionsView) -> String {
+    let mut table = Table::new(["TASK", "NOT WAITING FOR", "STATE", "ASKED BY", "REASON"]);
+    for exception in &view.exceptions {
+        table.row([
+            paint(BOLD, &exception.task),
+            exception.on.to_string(),
+            exception.state.to_owned(),
+            exception.requested_by.to_string(),
+            exception.reason.clone(),
+        ]);
+    }
+    table.to_string()
 }
 
 pub(crate) fn list(view: &ListView) -> String {
