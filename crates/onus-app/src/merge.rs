@@ -5,7 +5,7 @@
 
 mod checks;
 
-pub use checks::CheckRunView;
+pub use checks::MergeCheckView;
 
 use crate::progress::Progress;
 use crate::submit::{Target, step, unexpected};
@@ -50,7 +50,7 @@ pub struct MergeView {
     pub commit: CommitId,
     /// Where it was before.
     pub onto: CommitId,
-    pub checks: Vec<CheckRunView>,
+    pub checks: Vec<MergeCheckView>,
     /// Checkouts of the main branch whose files could not follow.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub behind: Vec<BehindView>,
@@ -109,7 +109,7 @@ impl<S: Store> Onus<S> {
         let onto = history.commit(main)?;
         let asked = self.rehearse_one(&envelope(call, "ask", &onto, &onto, &[])?)?;
         let task = asked.task;
-        let commands = checks::approved(&task)?;
+        let asked_for = checks::approved(&task)?;
         let site = self.site_of(&task)?;
         let commit = self.rebase(&task, repo, &site, main)?;
         let onto = history.commit(main)?;
@@ -117,9 +117,12 @@ impl<S: Store> Onus<S> {
             return self.merged_before(&task, &site, main, &commit).map(Some);
         }
         self.within_bounds(&task, &history.changed_paths(&commit, &[&onto])?)?;
-        let checks = self.run_checks(call, &task, &commands, &site.directory, progress)?;
+        let tip: CommitId = commit.parse().map_err(unexpected)?;
+        let place = (site.directory.as_path(), &tip);
+        let checks = self.run_checks(call, &task, &asked_for, place, progress)?;
         // Every record is a step of its own: a repeated call is asked the rules anew, it is not told what they said.
         let name = format!("merge {commit} {}", self.version(&task)?);
+        let commands: Vec<String> = asked_for.into_iter().map(|check| check.command).collect();
         let envelope = envelope(call, &name, &commit, &onto, &commands)?;
         let forwarded = refs::fast_forward(repo, main, &commit, || {
             if history.commit(main)? != onto {
@@ -190,7 +193,7 @@ impl<S: Store> Onus<S> {
             task: task.id.clone(),
             commit: merged.commit,
             onto: merged.onto,
-            checks: merged.checks.into_iter().map(CheckRunView::passed).collect(),
+            checks: merged.checks.into_iter().map(MergeCheckView::passed).collect(),
             behind: Vec::new(),
         })
     }
@@ -237,7 +240,7 @@ fn view(
     task: &TaskId,
     commit: &str,
     onto: &str,
-    checks: Vec<CheckRunView>,
+    checks: Vec<MergeCheckView>,
     forwarded: &Forwarded,
 ) -> Result<MergeView, Refusal> {
     let behind = |(path, detail): &(PathBuf, String)| BehindView {
