@@ -2,14 +2,19 @@
 
 use crate::submit::Target;
 use crate::{LOCAL, Onus};
+use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Run};
+use onus_core::evidence::CheckVerdict;
 use onus_core::evidence::{Ground, Proof};
 use onus_core::hash::{Digest, encode_hex};
 use onus_core::id::{CheckId, Handle, RequestId, TaskId};
 use onus_core::lease::Token;
+use onus_core::refusal::Finding;
 use onus_core::refusal::Refusal;
 use onus_core::task::{Check, CheckState, Task};
 use onus_core::text::Text;
+use onus_core::text::is_unprintable;
+use onus_core::time::Millis;
 use onus_host::process::{CommandLine, Environment, Ran};
 use onus_host::{identity_map, ref_file, worktree};
 use onus_store::port::Store;
@@ -125,8 +130,7 @@ impl<S: Store> Onus<S> {
     pub fn task(&mut self, id: &TaskId) -> Result<Task, Refusal> {
         let stored = self.ask(|tx| load::task(tx, LOCAL, id))?;
         stored.map(|stored| stored.task).ok_or_else(|| {
-            Refusal::new(onus_core::code::Code::UnknownTask, format!("there is no task {id}"))
-                .hint("onus list --state all")
+            Refusal::new(Code::UnknownTask, format!("there is no task {id}")).hint("onus list --state all")
         })
     }
 
@@ -163,8 +167,8 @@ pub fn approved(task: &Task, only: Option<&CheckId>) -> Vec<Check> {
 }
 
 /// Runs one check. What could not even be started counts as not run.
-pub fn run(check: &Check, bench: &Bench, sandbox: Sandbox) -> Tried {
-    let environment = Environment::of_process();
+pub fn run(check: &Check, task: &TaskId, bench: &Bench, sandbox: Sandbox) -> Tried {
+    let environment = Environment::of_process().with("ONUS_TASK", task.to_string());
     let line = sandbox.line(&check.command, &bench.directory);
     let command = CommandLine {
         line: &line,
@@ -206,5 +210,56 @@ fn shown(check: &Check, bench: &Bench, sandbox: Sandbox, environment: &Environme
         output_sha256: encode_hex(&ran.output.sha256.0),
         environment: environment.digest(),
         sandbox: sandbox.name().to_owned(),
+    }
+}
+
+/// How much of the end of an output is told with a failure.
+const TAIL_LINES: usize = 12;
+const TAIL_CHARS: usize = 1_200;
+
+/// What to say about a check that did not pass.
+pub fn failure(task: &TaskId, tried: &Tried) -> Option<Finding> {
+    let Tried { check, run } = tried;
+    let took = Millis(run.took_ms);
+    let end = match (CheckVerdict::of(run.exit, run.timed_out), run.exit, run.signal) {
+        (CheckVerdict::Passed, ..) => return None,
+        (CheckVerdict::TimedOut, ..) => format!("was stopped after {took}"),
+        (CheckVerdict::CouldNotRun, ..) => "could not be run".to_owned(),
+        (_, Some(code), _) => format!("ended with {code} after {took}"),
+        (_, None, Some(signal)) => format!("was ended by signal {signal} after {took}"),
+        (_, None, None) => "did not end".to_owned(),
+    };
+    let said = tail(run.output.content().unwrap_or_default());
+    let said = if said.is_empty() { "; it printed nothing".to_owned() } else { format!(":\n{said}") };
+    let hint = format!("mend the cause, commit it, then: onus check {task}");
+    Some(Finding::new(Code::ChecksFailed, format!("`{}` {end}{said}", check.command)).hint(hint))
+}
+
+/// The last lines, harmless for a terminal.
+fn tail(text: &str) -> String {
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    let last = lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n");
+    let surplus = last.chars().count().saturating_sub(TAIL_CHARS);
+    let visible = |c: char| if c != '\n' && is_unprintable(c) { '\u{fffd}' } else { c };
+    last.chars().skip(surplus).map(visible).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_an_output_is_shown_and_steers_no_terminal() {
+        let long: String = (1..=100).map(|n| format!("line {n}\n")).collect();
+        let shown = tail(&long);
+        assert!(shown.starts_with("line 89\n") && shown.ends_with("line 100"), "{shown}");
+        assert_eq!(tail("a\u{1b}[2J\n\n"), "a\u{fffd}[2J");
+        assert_eq!(tail(&"x".repeat(5_000)).chars().count(), TAIL_CHARS);
+        assert_eq!(tail(""), "");
+    }
+
+    #[test]
+    fn a_command_is_one_word_of_the_shell() {
+        assert_eq!(quoted("echo 'a'"), r"'echo '\''a'\'''");
     }
 }

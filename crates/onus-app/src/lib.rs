@@ -4,17 +4,25 @@
 //! front end (command line, HTTP, MCP) calls these and renders their views.
 
 pub mod check;
+mod conflict;
+pub mod consistency;
+pub mod dispatch;
 pub mod doctor;
+pub mod exception;
 pub mod export;
 pub mod guard;
 pub mod handoff;
 pub mod import;
 pub mod ledger;
+pub mod merge;
+pub mod preflight;
 pub mod probe;
 pub mod progress;
 pub mod queue;
 pub mod registry;
 mod replay;
+pub mod rerun;
+pub mod route;
 pub mod salvage;
 pub mod story;
 pub mod submit;

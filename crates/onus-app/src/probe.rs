@@ -18,22 +18,46 @@ use std::path::Path;
 /// What must hold of a workstation that is a directory, whether or not it has probes.
 const DIRECTORY: &str = "directory";
 
+/// Workstations probed at the same time; each runs all of its probes at once.
+const AT_ONCE: usize = 16;
+
+/// What a run of all its probes said about a workstation.
+#[derive(Debug, Clone)]
+pub(crate) struct Probed {
+    pub(crate) name: WorkstationName,
+    /// How it was before.
+    pub(crate) state: WorkstationState,
+    pub(crate) results: Vec<ProbeResult>,
+}
+
 impl<S: Store> Onus<S> {
     /// Runs the probes of a workstation, without keeping anything.
     pub fn run_probes(&self, workstation: &Workstation) -> Vec<ProbeResult> {
-        let directory = workstation.path.as_deref().map(Path::new);
-        let main = self
-            .place
-            .repo
-            .as_ref()
-            .and_then(|repo| onus_host::identity_map::main_branch(repo, &self.settings).ok().flatten());
-        let around = probe::Surroundings {
-            directory,
-            branch: workstation.branch.as_ref().map(|branch| branch.as_str()),
-            main: main.as_deref(),
-        };
-        let presence = directory.map(present);
-        presence.into_iter().chain(probe::run(&workstation.probes, &around, now)).collect()
+        run(workstation, self.main().as_deref())
+    }
+
+    /// Runs the probes of all that have something to prove, side by side, without keeping anything.
+    pub(crate) fn run_all_probes(&self, workstations: &[Workstation]) -> Vec<Probed> {
+        let main = self.main();
+        let probed: Vec<&Workstation> = workstations.iter().filter(|one| must_prove(one)).collect();
+        let mut all = Vec::with_capacity(probed.len());
+        for some in probed.chunks(AT_ONCE) {
+            all.extend(std::thread::scope(|scope| {
+                let start = |one: &&Workstation| {
+                    let (one, main) = (Workstation::clone(one), main.as_deref());
+                    scope.spawn(move || Probed { results: run(&one, main), name: one.name, state: one.state })
+                };
+                let started: Vec<_> = some.iter().map(start).collect();
+                // A run that broke off saw nothing; nothing is recorded of it.
+                started.into_iter().filter_map(|thread| thread.join().ok()).collect::<Vec<_>>()
+            }));
+        }
+        all
+    }
+
+    fn main(&self) -> Option<String> {
+        let repo = self.place.repo.as_ref()?;
+        onus_host::identity_map::main_branch(repo, &self.settings).ok().flatten()
     }
 
     /// Runs the probes of a workstation and keeps what they said.
@@ -52,10 +76,7 @@ impl<S: Store> Onus<S> {
     pub fn probe_before(&mut self, envelope: &Envelope) -> Result<(), Refusal> {
         let policy = self.policy()?;
         for workstation in self.ask(|tx| places(tx, envelope, &policy))? {
-            let has_vanished = || workstation.path.as_deref().is_some_and(|path| !Path::new(path).is_dir());
-            let is_live = matches!(workstation.state, WorkstationState::Registered | WorkstationState::Ready);
-            let is_unproven = workstation.state == WorkstationState::Registered;
-            if is_live && (is_unproven || !workstation.probes.is_empty() || has_vanished()) {
+            if must_prove(&workstation) {
                 let results = self.run_probes(&workstation);
                 self.record_probes(envelope.actor.as_ref(), &workstation.name, &results)?;
             }
@@ -99,6 +120,27 @@ fn places(
         found.extend(load::workstation(tx, LOCAL, name)?.map(|(workstation, _)| workstation));
     }
     Ok(found)
+}
+
+/// Whether a workstation could be given work, and has to show that it can take it.
+fn must_prove(workstation: &Workstation) -> bool {
+    let has_vanished = || workstation.path.as_deref().is_some_and(|path| !Path::new(path).is_dir());
+    match workstation.state {
+        WorkstationState::Registered => true,
+        WorkstationState::Ready => !workstation.probes.is_empty() || has_vanished(),
+        WorkstationState::Quarantined | WorkstationState::Retired => false,
+    }
+}
+
+fn run(workstation: &Workstation, main: Option<&str>) -> Vec<ProbeResult> {
+    let directory = workstation.path.as_deref().map(Path::new);
+    let around = probe::Surroundings {
+        directory,
+        branch: workstation.branch.as_ref().map(|branch| branch.as_str()),
+        main,
+    };
+    let presence = directory.map(present);
+    presence.into_iter().chain(probe::run(&workstation.probes, &around, now)).collect()
 }
 
 fn present(directory: &Path) -> ProbeResult {

@@ -1,10 +1,11 @@
 //! `list`, `ready`, `stale` and `status`: where the work stands.
 
+use crate::submit::{Judge, claim};
 use crate::view::{CountsView, HeldView, ListView, NotReadyView, ReadyView, StaleView, StatusView, TaskView};
 use crate::{LOCAL, Onus};
 use onus_core::code::Code;
-use onus_core::id::shown;
-use onus_core::refusal::Refusal;
+use onus_core::id::{Handle, shown};
+use onus_core::refusal::{Finding, Refusal};
 use onus_core::settings::Settings;
 use onus_core::task::StateName;
 use onus_core::time::Now;
@@ -15,6 +16,9 @@ use onus_store::{load, registry};
 
 /// The most that one call lists.
 pub const LIMIT_MAX: i64 = 10_000;
+
+/// So many ready tasks are looked at with the eyes of the worker who asks.
+const JUDGED: usize = 20;
 
 /// `ready` looks at this many times its limit to say why tasks are not ready.
 const WINDOW: i64 = 5;
@@ -54,9 +58,29 @@ impl<S: Store> Onus<S> {
             Ok(ReadyView {
                 tasks: tasks.iter().map(TaskView::from).collect(),
                 not_ready,
+                not_for_caller: Vec::new(),
                 counts: counts(&window, more),
             })
         })
+    }
+
+    /// What is ready, and what of it the map, a lane or a scope keeps from this worker. Without a map nothing does.
+    pub fn ready_for(
+        &mut self,
+        actor: Option<&Handle>,
+        filter: &Filter,
+        limit: i64,
+    ) -> Result<ReadyView, Refusal> {
+        let mut view = self.ready(filter, limit)?;
+        // A map that cannot be read is the claim's trouble; the queue is what it is.
+        let (Some(actor), Ok(policy)) = (actor, self.policy()) else { return Ok(view) };
+        if policy.in_force().is_some() {
+            let tasks = view.tasks.iter().take(JUDGED);
+            view.not_for_caller = self.judge(&policy, |judge| {
+                tasks.map(|task| not_for(judge, actor, task)).filter_map(Result::transpose).collect()
+            })?;
+        }
+        Ok(view)
     }
 
     /// Held tasks whose lease has run out, the longest silent first.
@@ -140,6 +164,32 @@ fn why_not(tx: &mut dyn Tx, queued: &Queued) -> onus_store::error::Result<NotRea
         reasons: reasons.iter().map(ToString::to_string).collect(),
         waits_for,
     })
+}
+
+/// What concerns the task and the worker. Where it would work is asked when it claims.
+fn not_for(judge: &mut Judge<'_>, actor: &Handle, task: &TaskView) -> Result<Option<NotReadyView>, Refusal> {
+    let Err(findings) = judge.claim(&claim(Some(actor), &task.id, None, None)?)? else { return Ok(None) };
+    let concerns = |finding: &Finding| {
+        matches!(
+            finding.code,
+            Code::RoutingDenied
+                | Code::LaneFull
+                | Code::ScopeOverlap
+                | Code::ScopeViolation
+                | Code::SelfReview
+        )
+    };
+    let mut reasons: Vec<String> = Vec::new();
+    let mut waits_for = Vec::new();
+    for finding in findings.into_iter().filter(concerns) {
+        let code = finding.code.to_string();
+        if !reasons.contains(&code) {
+            reasons.push(code);
+        }
+        waits_for.push(finding.detail);
+    }
+    let view = NotReadyView { task: task.id.clone(), title: task.title.clone(), reasons, waits_for };
+    Ok(Some(view).filter(|view| !view.reasons.is_empty()))
 }
 
 fn counts(window: &[Queued], more: bool) -> CountsView {

@@ -79,6 +79,10 @@ impl<S: Store> Onus<S> {
         };
         let refname = refs::branch_ref(branch);
         refs::barrier(&repo.common_dir, &refname)?;
+        // A merge is recorded while the main branch is locked: one that was accepted before has landed after this.
+        if let Some(main) = identity_map::main_branch(repo, &self.settings)? {
+            refs::barrier(&repo.common_dir, &main)?;
+        }
         for shared in refs::local_remotes(repo)? {
             refs::barrier(&shared, &refname)?;
         }

@@ -1,5 +1,9 @@
 //! One command, one transaction: read the clock, load facts, decide, apply, commit.
 
+mod rehearsal;
+
+pub(crate) use rehearsal::{Judge, Rehearsal, claim, findings};
+
 use crate::{LOCAL, Onus, anchor, replay, workstation};
 use onus_core::code::Code;
 use onus_core::command::Envelope;
@@ -8,7 +12,7 @@ use onus_core::effect::effects;
 use onus_core::event::{Event, Refused, Stamped};
 use onus_core::facts::{Caller, Facts, Fresh};
 use onus_core::hash::{Digest, Fields};
-use onus_core::id::{CommitId, Handle, ProjectKey, Seq, TaskId, WorkstationName};
+use onus_core::id::{CommitId, Handle, ProjectKey, RequestId, Seq, TaskId, WorkstationName};
 use onus_core::identity_map::Policy;
 use onus_core::lease::Token;
 use onus_core::ledger::{Checkpoint, Entry};
@@ -58,10 +62,26 @@ pub enum Target {
 impl<S: Store> Onus<S> {
     /// Carries a command out. The same request id gives the same receipt.
     pub fn submit(&mut self, envelope: &Envelope, target: &Target) -> Result<Receipt, Refusal> {
+        self.transact(envelope, target, |outcome| outcome)
+    }
+
+    /// The answer that `submit` would give now, with nothing written: asked before long work outside the store.
+    pub fn rehearse_one(&mut self, envelope: &Envelope) -> Result<Receipt, Refusal> {
+        self.transact(envelope, &Target::Named, |outcome| match outcome {
+            Outcome::Commit(answer) | Outcome::Rollback(answer) => Outcome::Rollback(answer),
+        })
+    }
+
+    fn transact(
+        &mut self,
+        envelope: &Envelope,
+        target: &Target,
+        end: impl Fn(Outcome<Answer>) -> Outcome<Answer>,
+    ) -> Result<Receipt, Refusal> {
         let outside = Outside { settings: &self.settings, path: &self.path, place: &self.place };
         let answered = self.store.write(|tx| {
             let call = Call::begin(tx, outside, envelope, target)?;
-            call.carry_out(tx)
+            call.carry_out(tx).map(&end)
         });
         answered.and_then(|inner| inner).map_err(|refusal| Refusal {
             request_id: Some(envelope.request.to_string()),
@@ -69,6 +89,13 @@ impl<S: Store> Onus<S> {
             ..refusal
         })
     }
+}
+
+/// The name of one step of a call that takes several: the same call repeated names its steps the same.
+pub(crate) fn step(request: &RequestId, name: &str) -> Result<RequestId, Refusal> {
+    let mut fields = Fields::new("onus-step-1");
+    fields.text(request.as_str()).text(name);
+    fields.digest().to_string().parse().map_err(unexpected)
 }
 
 /// What distinguishes this command from another one under the same request id.
@@ -202,33 +229,8 @@ impl<'a> Call<'a> {
         loaded: Loaded,
     ) -> Result<Outcome<Answer>, Refusal> {
         let is_grant = envelope.command.is_grant();
-        let before = loaded.task;
-        let ground = loaded.ground;
-        let base = ground.place.found.as_ref().and_then(|found| base(found));
-        let facts = Facts {
-            settings: self.outside.settings,
-            generation: self.workspace.generation,
-            behind_anchor: is_grant && self.behind_anchor(tx)?,
-            caller: loaded.caller,
-            token: envelope.token.clone(),
-            task: before.as_ref().map(|stored| stored.task.clone()),
-            holder: loaded.holder,
-            suspended: loaded.suspended,
-            place: ground.place,
-            dependencies: loaded.dependencies,
-            live_scopes: ground.live_scopes,
-            mentioned: loaded.mentioned,
-            reachable: loaded.reachable,
-            existing: loaded.existing,
-            policy: &self.policy,
-            signals: ground.signals,
-            occupied: ground.occupied,
-            builders: ground.builders,
-            slices: loaded.slices,
-            evidence: loaded.evidence,
-            reviews: loaded.reviews,
-            base,
-        };
+        let before = loaded.task.clone();
+        let facts = self.facts(tx, envelope, loaded)?;
         let fresh = fresh(&self.now)?;
         match decide(&facts, &envelope.command, &self.now, &fresh) {
             Ok(Decision::Existing(id)) => {
@@ -262,6 +264,36 @@ impl<'a> Call<'a> {
             }
             Err(refusal) => self.refused(tx, is_grant, &facts, before, refusal),
         }
+    }
+
+    /// What the decision is made on: the store's part and the rest.
+    fn facts(&self, tx: &mut dyn Tx, envelope: &Envelope, loaded: Loaded) -> Result<Facts<'_>, Refusal> {
+        let ground = loaded.ground;
+        let base = ground.place.found.as_ref().and_then(base);
+        Ok(Facts {
+            settings: self.outside.settings,
+            generation: self.workspace.generation,
+            behind_anchor: envelope.command.is_grant() && self.behind_anchor(tx)?,
+            caller: loaded.caller,
+            token: envelope.token.clone(),
+            task: loaded.task.map(|stored| stored.task),
+            holder: loaded.holder,
+            suspended: loaded.suspended,
+            place: ground.place,
+            dependencies: loaded.dependencies,
+            live_scopes: ground.live_scopes,
+            mentioned: loaded.mentioned,
+            reachable: loaded.reachable,
+            existing: loaded.existing,
+            policy: &self.policy,
+            signals: ground.signals,
+            occupied: ground.occupied,
+            builders: ground.builders,
+            slices: loaded.slices,
+            evidence: loaded.evidence,
+            reviews: loaded.reviews,
+            base,
+        })
     }
 
     /// A refusal by policy or gate is kept in the ledger; the task stays as it was.

@@ -1,5 +1,6 @@
 //! The documents that people, agents and scripts read (interface.md, "JSON shapes"). Fields may be added, never renamed.
 
+use crate::exception::ExceptionView;
 use crate::handoff::HandoffView;
 use onus_core::evidence::CheckVerdict;
 use onus_core::id::CheckId;
@@ -37,6 +38,8 @@ pub struct TaskView {
     pub tags: Vec<String>,
     pub scope: Vec<String>,
     pub depends_on: Vec<TaskId>,
+    /// Dependencies that are not waited for, or that somebody asked not to wait for.
+    pub exceptions: Vec<ExceptionView>,
     pub parent: Option<TaskId>,
     pub merge_order: Option<i64>,
     pub origin_ask_ref: Option<OriginRef>,
@@ -86,6 +89,7 @@ impl From<&Task> for TaskView {
             tags: spec.tags.clone(),
             scope: spec.scope.clone(),
             depends_on: task.depends_on.iter().cloned().collect(),
+            exceptions: ExceptionView::of(task),
             parent: spec.parent.clone(),
             merge_order: spec.merge_order,
             origin_ask_ref: spec.origin.clone(),
@@ -215,6 +219,9 @@ pub struct ListView {
 pub struct ReadyView {
     pub tasks: Vec<TaskView>,
     pub not_ready: Vec<NotReadyView>,
+    /// Ready, but not for the worker who asks. Told where an identity map is in force.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_for_caller: Vec<NotReadyView>,
     pub counts: CountsView,
 }
 

@@ -168,14 +168,7 @@ impl<S: Store> Onus<S> {
         self.store.write(|tx| {
             let caller = load::caller(tx, LOCAL, actor)?;
             let by = known(&caller)?.handle.clone();
-            let rows = registry::workstations(tx, LOCAL)?;
-            let row = find(&rows, name)?;
-            let at = results.iter().map(|result| result.at).max().unwrap_or(tx.now()?.wall);
-            registry::put_probes(tx, LOCAL, name, at, results)?;
-            let after = match workstation::readiness(&row.workstation, results) {
-                Some(event) => change(tx, &by, event)?,
-                None => row.workstation.clone(),
-            };
+            let after = keep_probes(tx, &by, name, results)?;
             Ok(Outcome::Commit(after))
         })
     }
@@ -206,6 +199,21 @@ fn find<'a>(
 
 fn no_workstation(name: &WorkstationName) -> Refusal {
     Refusal::new(Code::UnknownName, format!("{name} is not registered")).hint("onus workstation list")
+}
+
+pub(crate) fn keep_probes(
+    tx: &mut dyn Tx,
+    by: &Handle,
+    name: &WorkstationName,
+    results: &[ProbeResult],
+) -> Result<Workstation, Refusal> {
+    let (found, _) = load::workstation(tx, LOCAL, name)?.ok_or_else(|| no_workstation(name))?;
+    let at = results.iter().map(|result| result.at).max().unwrap_or(tx.now()?.wall);
+    registry::put_probes(tx, LOCAL, name, at, results)?;
+    match workstation::readiness(&found, results) {
+        Some(event) => change(tx, by, event),
+        None => Ok(found),
+    }
 }
 
 /// Records what happened to a workstation, and makes its row say so.

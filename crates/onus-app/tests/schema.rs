@@ -1,8 +1,14 @@
 //! The documents that scripts rely on, as a published JSON schema.
 
+use onus_app::consistency::ConsistencyView;
+use onus_app::dispatch::DispatchView;
 use onus_app::doctor::DoctorView;
+use onus_app::exception::ExceptionsView;
 use onus_app::import::{ImportView, RestoreView};
 use onus_app::ledger::{CheckpointView, GenerationView, VerifyView};
+use onus_app::merge::MergeView;
+use onus_app::preflight::PreflightView;
+use onus_app::route::{CheckView, ExplainView, HistoryView, RouteView};
 use onus_app::validate::ValidateView;
 use onus_app::view::{
     AddView, ChangeView, ClaimView, LedgerView, ListView, ReadyView, StaleView, StatusView, StoryView,
@@ -24,10 +30,19 @@ fn document() -> String {
     generator.subschema_for::<StoryView>();
     generator.subschema_for::<WorkersView>();
     generator.subschema_for::<WorkstationsView>();
+    generator.subschema_for::<RouteView>();
+    generator.subschema_for::<CheckView>();
+    generator.subschema_for::<ExplainView>();
+    generator.subschema_for::<HistoryView>();
+    generator.subschema_for::<DispatchView>();
+    generator.subschema_for::<PreflightView>();
     generator.subschema_for::<CheckpointView>();
+    generator.subschema_for::<ConsistencyView>();
     generator.subschema_for::<DoctorView>();
+    generator.subschema_for::<ExceptionsView>();
     generator.subschema_for::<GenerationView>();
     generator.subschema_for::<ImportView>();
+    generator.subschema_for::<MergeView>();
     generator.subschema_for::<RestoreView>();
     generator.subschema_for::<ValidateView>();
     generator.subschema_for::<VerifyView>();

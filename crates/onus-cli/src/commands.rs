@@ -6,9 +6,12 @@ mod check;
 mod claim;
 mod complete;
 mod completions;
+mod consistency;
 mod demo;
 mod dep;
+mod dispatch;
 mod doctor;
+mod exception;
 mod export;
 mod handoff;
 mod hook;
@@ -17,12 +20,16 @@ mod init;
 mod ledger;
 mod list;
 mod man;
+mod merge;
 mod note;
+mod preflight;
 mod ready;
 mod release;
 mod renew;
 mod reopen;
+mod rerun;
 mod review;
+mod route;
 mod show;
 mod stale;
 mod status;
@@ -66,19 +73,26 @@ pub(crate) enum Verb {
     Handoff(handoff::Handoff),
     Check(check::Check),
     Review(review::Review),
+    Merge(merge::Merge),
     #[command(visible_alias = "close")]
     Complete(complete::Complete),
     Reopen(reopen::Reopen),
     Drop(reopen::Drop),
+    Rerun(rerun::Rerun),
     Dep(dep::Dep),
+    Exception(exception::Exception),
     Stale(stale::Stale),
+    Dispatch(dispatch::Dispatch),
+    Preflight(preflight::Preflight),
     Status(status::Status),
     Validate(validate::Validate),
+    Consistency(consistency::Consistency),
     Doctor(doctor::Doctor),
     Export(export::Export),
     Import(import::Import),
     Worker(worker::Worker),
     Workstation(workstation::Workstation),
+    Route(route::Route),
     Ledger(ledger::Ledger),
     Hook(hook::Hook),
     Demo(demo::Demo),
@@ -104,18 +118,25 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Handoff(verb) => call(&|world| verb.run(world, out)),
         Verb::Check(verb) => verb.run(&World::find(&cli.global)?, out),
         Verb::Review(verb) => call(&|world| verb.run(world, out)),
+        Verb::Merge(verb) => call(&|world| verb.run(world, out)),
         Verb::Complete(verb) => call(&|world| verb.run(world, out)),
         Verb::Reopen(verb) => call(&|world| verb.run(world, out)),
         Verb::Drop(verb) => call(&|world| verb.run(world, out)),
+        Verb::Rerun(verb) => call(&|world| verb.run(world, out)),
         Verb::Dep(verb) => call(&|world| verb.run(world, out)),
+        Verb::Exception(verb) => call(&|world| verb.run(world, out)),
         Verb::Stale(verb) => call(&|world| verb.run(world, out)),
+        Verb::Dispatch(verb) => call(&|world| verb.run(world, out)),
+        Verb::Preflight(verb) => call(&|world| verb.run(world, out)),
         Verb::Status(verb) => call(&|world| verb.run(world, out)),
         Verb::Validate(verb) => call(&|world| verb.run(world, out)),
+        Verb::Consistency(verb) => call(&|world| verb.run(world, out)),
         Verb::Doctor(verb) => call(&|world| verb.run(world, out)),
         Verb::Export(verb) => call(&|world| verb.run(world, out)),
         Verb::Import(verb) => call(&|world| verb.run(world, out)),
         Verb::Worker(verb) => call(&|world| verb.run(world, out)),
         Verb::Workstation(verb) => call(&|world| verb.run(world, out)),
+        Verb::Route(verb) => call(&|world| verb.run(world, out)),
         Verb::Ledger(verb) => call(&|world| verb.run(world, out)),
         Verb::Hook(verb) => call(&|world| verb.run(world, out)),
         Verb::Demo(verb) => verb.run(out),

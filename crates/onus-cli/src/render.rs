@@ -1,12 +1,19 @@
 //! Text for people: short, aligned, coloured where the terminal allows it.
 
+mod dispatch;
+mod preflight;
+mod route;
 mod story;
 mod table;
 
+pub(crate) use dispatch::{change_line, dispatch};
+pub(crate) use preflight::preflight;
+pub(crate) use route::{explain, history, route};
 pub(crate) use story::story;
 
 use anstyle::{AnsiColor, Style};
 use onus_app::doctor::DoctorView;
+use onus_app::exception::{ExceptionView, ExceptionsView};
 use onus_app::handoff::HandoffView;
 use onus_app::view::ChecksView;
 use onus_app::view::{
@@ -152,6 +159,30 @@ pub(crate) fn handoff(view: &HandoffView) -> String {
     }
 }
 
+/// One exception, for whoever reads about its task.
+fn exception_line(exception: &ExceptionView) -> String {
+    let state = match &exception.approved_by {
+        Some(by) => format!("approved by {by}"),
+        None => format!("proposed by {}", exception.requested_by),
+    };
+    let adr = exception.adr.as_deref().map(|adr| format!(" ({adr})")).unwrap_or_default();
+    format!("not waiting for {}, {state}: {}{adr}", exception.on, exception.reason)
+}
+
+pub(crate) fn exceptions(view: &ExceptionsView) -> String {
+    let mut table = Table::new(["TASK", "NOT WAITING FOR", "STATE", "ASKED BY", "REASON"]);
+    for exception in &view.exceptions {
+        table.row([
+            paint(BOLD, &exception.task),
+            exception.on.to_string(),
+            exception.state.to_owned(),
+            exception.requested_by.to_string(),
+            exception.reason.clone(),
+        ]);
+    }
+    table.to_string()
+}
+
 pub(crate) fn list(view: &ListView) -> String {
     if view.tasks.is_empty() {
         return "no tasks\n".into();
@@ -166,10 +197,15 @@ pub(crate) fn list(view: &ListView) -> String {
 pub(crate) fn ready(view: &ReadyView) -> String {
     let mut text =
         if view.tasks.is_empty() { "nothing is ready\n".to_owned() } else { task_table(&view.tasks) };
-    if !view.not_ready.is_empty() {
-        let _ = writeln!(text, "\n{}", paint(BOLD, "not ready"));
-        let mut table = Table::new(["ID", "WHY", "WAITS FOR", "TITLE"]);
-        for other in &view.not_ready {
+    for (title, why, others) in
+        [("not ready", "WAITS FOR", &view.not_ready), ("not for you", "BECAUSE", &view.not_for_caller)]
+    {
+        if others.is_empty() {
+            continue;
+        }
+        let _ = writeln!(text, "\n{}", paint(BOLD, title));
+        let mut table = Table::new(["ID", "WHY", why, "TITLE"]);
+        for other in others {
             let waits = other.waits_for.join(" ");
             table.row([other.task.to_string(), other.reasons.join(" "), waits, other.title.clone()]);
         }

@@ -73,6 +73,15 @@ impl World {
         self.request.clone().map_or_else(|| self.another_request(), Ok)
     }
 
+    /// For a call that makes many requests: one name cannot stand for all of them.
+    pub(crate) fn refuse_request_id(&self) -> Result<(), Refusal> {
+        match &self.request {
+            None => Ok(()),
+            Some(_) => Err(Refusal::invalid("this call makes many requests, each under an id of its own")
+                .hint("leave --request-id out: repeating the call is safe")),
+        }
+    }
+
     /// A request of our own beside the one that was asked for.
     pub(crate) fn another_request(&self) -> Result<RequestId, Refusal> {
         let mut random = [0; 16];
@@ -141,19 +150,22 @@ impl World {
         }
     }
 
-    /// Leaves the token where the holder's next command finds it.
+    /// Leaves the token where the holder's next command finds it. The holder need not be who asked for the grant.
     pub(crate) fn keep_lease(
         &self,
         task: &Task,
         token: &Token,
         directory: Option<&Path>,
     ) -> Result<(), Refusal> {
-        // The holder's, not the caller's: a person may have assigned it.
         let Some(held) = task.assignment() else {
             return Ok(());
         };
         let leases = self.lease_dir(directory);
         lease_file::save(&leases, &task.id, &held.assignee, &token.to_string())?;
+        // Commits made here are not those of somebody who was given work at a place that has no directory.
+        if directory.is_none() && self.actor.as_ref() != Some(&held.assignee) {
+            return Ok(());
+        }
         let held = guard::Held { task: &task.id, assignment: held };
         lease_file::save_trailers(&leases, &guard::trailers(&held))
     }

@@ -18,6 +18,7 @@ pub struct Settings {
     pub complete: CompleteSettings,
     pub git: GitSettings,
     pub routing: RoutingSettings,
+    pub exception: ExceptionSettings,
 }
 
 /// How long a lease lasts and when it may be taken over (mission B1, B3).
@@ -136,6 +137,20 @@ pub struct GitSettings {
 pub struct RoutingSettings {
     /// What a map in the main checkout that differs from the committed one does.
     pub uncommitted: Uncommitted,
+}
+
+/// Where dependency exceptions are written down (mission D1).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExceptionSettings {
+    /// The directory of the decision records, below the main checkout's root.
+    pub adr_dir: String,
+}
+
+impl Default for ExceptionSettings {
+    fn default() -> Self {
+        ExceptionSettings { adr_dir: "docs/adr".into() }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

@@ -6,13 +6,14 @@ mod cache;
 mod committed;
 mod history;
 
+pub use crate::yaml::SIZE_MAX;
 pub use history::history;
 
 use crate::file::{if_exists, read_capped, refused, shown};
 use crate::git::Git;
 use crate::place::{Place, Repo};
 use crate::ref_file;
-use crate::yaml::{self, SIZE_MAX, Words};
+use crate::yaml::{self, Words};
 use committed::Committed;
 use onus_core::code::Code;
 use onus_core::hash::Digest;

@@ -26,6 +26,18 @@ pub fn branch_ref(branch: &str) -> String {
     format!("refs/heads/{branch}")
 }
 
+/// The full names of all references below `prefix`.
+pub fn names(repo: &Repo, prefix: &str) -> Result<Vec<String>, Refusal> {
+    let listed =
+        Git::on_common(repo, "for-each-ref").args(&["--format=%(refname)"]).args(&[prefix]).line()?;
+    Ok(listed.lines().map(str::to_owned).collect())
+}
+
+/// The names of the repositories that this one knows.
+pub fn remotes(repo: &Repo) -> Result<Vec<String>, Refusal> {
+    Ok(Git::on_common(repo, "remote").line()?.lines().map(str::to_owned).collect())
+}
+
 /// The repositories of this machine that this one pushes to, by their git directories.
 pub fn local_remotes(repo: &Repo) -> Result<Vec<PathBuf>, Refusal> {
     let listed = Git::on_common(repo, "remote").args(&["-v"]).line()?;

@@ -1,8 +1,10 @@
 //! Working trees as workstations: one directory and one branch each (mission D3).
 
+mod detach;
 mod survey;
 mod sync;
 
+pub use detach::{Stood, detach, reattach};
 pub use survey::{Survey, dirty, is_dirty, survey};
 pub use sync::{Conflict, Synced, sync};
 
@@ -182,6 +184,19 @@ fn refuse_dirty(path: &Path, dirty: &Sample<String>, what: &str) -> Result<(), R
     Err(not_ready(path, &detail)
         .hint(format!("commit or stash them: git -C {} status", shown(path)))
         .findings(dirty.first.iter().map(finding).collect()))
+}
+
+/// A tree in the middle of a rebase is nobody's to move.
+fn refuse_rebasing(own: &Repo, dir: &Path) -> Result<(), Refusal> {
+    if is_rebasing(own) {
+        return Err(not_ready(dir, "has a rebase under way")
+            .hint("finish it with git rebase --continue, or give it up with git rebase --abort"));
+    }
+    Ok(())
+}
+
+fn is_rebasing(own: &Repo) -> bool {
+    own.git_dir.join("rebase-merge").is_dir() || own.git_dir.join("rebase-apply").is_dir()
 }
 
 fn not_ready(path: &Path, detail: &str) -> Refusal {

@@ -7,7 +7,7 @@ use onus_core::refusal::Refusal;
 use serde::de::DeserializeOwned;
 use serde_saphyr::{DefaultMessageFormatter, Error, MergeKeyPolicy, MessageFormatter, Options};
 
-pub(crate) const SIZE_MAX: usize = 256 * 1024;
+pub const SIZE_MAX: usize = 256 * 1024;
 
 /// What a file is to the person who edits it.
 pub(crate) struct Words {

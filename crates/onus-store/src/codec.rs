@@ -240,7 +240,7 @@ pub(crate) fn json_list<T: serde::de::DeserializeOwned>(row: &mut Row) -> Result
     row.opt_text()?.map_or(Ok(Vec::new()), |text| serde_json::from_str(&text).map_err(json))
 }
 
-fn exceptions(row: &mut Row) -> Result<BTreeMap<TaskId, Exception>> {
+pub(crate) fn exceptions(row: &mut Row) -> Result<BTreeMap<TaskId, Exception>> {
     row.opt_text()?.map_or(Ok(BTreeMap::new()), |text| serde_json::from_str(&text).map_err(json))
 }
 

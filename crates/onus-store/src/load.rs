@@ -276,7 +276,8 @@ fn blocker(tx: &mut dyn Tx, workspace: WorkspaceId, on: &Blocker, loaded: &mut L
     Ok(())
 }
 
-fn reachable(
+/// What each task that can be reached from one along `depends_on` depends on.
+pub fn reachable(
     tx: &mut dyn Tx,
     workspace: WorkspaceId,
     from: &TaskId,

@@ -88,6 +88,8 @@ struct Document {
     checks: Option<Vec<Command>>,
     resolution: Option<String>,
     // What an export tells beyond the ask. Here other people hold, close and count.
+    #[serde(rename = "exceptions")]
+    _exceptions: Option<IgnoredAny>,
     #[serde(rename = "assignment")]
     _assignment: Option<IgnoredAny>,
     #[serde(rename = "version")]

@@ -9,7 +9,6 @@ use onus_app::check::{self, Sandbox, Tried};
 use onus_app::view::{CheckRunView, ChecksView};
 use onus_core::code::Code;
 use onus_core::command::Command;
-use onus_core::evidence::CheckVerdict;
 use onus_core::id::{CheckId, TaskId};
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::task::{Check as Stored, CheckKind, CheckState, Task};
@@ -147,14 +146,13 @@ pub(super) fn run_checks(
     let checks = check::approved(task, request.only);
     let bench = store.bench(task, &world.place.cwd)?;
     let token = world.token(store, &task.id, request.lease.lease.as_deref())?;
-    let tried = side_by_side(out, &checks, request.jobs, |one| check::run(one, &bench, request.sandbox));
+    let tried =
+        side_by_side(out, &checks, request.jobs, |one| check::run(one, &task.id, &bench, request.sandbox));
     let mut findings = Vec::new();
-    for Tried { check, run } in tried {
-        let verdict = CheckVerdict::of(run.exit, run.timed_out);
-        if verdict != CheckVerdict::Passed {
-            findings.push(failure(&check, verdict, run.exit, run.output.content().unwrap_or_default()));
-        }
-        store.record_check(world.actor.as_ref(), token.as_ref(), world.another_request()?, &task.id, run)?;
+    for tried in tried {
+        findings.extend(check::failure(&task.id, &tried));
+        let (actor, request) = (world.actor.as_ref(), world.another_request()?);
+        store.record_check(actor, token.as_ref(), request, &task.id, tried.run)?;
     }
     let waiting = task.spec.checks.iter().filter(|check| check.state == CheckState::Proposed);
     for check in waiting.filter(|check| request.only.is_none_or(|id| check.id() == *id)) {
@@ -163,18 +161,6 @@ pub(super) fn run_checks(
         findings.push(Finding::new(Code::CheckUnapproved, detail).hint(hint));
     }
     Ok(Refusal::from_findings(findings))
-}
-
-fn failure(check: &Stored, verdict: CheckVerdict, exit: Option<i32>, output: &str) -> Finding {
-    let how = match (verdict, exit) {
-        (CheckVerdict::TimedOut, _) => "took too long".to_owned(),
-        (CheckVerdict::CouldNotRun, _) => "could not run".to_owned(),
-        (_, Some(code)) => format!("failed with exit code {code}"),
-        (_, None) => "was killed".to_owned(),
-    };
-    let last = output.lines().map(str::trim).rfind(|line| !line.is_empty());
-    let last = last.map(|line| format!(": {}", onus_core::id::shown(line))).unwrap_or_default();
-    Finding::new(Code::ChecksFailed, format!("`{}` {how}{last}", check.command))
 }
 
 /// Runs some at once and tells how far it is; the results come in the order of the checks.

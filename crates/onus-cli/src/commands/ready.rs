@@ -22,7 +22,7 @@ impl Ready {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
         let limit = self.limit.or(store.settings.queue.limit);
-        let view = store.ready(&self.filter.filter(), limit)?;
+        let view = store.ready_for(world.actor.as_ref(), &self.filter.filter(), limit)?;
         out.show_list(&view, |view| &view.tasks, render::ready)
     }
 }

@@ -37,6 +37,9 @@ pub(crate) fn story(view: &StoryView) -> String {
         .map(|d| format!("{} ({})", d.task, d.state.map_or("missing", |state| state.name())))
         .collect();
     line(&mut text, "depends on", words(&waits));
+    for exception in &task.exceptions {
+        line(&mut text, "exception", Some(super::exception_line(exception)));
+    }
     let waiting: Vec<String> = view.dependents.iter().map(ToString::to_string).collect();
     line(&mut text, "needed by", words(&waiting));
     for check in &task.checks {

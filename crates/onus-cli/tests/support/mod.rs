@@ -12,10 +12,13 @@
 pub(crate) mod answer;
 pub(crate) mod case;
 pub(crate) mod fleet;
+pub(crate) mod map;
 pub(crate) mod rng;
+pub(crate) mod tree;
 
 pub(crate) use answer::Answer;
 pub(crate) use rng::Rng;
+pub(crate) use tree::Bench;
 
 use serde_json::Value;
 use std::ffi::OsStr;

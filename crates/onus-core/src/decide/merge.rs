@@ -3,7 +3,7 @@
 use super::{Context, Decision};
 use crate::code::Code;
 use crate::event::Merged;
-use crate::facts::Slice;
+use crate::facts::{Dependency, Slice};
 use crate::id::CommitId;
 use crate::queue;
 use crate::refusal::{Finding, Refusal};
@@ -19,8 +19,7 @@ pub(super) fn decide(
     if !matches!(context.task.state, State::InProgress(_)) {
         return Err(context.wrong_state("merged"));
     }
-    // An exception lets the work start early; it does not let it overtake.
-    let mut findings = queue::incomplete(context.facts.dependencies.iter());
+    let mut findings = dependencies(&context.facts.dependencies);
     findings.extend(slices(context.task.spec.merge_order, &context.facts.slices));
     if let Some(refusal) = Refusal::from_findings(findings) {
         return Err(refusal);
@@ -32,6 +31,23 @@ pub(super) fn decide(
         renewal: context.renewal(held, None),
     };
     Ok(Decision::one(merged, Some(held.workstation.clone())))
+}
+
+/// An exception lets the work start early; it does not let it overtake.
+fn dependencies(all: &[Dependency]) -> Vec<Finding> {
+    let waiting = all.iter().filter(|dependency| dependency.state != Some(StateName::Complete));
+    let overtaken = waiting.clone().filter(|dependency| dependency.excepted);
+    let overtaken = overtaken.map(|Dependency { id, state, .. }| {
+        let state = state.map_or("missing", StateName::name);
+        let detail = format!(
+            "it depends on {id}, which is {state}: the exception let this one start, {id} merges first"
+        );
+        Finding::new(Code::DependencyIncomplete, detail).hint(format!("onus show {id}"))
+    });
+    queue::incomplete(waiting.filter(|dependency| !dependency.excepted))
+        .into_iter()
+        .chain(overtaken)
+        .collect()
 }
 
 /// Contracts before what is generated from them, that before implementations, those before their tests: the slices of

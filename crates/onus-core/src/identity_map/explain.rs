@@ -35,6 +35,7 @@ pub struct CandidateView {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "RouteVerdict")]
 pub enum Verdict {
     /// The first that the map allows and that could begin now.
     Won,

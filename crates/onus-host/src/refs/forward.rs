@@ -41,6 +41,9 @@ pub fn fast_forward(
         )
         .hint(format!("rebase the work on {short}, run its checks again, then merge")));
     }
+    if !is_there {
+        keep(repo, &old, &new)?;
+    }
     let target = if is_there { &old } else { &new };
     let locked = Transaction::prepare(&repo.common_dir, &format!("update {main_ref} {target} {old}"))?;
     // Under the lock no checkout can move to another commit of this branch.
@@ -65,6 +68,16 @@ pub fn fast_forward(
         return Err(refusal);
     }
     Ok(forwarded)
+}
+
+/// git writes the objects of a commit without waiting for the disk. Before the main branch relies on them, they are
+/// written once more, as one file that git does wait for.
+fn keep(repo: &Repo, old: &str, new: &str) -> Result<(), Refusal> {
+    let pack = repo.common_dir.join("objects/pack/pack");
+    let pack = pack.to_str().ok_or_else(|| Refusal::invalid(format!("{} is not UTF-8", shown(&pack))))?;
+    let range = format!("{new}\n^{old}\n");
+    Git::on_common(repo, "pack-objects").args(&["--revs", "--quiet", pack]).input(range.as_bytes()).run()?;
+    Ok(())
 }
 
 fn follow(checkout: &Path, old: &str, new: &str) -> Result<(), Refusal> {

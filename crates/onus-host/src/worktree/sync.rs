@@ -1,12 +1,10 @@
 //! Bringing a working tree up to date with the main branch: by rebase, or not at all.
 
 use super::survey::dirty;
-use super::{own, refuse_dirty};
-use crate::file::shown;
+use super::{is_rebasing, own, refuse_dirty, refuse_rebasing};
 use crate::git::Git;
 use crate::place::Repo;
 use crate::refs::{Commit, History};
-use onus_core::code::Code;
 use onus_core::refusal::Refusal;
 use std::path::Path;
 
@@ -31,15 +29,8 @@ pub struct Conflict {
 const PLAIN: &[&str] = &["--no-autostash", "--no-autosquash", "--no-update-refs", "--no-rebase-merges"];
 
 pub fn sync(repo: &Repo, dir: &Path, main: &str) -> Result<Synced, Refusal> {
-    let git_dir = own(repo, dir)?.git_dir;
-    let is_rebasing = || git_dir.join("rebase-merge").is_dir() || git_dir.join("rebase-apply").is_dir();
-    if is_rebasing() {
-        return Err(Refusal::new(
-            Code::WorkstationNotReady,
-            format!("a rebase is under way in {}", shown(dir)),
-        )
-        .hint("finish it with git rebase --continue, or give it up with git rebase --abort"));
-    }
+    let own = own(repo, dir)?;
+    refuse_rebasing(&own, dir)?;
     refuse_dirty(dir, &dirty(dir)?, "rebased")?;
     let history = History::at(dir);
     let (main, old) = (history.commit(main)?, history.commit("HEAD")?);
@@ -55,7 +46,7 @@ pub fn sync(repo: &Repo, dir: &Path, main: &str) -> Result<Synced, Refusal> {
         return Ok(Synced::Rebased { new: history.commit("HEAD")?, old });
     };
     let unmerged = Git::ours(dir, "diff").args(&["--name-only", "--diff-filter=U", "-z"]).run()?;
-    if is_rebasing() {
+    if is_rebasing(&own) {
         Git::ours(dir, "rebase").args(&["--abort"]).run()?;
     }
     let base = Git::ours(dir, "merge-base").values(&[&main, &old]).line();

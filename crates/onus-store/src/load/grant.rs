@@ -199,12 +199,15 @@ fn read_builders(tx: &mut dyn Tx, sql: &Sql, workspace: WorkspaceId, task: &Task
         .collect()
 }
 
+/// The task that is held somewhere, and by whom.
+type Holding = (TaskId, Handle);
+
 /// A workstation, and the live assignment it holds.
 pub fn workstation(
     tx: &mut dyn Tx,
     workspace: WorkspaceId,
     name: &WorkstationName,
-) -> Result<Option<(Workstation, Option<(TaskId, Handle)>)>> {
+) -> Result<Option<(Workstation, Option<Holding>)>> {
     let Some(mut row) = tx.row(&WORKSTATION, &args![workspace.0, name.as_str()])? else {
         return Ok(None);
     };

@@ -5,8 +5,9 @@ use crate::error::{Result, StoreError};
 use crate::port::Tx;
 use crate::{args, sql};
 use onus_core::id::{Handle, Seq, TaskId, WorkspaceId};
-use onus_core::task::Assignment;
+use onus_core::task::{Assignment, Exception};
 use onus_core::time::Timestamp;
+use std::collections::BTreeMap;
 
 sql! {
     pub(crate) ASSIGNMENTS = "SELECT epoch, ended_at, end_reason, ", assignment_columns!(), "FROM assignment \
@@ -17,6 +18,7 @@ sql! {
         JOIN ledger l ON l.workspace = n.workspace AND l.seq = n.seq \
         WHERE n.workspace = ?1 AND n.task = ?2 ORDER BY n.seq";
     pub(crate) DEPENDENTS = "SELECT task FROM dependency WHERE workspace = ?1 AND depends_on = ?2 ORDER BY task LIMIT 100";
+    EXCEPTIONS = "SELECT id, exceptions FROM task WHERE workspace = ?1 AND exceptions IS NOT NULL ORDER BY born";
     pub(crate) LIVE = "SELECT a.epoch, a.task, t.title, t.state, t.type, a.assignee, a.tier, a.workstation, a.lease_id, a.ttl_ms, \
         a.assigned_at, a.renewed_at, a.tick, a.renewals, a.handoff_reason, a.forced, a.route, a.lane, a.base \
         FROM assignment a JOIN task t ON t.workspace = a.workspace AND t.id = a.task \
@@ -104,6 +106,15 @@ pub fn dependents(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Res
         .into_iter()
         .map(|mut row| row.parsed())
         .collect()
+}
+
+/// Every task that has exceptions, with them.
+pub fn exceptions(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+) -> Result<Vec<(TaskId, BTreeMap<TaskId, Exception>)>> {
+    let rows = tx.rows(&EXCEPTIONS, &args![workspace.0])?;
+    rows.into_iter().map(|mut row| Ok((row.parsed()?, codec::exceptions(&mut row)?))).collect()
 }
 
 /// A task that somebody holds now.

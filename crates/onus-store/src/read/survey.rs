@@ -4,11 +4,12 @@ use crate::apply::incomplete;
 use crate::error::{Result, StoreError};
 use crate::port::Tx;
 use crate::{args, sql};
-use onus_core::id::WorkspaceId;
+use onus_core::id::{TaskType, WorkspaceId};
 use onus_core::task::StateName;
 
 sql! {
     STATES = "SELECT state, count(*) FROM task WHERE workspace = ?1 GROUP BY state";
+    OPEN_TYPES = "SELECT type, count(*) FROM task WHERE workspace = ?1 AND state = 'open' GROUP BY type ORDER BY type";
     /// More than one live assignment in one workstation; the schema forbids it, damage does not.
     SHARED_WORKSTATIONS = "SELECT workstation, string_agg(task, ' ') FROM assignment \
         WHERE workspace = ?1 AND ended_at IS NULL GROUP BY workstation HAVING count(*) > 1 ORDER BY workstation";
@@ -35,6 +36,12 @@ pub fn states(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(StateName,
             Ok((state, row.int()?))
         })
         .collect()
+}
+
+/// How many open tasks there are of each type; those without a type are one group.
+pub fn open_types(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(Option<TaskType>, i64)>> {
+    let rows = tx.rows(&OPEN_TYPES, &args![workspace.0])?;
+    rows.into_iter().map(|mut row| Ok((row.opt_parsed()?, row.int()?))).collect()
 }
 
 /// Tasks whose place in the queue does not fit their dependencies.

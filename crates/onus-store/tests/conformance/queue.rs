@@ -26,7 +26,14 @@ fn complete(tx: &mut dyn Tx, task: Task) -> onus_store::error::Result<Task> {
         &id,
         "@bot",
         Some("ws-1"),
-        Completed { resolution, reason: None, forced: false, late_by_ms: None },
+        Completed {
+            resolution,
+            reason: None,
+            forced: false,
+            late_by_ms: None,
+            commit: None,
+            root_cause: None,
+        },
     )
 }
 

@@ -32,7 +32,11 @@ fn full_spec() -> Spec {
         parent: None,
         merge_order: Some(i64::MAX),
         origin: Some(id("mail:<a@b>")),
-        checks: vec![Check { command: "make test".into(), state: CheckState::Proposed }],
+        checks: vec![Check {
+            command: "make test".into(),
+            state: CheckState::Proposed,
+            kind: Default::default(),
+        }],
     }
 }
 
@@ -54,8 +58,14 @@ pub(crate) fn every_state_reads_back<H: Harness>(harness: &H) {
     let resolution = || Text::new("done".into());
     let blocked =
         |kept| Blocked { on: Blocker::External("a \"part\"".into()), kept, late_by_ms: None, handoff: None };
-    let completed =
-        |forced| Completed { resolution: resolution(), reason: None, forced, late_by_ms: Some(1) };
+    let completed = |forced| Completed {
+        resolution: resolution(),
+        reason: None,
+        forced,
+        late_by_ms: Some(1),
+        commit: None,
+        root_cause: None,
+    };
     let stories: Vec<Vec<Event>> = vec![
         vec![],
         vec![claimed(1).into()],

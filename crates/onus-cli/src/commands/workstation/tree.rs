@@ -13,7 +13,7 @@ use onus_core::registry::known;
 use onus_core::workstation::WorkstationKind;
 use onus_host::identity_map;
 use onus_host::place::Repo;
-use onus_host::worktree::{self, Branch, Conflict, Survey, Synced};
+use onus_host::worktree::{self, Branch, Survey, Synced};
 use onus_store::registry::WorkstationHolding;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -65,28 +65,14 @@ impl Sync {
         let (outcome, head) = match worktree::sync(repo, &dir, &main)? {
             Synced::Current { head } => ("current", head),
             Synced::Rebased { new, .. } => ("rebased", new),
-            Synced::Conflicts(conflicts) => return Err(conflicting(&row, &main, &conflicts)),
+            Synced::Conflicts(conflicts) => {
+                let task = row.holds.as_ref().map(|(task, _)| task);
+                return Err(store.conflicting(task, &self.name.name, &main, &conflicts)?);
+            }
         };
         let view = SyncView { workstation: self.name.name.clone(), outcome, head };
         out.show(&view, |view| format!("{} is {} at {}\n", view.workstation, view.outcome, view.head))
     }
-}
-
-/// What was merged first stays; whoever comes later fits in, and sees whose work it is.
-fn conflicting(row: &WorkstationHolding, main: &str, conflicts: &[Conflict]) -> Refusal {
-    let name = &row.workstation.name;
-    let findings = conflicts.iter().map(|conflict| {
-        let mut tasks: Vec<String> =
-            conflict.commits.iter().filter_map(|commit| commit.trailers.task.clone()).collect();
-        tasks.sort();
-        tasks.dedup();
-        let whose =
-            if tasks.is_empty() { String::new() } else { format!(", changed by {}", tasks.join(", ")) };
-        Finding::new(Code::NotMerged, format!("{} conflicts with {main}{whose}", conflict.path))
-            .hint(format!("in {name}: git rebase {main}, and resolve it there"))
-    });
-    Refusal::from_findings(findings.collect())
-        .unwrap_or_else(|| Refusal::new(Code::NotMerged, format!("{name} conflicts with {main}")))
 }
 
 impl Remove {

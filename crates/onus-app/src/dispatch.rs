@@ -1,0 +1,259 @@
+//! `dispatch`: offers every ready task to the first candidate that could begin now (mission D15, C13).
+//!
+//! A round is planned in a transaction that is rolled back, by the very rules that a claim meets; then the plan is
+//! carried out claim by claim. Nothing is taken over, forced or taken away, and a dispatcher that lost a race has lost
+//! nothing else.
+
+use crate::probe::Probed;
+use crate::route::required;
+use crate::submit::{Receipt, Rehearsal, Target, claim, findings};
+use crate::workstation::keep_probes;
+use crate::{LOCAL, Onus};
+use onus_core::code::Code;
+use onus_core::id::{Handle, TaskId, WorkstationName};
+use onus_core::identity_map::{self, IdentityMap, Policy, Signals, TypePattern};
+use onus_core::probe::ProbeResult;
+use onus_core::refusal::{Finding, Refusal};
+use onus_core::registry::person;
+use onus_core::task::Task;
+use onus_core::workstation::{Workstation, WorkstationState};
+use onus_store::load;
+use onus_store::port::{Store, Tx};
+use onus_store::read::queue::{self, Filter};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::Path;
+
+/// Ready tasks that one round looks at, from the head of the queue.
+const HEAD: i64 = 200;
+/// And for each type with a rule of its own, so that many tasks that nobody may take do not hide it.
+const PER_TYPE: i64 = 50;
+
+/// Whether a round is only thought through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    DryRun,
+    Carry,
+}
+
+/// What one round did, or would do.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct DispatchView {
+    pub dry_run: bool,
+    /// The commit of the map that was followed; none when it was never committed.
+    pub map_commit: Option<String>,
+    /// The main checkout's file differs from that map.
+    pub edited: bool,
+    /// Every workstation whose probes were run.
+    pub workstations: Vec<ProbedView>,
+    pub placed: Vec<PlacedView>,
+    pub unplaced: Vec<UnplacedView>,
+    /// There are ready tasks that this round did not look at.
+    pub more: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ProbedView {
+    pub name: WorkstationName,
+    pub before: WorkstationState,
+    pub state: WorkstationState,
+    /// The probes that did not pass.
+    pub failed: Vec<ProbeResult>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct PlacedView {
+    pub task: TaskId,
+    pub title: String,
+    pub assignee: Handle,
+    pub workstation: WorkstationName,
+    pub lane: Option<i64>,
+    pub rule: Option<String>,
+}
+
+/// A ready task that nobody could begin, with what stands against each candidate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct UnplacedView {
+    pub task: TaskId,
+    pub title: String,
+    pub findings: Vec<Finding>,
+}
+
+/// Told of each grant at once, with the directory of its workstation: whoever holds the task needs the token.
+pub type Keep<'a> = &'a mut dyn FnMut(&Receipt, Option<&Path>);
+
+struct Choice {
+    placed: PlacedView,
+    task: Task,
+}
+
+#[derive(Default)]
+struct Plan {
+    chosen: Vec<Choice>,
+    unplaced: Vec<UnplacedView>,
+    more: bool,
+}
+
+impl<S: Store> Onus<S> {
+    /// One round: probe, plan, and carry the plan out. Acts in a person's name.
+    pub fn dispatch(
+        &mut self,
+        actor: Option<&Handle>,
+        mode: Mode,
+        limit: usize,
+        keep: Keep<'_>,
+    ) -> Result<DispatchView, Refusal> {
+        let by = person(&self.ask(|tx| load::caller(tx, LOCAL, actor))?)?.clone();
+        let rows = self.workstation_rows()?;
+        let all: Vec<Workstation> = rows.into_iter().map(|row| row.workstation).collect();
+        let probed = self.run_all_probes(&all);
+        let mut workstations = Vec::with_capacity(probed.len());
+        if mode == Mode::Carry {
+            for one in &probed {
+                let after = self.record_probes(actor, &one.name, &one.results)?;
+                workstations.push(probed_view(one, after.state));
+            }
+        }
+        let policy = self.policy()?;
+        let in_force = required(&policy)?;
+        let plan = self.rehearse(&policy, |rehearsal| {
+            if mode == Mode::DryRun {
+                for one in &probed {
+                    let after = keep_probes(rehearsal.tx, &by, &one.name, &one.results)?;
+                    workstations.push(probed_view(one, after.state));
+                }
+            }
+            plan(rehearsal, &by, &policy, &in_force.map, limit)
+        })?;
+        let mut view = DispatchView {
+            dry_run: mode == Mode::DryRun,
+            map_commit: in_force.commit.clone(),
+            edited: in_force.edited,
+            workstations,
+            placed: Vec::with_capacity(plan.chosen.len()),
+            unplaced: plan.unplaced,
+            more: plan.more,
+        };
+        for choice in plan.chosen {
+            match mode {
+                Mode::DryRun => view.placed.push(choice.placed),
+                Mode::Carry => self.carry(&by, choice, &mut view, keep)?,
+            }
+        }
+        Ok(view)
+    }
+
+    /// The plan may be out of date by now: the store decides.
+    fn carry(
+        &mut self,
+        by: &Handle,
+        choice: Choice,
+        view: &mut DispatchView,
+        keep: Keep<'_>,
+    ) -> Result<(), Refusal> {
+        let PlacedView { task, assignee, workstation, .. } = &choice.placed;
+        let envelope = claim(Some(by), task, Some(assignee), Some(workstation))?;
+        match self.submit(&envelope, &Target::Named) {
+            Ok(receipt) => {
+                let directory = self.directory_of(workstation)?;
+                keep(&receipt, directory.as_deref());
+                view.placed.extend(placed(&receipt.task));
+                Ok(())
+            }
+            Err(refusal) if matches!(refusal.code, Code::StoreBusy | Code::StoreUnavailable) => Err(refusal),
+            Err(refusal) => {
+                view.unplaced.push(unplaced(&choice.task, findings(refusal)));
+                Ok(())
+            }
+        }
+    }
+}
+
+fn plan(
+    rehearsal: &mut Rehearsal<'_>,
+    by: &Handle,
+    policy: &Policy,
+    map: &IdentityMap,
+    limit: usize,
+) -> Result<Plan, Refusal> {
+    let mut plan = Plan::default();
+    let (tasks, more) = offered(rehearsal.tx, map)?;
+    plan.more = more;
+    for task in tasks {
+        if plan.chosen.len() >= limit {
+            plan.more = true;
+            break;
+        }
+        match offer(rehearsal, by, policy, &task)? {
+            Ok(placed) => plan.chosen.push(Choice { placed, task }),
+            Err(findings) => plan.unplaced.push(unplaced(&task, findings)),
+        }
+    }
+    Ok(plan)
+}
+
+/// In queue order; whether there are more.
+fn offered(tx: &mut dyn Tx, map: &IdentityMap) -> onus_store::error::Result<(Vec<Task>, bool)> {
+    let mut tasks = queue::ready(tx, LOCAL, &Filter::default(), HEAD)?;
+    let more = tasks.len() as i64 == HEAD;
+    if more {
+        for rule in &map.routing {
+            if let TypePattern::One(task_type) = &rule.task_type {
+                let filter = Filter { task_type: Some(task_type.clone()), ..Filter::default() };
+                tasks.extend(queue::ready(tx, LOCAL, &filter, PER_TYPE)?);
+            }
+        }
+        tasks.sort_by_key(|task| (task.spec.priority.rank(), task.born));
+        tasks.dedup_by_key(|task| task.born);
+    }
+    Ok((tasks, more))
+}
+
+/// The first candidate that the rules let begin, or what stands against all of them.
+fn offer(
+    rehearsal: &mut Rehearsal<'_>,
+    by: &Handle,
+    policy: &Policy,
+    task: &Task,
+) -> Result<Result<PlacedView, Vec<Finding>>, Refusal> {
+    // Without a rule there are no candidates, only the reason.
+    let mut against = identity_map::explain(policy, &task.spec, &Signals::default()).findings;
+    for (agent, workstation) in identity_map::candidates(policy, &task.spec) {
+        match rehearsal.submit(&claim(Some(by), &task.id, Some(agent), Some(workstation))?)? {
+            Ok(receipt) => {
+                if let Some(placed) = placed(&receipt.task) {
+                    return Ok(Ok(placed));
+                }
+            }
+            Err(refusal) => {
+                for finding in findings(refusal) {
+                    if !against.contains(&finding) {
+                        against.push(finding);
+                    }
+                }
+            }
+        }
+    }
+    Ok(Err(against))
+}
+
+fn placed(task: &Task) -> Option<PlacedView> {
+    let held = task.assignment()?;
+    Some(PlacedView {
+        task: task.id.clone(),
+        title: task.spec.title.clone(),
+        assignee: held.assignee.clone(),
+        workstation: held.workstation.clone(),
+        lane: held.lane,
+        rule: held.route.as_ref().map(|route| route.rule.clone()),
+    })
+}
+
+fn unplaced(task: &Task, findings: Vec<Finding>) -> UnplacedView {
+    UnplacedView { task: task.id.clone(), title: task.spec.title.clone(), findings }
+}
+
+fn probed_view(probed: &Probed, state: WorkstationState) -> ProbedView {
+    let failed = probed.results.iter().filter(|result| !result.passed()).cloned().collect();
+    ProbedView { name: probed.name.clone(), before: probed.state, state, failed }
+}

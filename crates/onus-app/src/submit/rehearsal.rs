@@ -1,0 +1,138 @@
+//! Claims of which nothing stays: what would happen, told by the rules themselves.
+
+use super::{Answer, Call, Outside, Target, fingerprint, fresh, unexpected};
+use crate::{LOCAL, Onus};
+use onus_core::command::{Command, Envelope, Warrant};
+use onus_core::decide::{Decision, decide};
+use onus_core::event::Event;
+use onus_core::id::{Handle, RequestId, TaskId, WorkstationName};
+use onus_core::identity_map::Policy;
+use onus_core::refusal::{Finding, Refusal};
+use onus_core::task::Route;
+use onus_store::load;
+use onus_store::port::{Outcome, Store, Tx};
+
+/// A claim that nobody repeats: each has a name of its own.
+pub(crate) fn claim(
+    actor: Option<&Handle>,
+    task: &TaskId,
+    assignee: Option<&Handle>,
+    workstation: Option<&WorkstationName>,
+) -> Result<Envelope, Refusal> {
+    Ok(Envelope {
+        request: request()?,
+        actor: actor.cloned(),
+        token: None,
+        task: Some(task.clone()),
+        project: None,
+        command: Command::Claim {
+            workstation: workstation.cloned(),
+            here: None,
+            assignee: assignee.cloned(),
+            ttl: None,
+            warrant: Warrant::Ordinary,
+        },
+    })
+}
+
+fn request() -> Result<RequestId, Refusal> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).map_err(unexpected)?;
+    uuid::Builder::from_random_bytes(random).into_uuid().to_string().parse().map_err(unexpected)
+}
+
+/// A transaction that is rolled back at its end; until then its claims see each other.
+pub(crate) struct Rehearsal<'a> {
+    pub(crate) tx: &'a mut dyn Tx,
+    outside: Outside<'a>,
+    /// Read once: whoever plays the claims for good reads it anew.
+    policy: &'a Policy,
+}
+
+impl<S: Store> Onus<S> {
+    pub(crate) fn rehearse<T>(
+        &mut self,
+        policy: &Policy,
+        play: impl FnOnce(&mut Rehearsal<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let outside = Outside { settings: &self.settings, path: &self.path, place: &self.place };
+        self.store.write(|tx| play(&mut Rehearsal { tx, outside, policy }).map(Outcome::Rollback))
+    }
+
+    /// Answers a question about claims on one consistent view; nothing is locked.
+    pub(crate) fn judge<T>(
+        &mut self,
+        policy: &Policy,
+        question: impl FnOnce(&mut Judge<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let outside = Outside { settings: &self.settings, path: &self.path, place: &self.place };
+        self.store.read(|tx| Ok(question(&mut Judge { tx, outside, policy })))?
+    }
+}
+
+impl Rehearsal<'_> {
+    /// Carries the command out, as far as this transaction goes.
+    pub(crate) fn submit(&mut self, envelope: &Envelope) -> Result<Answer, Refusal> {
+        let call = call(self.tx, self.outside, self.policy, envelope)?;
+        match call.carry_out(self.tx)? {
+            Outcome::Commit(answer) | Outcome::Rollback(answer) => Ok(answer),
+        }
+    }
+}
+
+/// Tells what would become of single claims.
+pub(crate) struct Judge<'a> {
+    pub(crate) tx: &'a mut dyn Tx,
+    outside: Outside<'a>,
+    policy: &'a Policy,
+}
+
+impl Judge<'_> {
+    /// The rule that would send the task there, or everything that stands against it.
+    pub(crate) fn claim(
+        &mut self,
+        envelope: &Envelope,
+    ) -> Result<Result<Option<Route>, Vec<Finding>>, Refusal> {
+        let call = call(self.tx, self.outside, self.policy, envelope)?;
+        let loaded = load::facts(self.tx, LOCAL, envelope, self.policy, call.now.wall)?;
+        let facts = call.facts(self.tx, envelope, loaded)?;
+        Ok(match decide(&facts, &envelope.command, &call.now, &fresh(&call.now)?) {
+            Ok(Decision::Change { events, .. }) => Ok(events.into_iter().find_map(route)),
+            Ok(Decision::Existing(_)) => Ok(None),
+            Err(refusal) => Err(findings(refusal)),
+        })
+    }
+}
+
+fn call<'a>(
+    tx: &mut dyn Tx,
+    outside: Outside<'a>,
+    policy: &Policy,
+    envelope: &'a Envelope,
+) -> Result<Call<'a>, Refusal> {
+    Ok(Call {
+        outside,
+        policy: policy.clone(),
+        envelope,
+        target: &Target::Named,
+        fingerprint: fingerprint(envelope, &Target::Named)?,
+        workspace: load::workspace(tx, LOCAL)?,
+        now: tx.now()?,
+    })
+}
+
+fn route(event: Event) -> Option<Route> {
+    match event {
+        Event::Claimed(claimed) => claimed.grant.route,
+        _ => None,
+    }
+}
+
+/// A refusal without findings is one itself.
+pub(crate) fn findings(refusal: Refusal) -> Vec<Finding> {
+    if refusal.findings.is_empty() {
+        vec![Finding::new(refusal.code, refusal.detail).hinted(refusal.hint)]
+    } else {
+        refusal.findings
+    }
+}

@@ -1,0 +1,197 @@
+//! `onus consistency`: each way in which git and the queue can disagree, made and found.
+
+mod support;
+
+use support::{Bench, Site, text};
+
+/// What it reports, one line each: code and detail.
+fn found(site: &Site, args: &[&str]) -> Vec<String> {
+    let answer = site.run(&[&["consistency"], args, &["--json"]].concat());
+    if answer.is_ok() {
+        return Vec::new();
+    }
+    let error = answer.error();
+    assert_eq!((answer.exit, text(&error["code"])), (Some(5), "queue_invalid"));
+    let line = |finding: &serde_json::Value| {
+        assert!(!text(&finding["hint"]).is_empty(), "no next step: {finding}");
+        format!("{}: {}", text(&finding["code"]), text(&finding["detail"]))
+    };
+    error["findings"].as_array().unwrap().iter().map(line).collect()
+}
+
+/// The findings without the one about hooks, which every repository without them has.
+fn besides_hooks(site: &Site) -> Vec<String> {
+    let mut all = found(site, &[]);
+    all.retain(|line| !line.contains("git does not ask onus"));
+    all
+}
+
+/// One finding with this code and all of these words.
+fn assert_one(found: &[String], code: &str, words: &[&str]) {
+    let fits = |line: &&String| line.starts_with(code) && words.iter().all(|words| line.contains(words));
+    assert_eq!(found.iter().filter(fits).count(), 1, "{code} {words:?} in {found:#?}");
+}
+
+fn done(site: &Site, bench: &Bench, path: &str) -> String {
+    let task = site.add(path);
+    bench.work(site, &task, path, "x\n");
+    bench.ok(site, &["merge", &task]);
+    bench.ok(site, &["complete", &task, "--resolution", "done"]);
+    task
+}
+
+#[test]
+fn a_repository_in_order_passes() {
+    let site = Site::new();
+    let bench = site.bench("one");
+    done(&site, &bench, "a");
+    // Work under way, and a merge whose completion is still to come, are no disagreement.
+    let going_on = site.add("going on");
+    bench.work(&site, &going_on, "b", "x\n");
+    bench.ok(&site, &["merge", &going_on]);
+    site.commit(&bench.dir, "c", "x\n", &[]);
+    site.by_person(&["hook", "install"]);
+    let view = site.ok(&["consistency"]);
+    assert_eq!(view["counts"]["findings"], 0, "{view}");
+    assert_eq!(view["counts"]["commits"], 3);
+}
+
+#[test]
+fn commits_that_say_what_was_never_granted() {
+    let site = Site::new();
+    let bench = site.bench("one");
+    let task = done(&site, &bench, "a");
+    let open = site.add("open");
+    let commit = |name: &str, trailers: &[&str]| site.commit(&site.repo(), name, "x", trailers);
+    commit("b", &["Onus-Task: T-99"]);
+    commit("c", &["Onus-Task: T-99"]);
+    commit("d", &["Onus-Task: no task"]);
+    commit("e", &[&format!("Onus-Task: {open}")]);
+    commit("f", &[&format!("Onus-Task: {task}"), "Onus-Agent: @one", "Onus-Epoch: 7"]);
+    commit("g", &[&format!("Onus-Task: {task}"), "Onus-Agent: @two", "Onus-Epoch: 1"]);
+    commit("h", &[&format!("Onus-Task: {task}"), "Onus-Agent: @three"]);
+    commit("i", &["nothing of ours"]);
+    let found = besides_hooks(&site);
+    assert_one(&found, "unknown_task", &["T-99", "(and 1 more)"]);
+    assert_one(&found, "unknown_task", &["no task`"]);
+    assert_one(&found, "wrong_state", &[&open, "open and nobody holds it"]);
+    assert_one(&found, "fenced", &["the epoch `7`", &task]);
+    assert_one(&found, "fenced", &["`@two`", "held by @one in epoch 1"]);
+    assert_one(&found, "fenced", &["`@three`", "never given"]);
+    assert_eq!(found.len(), 6, "{found:#?}");
+}
+
+/// Who held what is history from elsewhere was not granted here.
+#[test]
+fn imported_history_is_believed() {
+    let site = Site::new();
+    site.import("{\"title\":\"old\",\"state\":\"complete\"}\n".to_owned());
+    site.commit(&site.repo(), "a", "x", &["Onus-Task: T-1", "Onus-Agent: @past", "Onus-Epoch: 4"]);
+    assert!(found(&site, &[]).is_empty());
+}
+
+#[test]
+fn complete_means_merged() {
+    let site = Site::new();
+    let (bench, other) = (site.bench("one"), site.bench("two"));
+    let (lost, picked) = (site.add("lost"), site.add("picked"));
+    bench.work(&site, &lost, "a", "x\n");
+    let commit = other.work(&site, &picked, "b", "x\n");
+    for (bench, task) in [(&bench, &lost), (&other, &picked)] {
+        bench.ok(&site, &["complete", task, "--resolution", "done"]);
+    }
+    // The same patch under another id has arrived.
+    site.commit(&site.repo(), "c", "x", &[]);
+    site.git(&["cherry-pick", &commit]);
+    let found = besides_hooks(&site);
+    assert_one(&found, "not_merged", &[&lost, "is complete", &bench.branch]);
+    assert_eq!(found.len(), 1, "{found:#?}");
+}
+
+#[test]
+fn branches_keep_no_work_of_ended_assignments() {
+    let site = Site::new();
+    let bench = site.bench("one");
+    let (first, second) = (site.add("first"), site.add("second"));
+    bench.work(&site, &first, "a", "x\n");
+    assert!(besides_hooks(&site).is_empty());
+    bench.ok(&site, &["release", &first]);
+    assert_one(&besides_hooks(&site), "not_merged", &[&bench.branch, &first, "not held there"]);
+    // Who works there next has the old work under its feet.
+    bench.work(&site, &second, "b", "x\n");
+    let found = besides_hooks(&site);
+    assert_one(&found, "not_merged", &[&first, "1 commit"]);
+    assert_eq!(found.len(), 1, "{found:#?}");
+}
+
+#[test]
+fn a_commit_without_a_trailer_is_of_who_worked_there_last() {
+    let site = Site::new();
+    let bench = site.bench("one");
+    let task = site.add("bare");
+    bench.claim(&site, &task);
+    site.commit(&bench.dir, "a", "x", &[]);
+    assert!(besides_hooks(&site).is_empty());
+    bench.ok(&site, &["complete", &task, "--resolution", "done"]);
+    assert_one(&besides_hooks(&site), "not_merged", &[&task, "is complete"]);
+}
+
+#[test]
+fn forgotten_tasks_are_named() {
+    let site = Site::new();
+    let (silent, gone) = (site.bench("one"), site.bench("two"));
+    let (first, second, third) = (site.add("first"), site.add("second"), site.add("third"));
+    std::fs::write(site.repo().join("onus.yaml"), "lease:\n  grace: 1ms\n").unwrap();
+    silent.ok(&site, &["claim", &first, "--ttl", "1ms"]);
+    gone.claim(&site, &second);
+    let living = site.bench("three");
+    living.claim(&site, &third);
+    std::fs::remove_dir_all(&gone.dir).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let found = besides_hooks(&site);
+    assert_one(&found, "queue_invalid", &[&first, "@one", "ran out"]);
+    assert_one(&found, "queue_invalid", &[&second, "@two", "is gone"]);
+    assert_eq!(found.len(), 2, "{found:#?}");
+}
+
+#[test]
+fn worktrees_workstations_salvage_and_hooks_belong_together() {
+    let site = Site::new();
+    let bench = site.bench("one");
+    site.git(&["worktree", "add", "--quiet", "-b", "stray", "../stray"]);
+    site.git(&["update-ref", "refs/onus/salvage/T-99/1", "HEAD"]);
+    let task = site.add("known");
+    site.git(&["update-ref", &format!("refs/onus/salvage/{task}/1"), "HEAD"]);
+    std::fs::remove_dir_all(&bench.dir).unwrap();
+    let found = found(&site, &[]);
+    assert_one(&found, "workstation_unknown", &["stray"]);
+    assert_one(&found, "workstation_not_ready", &["ws-one"]);
+    assert_one(&found, "unknown_task", &["refs/onus/salvage/T-99/1"]);
+    assert_one(&found, "queue_invalid", &["reference-transaction is missing", "pre-push is missing"]);
+    assert_eq!(found.len(), 4, "{found:#?}");
+}
+
+#[test]
+fn since_leaves_out_what_was_looked_at() {
+    let site = Site::new();
+    let seen = site.commit(&site.repo(), "a", "x", &["Onus-Task: T-98"]);
+    site.commit(&site.repo(), "b", "x", &["Onus-Task: T-99"]);
+    let found = found(&site, &["--since", &seen]);
+    assert_one(&found, "unknown_task", &["T-99"]);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    let unknown = site.run(&["consistency", "--since", "nowhere", "--json"]);
+    assert_eq!(unknown.code(), "unknown_name");
+}
+
+#[test]
+fn next_steps_alone_on_request() {
+    let site = Site::new();
+    site.bench("one");
+    site.git(&["update-ref", "refs/onus/salvage/T-99/1", "HEAD"]);
+    let answer = site.run(&["consistency", "--fix-hints"]);
+    assert_eq!(answer.exit, Some(5));
+    let lines: Vec<&str> = answer.stdout.lines().collect();
+    assert_eq!(lines.len(), 2, "{answer:#?}");
+    assert!(lines[0].contains("git update-ref -d refs/onus/salvage/T-99/1"));
+    assert_eq!(lines[1], "onus hook install");
+}

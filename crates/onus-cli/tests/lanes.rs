@@ -1,0 +1,153 @@
+//! Many processes, few slots: never more live assignments than a lane has room for, never two that share a path or a
+//! workstation, at no time (mission C7, D2).
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test may fail loudly"
+)]
+
+mod support;
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use support::{Agent, Answer, Site, at_once, text};
+
+const PROCESSES: usize = 32;
+
+/// Each role, its lanes, and how many may be at work in each.
+const ROLES: [(&str, i64, usize); 3] = [("A-backend", 2, 2), ("B-ui", 1, 3), ("C-docs", 3, 1)];
+
+/// Directories: two of them overlap exactly if one lies in the other.
+const SCOPES: [&str; 10] =
+    ["src", "src/login", "src/api", "web", "web/a", "web/b", "docs", "db", "db/migrations", "ops"];
+
+fn overlap(one: &str, other: &str) -> bool {
+    one == other || one.starts_with(&format!("{other}/")) || other.starts_with(&format!("{one}/"))
+}
+
+/// Everybody may take everything; only lanes and scopes are in the way.
+fn crowd(site: &Site) -> Vec<Agent> {
+    let agents = site.agents(PROCESSES);
+    let candidate = |agent: &Agent| {
+        format!("      - {{ agent_name: \"{}\", workstation: {} }}\n", agent.handle, agent.workstation)
+    };
+    let candidates: String = agents.iter().map(candidate).collect();
+    let role = |(name, lanes, most): &(&str, i64, usize)| {
+        format!("  {name}: {{ lanes: {lanes}, max_in_progress: {most} }}\n")
+    };
+    let roles: String = ROLES.iter().map(role).collect();
+    site.commit_map(&format!("routing:\n  - task_type: \"*\"\n    candidates:\n{candidates}roles:\n{roles}"));
+    agents
+}
+
+fn add(site: &Site, at: usize) -> String {
+    let (role, ..) = ROLES[at % ROLES.len()];
+    let scope = format!("{}/**", SCOPES[at % SCOPES.len()]);
+    let mut args = vec!["add", "work", "--role", role];
+    // Every third task has a lane of its own choice, every fourth may touch everything nobody named.
+    if at.is_multiple_of(3) {
+        args.extend(["--lane", "1"]);
+    }
+    if !at.is_multiple_of(4) {
+        args.extend(["--scope", &scope]);
+    }
+    text(&site.by_person(&args)["task"]["id"]).to_owned()
+}
+
+/// One live assignment, as the record tells it.
+#[derive(Debug)]
+struct Live {
+    role: String,
+    lane: i64,
+    workstation: String,
+    scope: Option<String>,
+}
+
+/// Plays the record from its beginning; every grant must have found room.
+fn replay(ledger: &[Value]) -> usize {
+    let mut specs: BTreeMap<&str, &Value> = BTreeMap::new();
+    let mut live: BTreeMap<&str, Live> = BTreeMap::new();
+    let mut most = 0;
+    let mut entries: Vec<&Value> = ledger.iter().filter(|entry| entry["task"].is_string()).collect();
+    entries.sort_by_key(|entry| entry["seq"].as_i64());
+    for entry in entries {
+        let task = text(&entry["task"]);
+        match text(&entry["verb"]) {
+            "added" => drop(specs.insert(task, &entry["data"]["spec"])),
+            "claimed" => {
+                let grant = grant(specs[task], entry);
+                check_room(&live, task, &grant);
+                live.insert(task, grant);
+                most = most.max(live.len());
+            }
+            "released" | "completed" => drop(live.remove(task)),
+            _ => {}
+        }
+    }
+    most
+}
+
+fn grant(spec: &Value, entry: &Value) -> Live {
+    let scope = spec["scope"][0].as_str().map(|glob| glob.trim_end_matches("/**").to_owned());
+    Live {
+        role: text(&spec["role"]).to_owned(),
+        lane: entry["data"]["grant"]["lane"].as_i64().unwrap(),
+        workstation: text(&entry["workstation"]).to_owned(),
+        scope,
+    }
+}
+
+fn check_room(live: &BTreeMap<&str, Live>, task: &str, new: &Live) {
+    let (_, lanes, most) = ROLES.into_iter().find(|(role, ..)| *role == new.role).unwrap();
+    assert!((1..=lanes).contains(&new.lane), "{task}: {new:?}");
+    let beside = live.values().filter(|other| other.role == new.role && other.lane == new.lane).count();
+    assert!(beside < most, "{task} is one too many in {}:{}: {live:#?}", new.role, new.lane);
+    for (other, held) in live {
+        assert_ne!(held.workstation, new.workstation, "{other} and {task}");
+        if let (Some(one), Some(two)) = (&held.scope, &new.scope) {
+            assert!(!overlap(one, two), "{other} has {one}, {task} has {two}");
+        }
+    }
+}
+
+#[test]
+fn lanes_and_scopes_hold_against_32_processes() {
+    let site = Site::new();
+    let agents = crowd(&site);
+    let tasks: Vec<String> = (0..PROCESSES).map(|at| add(&site, at)).collect();
+    let mut codes: BTreeMap<String, usize> = BTreeMap::new();
+    for round in 0..4 {
+        // Whoever holds something gives it back while the others claim.
+        let held: BTreeMap<String, String> = site
+            .tasks()
+            .iter()
+            .filter(|task| task["state"] == "in_progress")
+            .map(|task| (text(&task["assignment"]["assignee"]).to_owned(), text(&task["id"]).to_owned()))
+            .collect();
+        let answers: Vec<Answer> = at_once(agents.iter().enumerate().map(|(at, agent)| {
+            let own = ["--as", &agent.handle, "--json"];
+            match held.get(&agent.handle) {
+                Some(task) => site.command(&[&["release", task], &own[..]].concat()),
+                None => {
+                    let task = tasks[(at * 7 + round * 5) % tasks.len()].as_str();
+                    site.command(&[&["claim", task], &own[..]].concat())
+                }
+            }
+        }));
+        for answer in answers {
+            let code = if answer.is_ok() { "ok".to_owned() } else { answer.code() };
+            *codes.entry(code).or_default() += 1;
+        }
+    }
+
+    let most = replay(&site.ledger());
+    // Each limit was met by somebody, and still many worked side by side.
+    assert!(codes.contains_key("lane_full") && codes.contains_key("scope_overlap"), "{codes:?}");
+    let known = ["ok", "lane_full", "scope_overlap", "lease_held"];
+    assert!(codes.keys().all(|code| known.contains(&code.as_str())), "{codes:?}");
+    assert!(most >= 4, "at most {most} at once: {codes:?}");
+    site.assert_sound();
+}

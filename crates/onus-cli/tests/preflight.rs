@@ -1,0 +1,111 @@
+//! Before work begins: everything that a claim would meet, with the next step (mission D6).
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test may fail loudly"
+)]
+
+mod support;
+
+use serde_json::Value;
+use std::sync::atomic::Ordering;
+use support::map::{SEED, Server, field};
+use support::{Answer, Site, text};
+
+const AGENT: &str = "@agent-builder-01";
+
+fn preflight(site: &Site, more: &[&str]) -> Answer {
+    site.run(&[&["preflight", "--role", "A-backend", "--as", AGENT, "--json"], more].concat())
+}
+
+fn verdict<'v>(view: &'v Value, name: &str) -> &'v str {
+    let checks = view["checks"].as_array().unwrap();
+    checks.iter().find(|check| check["name"] == name).map_or("absent", |check| text(&check["verdict"]))
+}
+
+#[test]
+fn work_can_begin_where_everything_is_in_place() {
+    let server = Server::start();
+    let site = Site::seeded();
+    site.commit_map(
+        &format!("{SEED}\nroles:\n  A-backend: {{ lanes: 2, workers: [\"{AGENT}\"] }}\n")
+            .replace("ws-backend-01", "ws-backend-02"),
+    );
+    site.by_person(&["workstation", "add", "ws-backend-02", "--probe", &server.http()]);
+    let task = site.by_person(&["add", "limiter", "--type", "backend_feature", "--role", "A-backend"]);
+    let answer = preflight(&site, &["--workstation", "ws-backend-02"]);
+    assert_eq!(answer.exit, Some(0), "{answer:#?}");
+    let view = answer.json();
+    assert_eq!(view["ready"][0], task["task"]["id"]);
+    for (name, expected) in [
+        ("map", "ok"),
+        ("probes", "ok"),
+        ("workstation", "ok"),
+        ("leases", "ok"),
+        ("tasks", "ok"),
+        ("hooks", "warning"),
+    ] {
+        assert_eq!(verdict(&view, name), expected, "{name}: {view:#}");
+    }
+    site.by_person(&["hook", "install"]);
+    assert_eq!(verdict(&preflight(&site, &["--workstation", "ws-backend-02"]).json(), "hooks"), "ok");
+
+    server.is_well.store(false, Ordering::SeqCst);
+    let answer = preflight(&site, &["--workstation", "ws-backend-02"]);
+    assert_eq!(answer.code(), "workstation_not_ready");
+    let other = site.run(&[
+        "preflight",
+        "--role",
+        "A-backend",
+        "--as",
+        "@agent-infra-01",
+        "--workstation",
+        "ws-infra-prod",
+        "--json",
+    ]);
+    assert_eq!(other.code(), "routing_denied", "the role lists its workers");
+}
+
+#[test]
+fn what_failed_first_names_the_refusal() {
+    let site = Site::seeded();
+    assert_eq!(preflight(&site, &["--workstation", "ws-nowhere-01"]).code(), "workstation_unknown");
+    site.by_person(&["workstation", "quarantine", "ws-backend-01", "--reason", "disk full"]);
+    let error = preflight(&site, &["--workstation", "ws-backend-01"]).error();
+    assert_eq!(text(&error["code"]), "workstation_quarantined");
+    assert!(text(&error["hint"]).contains("onus workstation restore ws-backend-01"), "{error:#}");
+    site.commit_map("routing: 7\n");
+    let error = preflight(&site, &["--workstation", "ws-backend-01"]).error();
+    assert_eq!(field(&error["findings"], "code"), ["map_invalid", "workstation_quarantined"]);
+    let nobody = site.run(&["preflight", "--role", "A-backend", "--json"]);
+    assert_eq!(nobody.code(), "identity_required");
+}
+
+#[test]
+fn a_branch_that_fell_behind_is_told() {
+    let site = Site::seeded();
+    site.by_person(&["workstation", "add", "ws-backend-02", "--kind", "worktree"]);
+    let at = ["--workstation", "ws-backend-02"];
+    assert_eq!(verdict(&preflight(&site, &at).json(), "branch"), "ok");
+    site.git(&["commit", "--quiet", "--allow-empty", "--message=more"]);
+    let view = preflight(&site, &at).json();
+    assert_eq!(verdict(&view, "branch"), "warning", "{view:#}");
+    assert_eq!(verdict(&view, "tree"), "ok");
+    let task = site.add("held");
+    site.by_person(&[
+        "claim",
+        &task,
+        "--for",
+        AGENT,
+        "--workstation",
+        "ws-backend-02",
+        "--force",
+        "--reason",
+        "test",
+    ]);
+    let view = preflight(&site, &at).json();
+    assert_eq!((verdict(&view, "leases"), verdict(&view, "workstation")), ("warning", "warning"), "{view:#}");
+}

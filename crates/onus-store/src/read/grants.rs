@@ -1,0 +1,63 @@
+//! Every assignment and every task in a few words, for whoever compares them with something outside the store.
+
+use crate::error::Result;
+use crate::port::Tx;
+use crate::{args, codec, sql};
+use onus_core::id::{Epoch, Handle, TaskId, WorkspaceId, WorkstationName};
+use onus_core::task::StateName;
+
+sql! {
+    GRANTS = "SELECT task, epoch, assignee, workstation, CASE WHEN ended_at IS NULL THEN 1 ELSE 0 END FROM assignment \
+        WHERE workspace = ?1 ORDER BY assigned_at";
+    STATES = "SELECT id, state, archived FROM task WHERE workspace = ?1";
+}
+
+/// Who was given a task, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    pub task: TaskId,
+    pub epoch: Epoch,
+    pub assignee: Handle,
+    pub workstation: WorkstationName,
+    pub is_live: bool,
+}
+
+/// Streams every assignment, the earliest first.
+pub fn grants(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    each: &mut dyn FnMut(Grant) -> Result<()>,
+) -> Result<()> {
+    tx.each(&GRANTS, &args![workspace.0], &mut |mut row| {
+        each(Grant {
+            task: row.parsed()?,
+            epoch: row.int()?,
+            assignee: row.parsed()?,
+            workstation: row.parsed()?,
+            is_live: row.flag()?,
+        })
+    })
+}
+
+/// How far a task is, and whether its history is from elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    pub task: TaskId,
+    pub state: StateName,
+    pub archived: bool,
+}
+
+/// Streams every task.
+pub fn states(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    each: &mut dyn FnMut(Standing) -> Result<()>,
+) -> Result<()> {
+    tx.each(&STATES, &args![workspace.0], &mut |mut row| {
+        each(Standing {
+            task: row.parsed()?,
+            state: codec::word(row.text()?.as_str(), StateName::parse)?,
+            archived: row.flag()?,
+        })
+    })
+}
