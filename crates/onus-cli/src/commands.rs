@@ -30,6 +30,7 @@ mod reopen;
 mod rerun;
 mod review;
 mod route;
+mod run;
 mod show;
 mod stale;
 mod status;
@@ -84,6 +85,7 @@ pub(crate) enum Verb {
     Stale(stale::Stale),
     Dispatch(dispatch::Dispatch),
     Preflight(preflight::Preflight),
+    Run(run::Run),
     Status(status::Status),
     Validate(validate::Validate),
     Consistency(consistency::Consistency),
@@ -128,6 +130,8 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Stale(verb) => call(&|world| verb.run(world, out)),
         Verb::Dispatch(verb) => call(&|world| verb.run(world, out)),
         Verb::Preflight(verb) => call(&|world| verb.run(world, out)),
+        Verb::Run(verb) if verb.is_guard() => verb.guard(),
+        Verb::Run(verb) => verb.run(&World::find(&cli.global)?, out),
         Verb::Status(verb) => call(&|world| verb.run(world, out)),
         Verb::Validate(verb) => call(&|world| verb.run(world, out)),
         Verb::Consistency(verb) => call(&|world| verb.run(world, out)),

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) type Store = Onus<Sqlite>;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct World {
     pub(crate) place: Place,
     pub(crate) store_path: PathBuf,

@@ -28,6 +28,7 @@ pub mod process;
 pub mod ref_file;
 pub mod refs;
 pub mod settings;
+pub mod supervise;
 pub mod worktree;
 mod yaml;
 pub mod zone;

@@ -86,20 +86,20 @@ impl CommandLine<'_> {
 }
 
 /// A process and everything it started that stayed in its group.
-struct Group {
+pub(crate) struct Group {
     leader: Child,
     id: Pid,
 }
 
 impl Group {
-    fn new(leader: Child) -> Group {
+    pub(crate) fn new(leader: Child) -> Group {
         let id = Pid::from_child(&leader);
         Group { leader, id }
     }
 
     /// A pipe that ends when the leader does. The leader is not reaped: until then nobody else can get its number,
     /// and a signal to the group cannot hit a stranger.
-    fn watch(&self) -> io::Result<PipeReader> {
+    pub(crate) fn watch(&self) -> io::Result<PipeReader> {
         let (reader, writer) = io::pipe()?;
         let id = self.id;
         std::thread::Builder::new().name("watch".into()).spawn(move || {
@@ -111,8 +111,18 @@ impl Group {
     }
 
     /// An error means that nobody is left to be told.
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         let _ = kill_process_group(self.id, signal);
+    }
+
+    pub(crate) fn id(&self) -> Pid {
+        self.id
+    }
+
+    /// Ends what the leader left behind, then takes leave of the leader, which has ended.
+    pub(crate) fn bury(&mut self) -> io::Result<ExitStatus> {
+        self.signal(Signal::KILL);
+        self.leader.wait()
     }
 }
 
@@ -220,7 +230,10 @@ impl Watch {
 }
 
 /// Which of the pipes have something to read, or have ended.
-fn ready<const N: usize>(pipes: [Option<&PipeReader>; N], at_most: Duration) -> io::Result<[bool; N]> {
+pub(crate) fn ready<const N: usize>(
+    pipes: [Option<&PipeReader>; N],
+    at_most: Duration,
+) -> io::Result<[bool; N]> {
     let timeout = Timespec::try_from(at_most).map_err(io::Error::other)?;
     let open = pipes.iter().flatten();
     let mut polled: Vec<_> = open.map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)).collect();

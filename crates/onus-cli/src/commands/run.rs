@@ -1,0 +1,255 @@
+//! `onus run`
+
+mod conclude;
+mod lease;
+
+use super::claim::PlaceArgs;
+use super::list::FilterArgs;
+use super::task_id;
+use crate::output::{Format, Output};
+use crate::world::{Store, World};
+use clap::Args;
+use lease::Held;
+use onus_app::submit::Target;
+use onus_core::code::Code;
+use onus_core::command::{Command, Envelope, Warrant};
+use onus_core::facts::Caller;
+use onus_core::id::TaskId;
+use onus_core::refusal::Refusal;
+use onus_core::time::Millis;
+use onus_core::worker::Kind;
+use onus_host::supervise::{self, End, Heart, News, Order, Signals};
+use serde::Serialize;
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Work on a task with a command that lives exactly as long as the lease
+///
+/// Claims the task, starts the command in the workstation with the lease in its environment, renews, stops the command
+/// when the lease is lost or cannot be renewed in time, and at the end runs the checks and completes the task, or gives
+/// it back with a handoff. Exit codes: the command's own where it failed (128 and the signal's number where one ended
+/// it), 4 lease lost, 6 nothing ready, 7 a check failed, 69 store unreachable.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The task, e.g. API-12; without it the most important ready one
+    #[arg(value_name = "TASK", value_parser = task_id, conflicts_with_all = ["next", "loop"])]
+    task: Option<TaskId>,
+
+    /// The most important ready task, which is the default
+    #[arg(long)]
+    next: bool,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+
+    #[command(flatten)]
+    place: PlaceArgs,
+
+    /// Go on with the next ready task until there is none, or until one could not be completed
+    #[arg(long)]
+    r#loop: bool,
+
+    /// Give the task back with a handoff instead of completing it
+    #[arg(long, conflicts_with = "loop")]
+    no_complete: bool,
+
+    /// What was done; default: the summary of the command's last handoff
+    #[arg(long, value_name = "TEXT")]
+    resolution: Option<String>,
+
+    /// Run as the guard of a command, on this leash
+    #[arg(long, hide = true, value_name = "FD")]
+    guard: Option<i32>,
+
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// What became of one task.
+#[derive(Debug, Serialize)]
+struct Outcome {
+    task: TaskId,
+    outcome: &'static str,
+    exit: u8,
+    /// Why it was not completed.
+    why: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct RunView {
+    runs: Vec<Outcome>,
+}
+
+impl Run {
+    pub(super) fn is_guard(&self) -> bool {
+        self.guard.is_some()
+    }
+
+    pub(super) fn guard(&self) -> Result<ExitCode, Refusal> {
+        supervise::guard(self.guard.unwrap_or_default(), &self.command).map(ExitCode::from)
+    }
+
+    pub(super) fn run(&self, world: &World, out: &mut Output) -> Result<ExitCode, Refusal> {
+        let mut signals = Signals::watch().map_err(unexpected)?;
+        let mut view = RunView { runs: Vec::new() };
+        loop {
+            let outcome = match self.one(world, out, &mut signals, view.runs.is_empty()) {
+                Err(refusal) if refusal.code == Code::NothingReady && !view.runs.is_empty() => break,
+                other => other?,
+            };
+            // A task that is open again would be the next one, for ever.
+            let go_on =
+                self.r#loop && outcome.exit == 0 && matches!(outcome.outcome, "completed" | "blocked");
+            view.runs.push(outcome);
+            if !go_on {
+                break;
+            }
+        }
+        let exit = view.runs.last().map_or(0, |last| last.exit);
+        if out.format != Format::Human {
+            out.show_list(&view, |view| &view.runs, |_| String::new())?;
+        }
+        Ok(ExitCode::from(exit))
+    }
+
+    fn one(
+        &self,
+        world: &World,
+        out: &mut Output,
+        signals: &mut Signals,
+        first: bool,
+    ) -> Result<Outcome, Refusal> {
+        let mut store = world.open()?;
+        let asked = Instant::now();
+        let held = self.claim(world, &mut store, out, first)?;
+        let end = self.supervise(world, &mut store, out, signals, &held, asked);
+        let (end, heart) = end.inspect_err(|_| held.give_back(world, "the command could not be started"))?;
+        drop(store);
+        let outcome = conclude::conclude(self, world, out, &held, end);
+        // The lease is kept alive while checks run.
+        drop(heart);
+        outcome
+    }
+
+    fn claim(&self, world: &World, store: &mut Store, out: &Output, first: bool) -> Result<Held, Refusal> {
+        let command = Command::Claim {
+            workstation: self.place.workstation.clone(),
+            here: self.place.here(world, store)?,
+            assignee: None,
+            ttl: self.place.ttl,
+            warrant: Warrant::Ordinary,
+        };
+        let target = if self.task.is_some() { Target::Named } else { Target::Next(self.filter.filter()) };
+        let mut envelope = world.envelope(self.task.clone(), None, command)?;
+        if !first {
+            envelope = Envelope { request: world.another_request()?, ..envelope };
+        }
+        store.probe_before(&envelope)?;
+        let receipt = store.submit(&envelope, &target)?;
+        let held = Held::new(store, &receipt)?;
+        if let Err(refusal) = world.keep_lease(&receipt.task, &held.token, held.directory.as_deref()) {
+            out.warn(&refusal.to_string());
+        }
+        out.hint(&format!("{}: {} in {}", held.task, receipt.task.spec.title, held.workstation));
+        Ok(held)
+    }
+
+    fn supervise(
+        &self,
+        world: &World,
+        store: &mut Store,
+        out: &Output,
+        signals: &mut Signals,
+        held: &Held,
+        asked: Instant,
+    ) -> Result<(End, Heart), Refusal> {
+        let environment = environment(world, store, held)?;
+        let program = std::env::current_exe().map_err(unexpected)?.into_os_string();
+        let guard = [program, "run".into(), "--guard".into()];
+        let order = Order {
+            guard: &guard,
+            command: &self.command,
+            directory: held.directory.as_deref().unwrap_or(&world.place.cwd),
+            environment: &environment,
+        };
+        let mut heart = Heart::start(asked, held.ttl, held.renewing(world)).map_err(unexpected)?;
+        let title = Title::of(held, out);
+        title.show(held.ttl, 0);
+        let end = supervise::supervise(&order, &mut heart, signals, &mut |news| match news {
+            News::Renewed { left, renewals } => title.show(left, renewals),
+            News::Late { left, why } => {
+                let left = span(left);
+                out.warn(&format!("{} could not be renewed, {left} left: {}", held.task, why.detail));
+            }
+            News::Stopping { why } => out.warn(&format!("the command on {} is stopped: {why}", held.task)),
+        });
+        title.clear();
+        Ok((end.map_err(unexpected)?, heart))
+    }
+}
+
+/// What the command needs to be the holder, and to be known as such in git.
+fn environment(
+    world: &World,
+    store: &mut Store,
+    held: &Held,
+) -> Result<Vec<(&'static str, OsString)>, Refusal> {
+    let mut store_url = OsString::from("sqlite:");
+    store_url.push(&world.store_path);
+    let mut pairs = vec![
+        ("ONUS_TASK", held.task.to_string().into()),
+        ("ONUS_AS", held.worker.to_string().into()),
+        ("ONUS_LEASE", held.token.to_string().into()),
+        ("ONUS_WORKSTATION", held.workstation.to_string().into()),
+        ("ONUS_STORE", store_url),
+    ];
+    // A person has a name in git already.
+    if let Caller::Registered(worker) = store.caller(Some(&held.worker))?
+        && worker.kind == Kind::Agent
+    {
+        let name = held.worker.as_str().trim_start_matches('@');
+        let email = format!("{name}@agents.invalid");
+        pairs.extend([("GIT_AUTHOR_NAME", name.into()), ("GIT_COMMITTER_NAME", name.into())]);
+        pairs.extend([("GIT_AUTHOR_EMAIL", email.clone().into()), ("GIT_COMMITTER_EMAIL", email.into())]);
+    }
+    Ok(pairs)
+}
+
+/// The state of the lease, where it disturbs no output: in the title of the terminal.
+struct Title {
+    task: Option<TaskId>,
+}
+
+impl Title {
+    fn of(held: &Held, out: &Output) -> Title {
+        let shown = out.format == Format::Human && !out.quiet && std::io::stderr().is_terminal();
+        Title { task: shown.then(|| held.task.clone()) }
+    }
+
+    fn show(&self, left: Duration, renewals: u64) {
+        if let Some(task) = &self.task {
+            write_title(&format!("onus {task} · lease {} · renewed {renewals} times", span(left)));
+        }
+    }
+
+    fn clear(&self) {
+        if self.task.is_some() {
+            write_title("");
+        }
+    }
+}
+
+fn write_title(text: &str) {
+    drop(write!(std::io::stderr(), "\u{1b}]0;{text}\u{7}"));
+}
+
+fn span(left: Duration) -> Millis {
+    Millis(i64::try_from(left.as_secs()).unwrap_or(i64::MAX / 1_000) * 1_000)
+}
+
+fn unexpected(error: impl std::fmt::Display) -> Refusal {
+    Refusal::new(Code::Internal, error.to_string())
+}

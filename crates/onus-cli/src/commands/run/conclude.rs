@@ -1,0 +1,148 @@
+//! The end of a run: complete, or give back, and say which.
+
+use super::lease::Held;
+use super::{Outcome, Run};
+use crate::commands::LeaseArg;
+use crate::commands::check::{Request, run_checks};
+use crate::output::Output;
+use crate::world::{Store, World};
+use onus_app::check::Sandbox;
+use onus_core::code::Code;
+use onus_core::command::{Command, Warrant};
+use onus_core::id::shown;
+use onus_core::refusal::Refusal;
+use onus_core::task::{State, StateName};
+use onus_core::text::Text;
+use onus_host::supervise::End;
+
+const INTERRUPTED: u8 = 130;
+
+pub(super) fn conclude(
+    run: &Run,
+    world: &World,
+    out: &mut Output,
+    held: &Held,
+    end: End,
+) -> Result<Outcome, Refusal> {
+    match end {
+        End::Exited(code) => ended(run, world, out, held, code),
+        End::Interrupted(code) => {
+            let exit = if code == 0 { INTERRUPTED } else { code };
+            give_back(world, out, held, exit, format!("{} was interrupted", named(run)))
+        }
+        End::Lost(refusal) => {
+            // A suspended holder may still give back what it cannot go on with.
+            if refusal.code == Code::WorkstationQuarantined {
+                held.give_back(world, &format!("{} was stopped: {}", named(run), refusal.detail));
+            }
+            world.forget_lease(&held.task, held.directory.as_deref());
+            let exit = Code::Fenced.exit_code();
+            Ok(outcome(out, held, "lost", exit, Some(told(&refusal))))
+        }
+        End::Unreachable(refusal) => {
+            let exit = Code::StoreUnavailable.exit_code();
+            Ok(outcome(out, held, "unreachable", exit, Some(told(&refusal))))
+        }
+    }
+}
+
+fn ended(run: &Run, world: &World, out: &mut Output, held: &Held, code: u8) -> Result<Outcome, Refusal> {
+    let mut store = world.open()?;
+    let task = store.task(&held.task)?;
+    if !held.is_in(&task) {
+        world.forget_lease(&held.task, held.directory.as_deref());
+        let what = match (task.state.name(), task.epoch == held.epoch) {
+            (StateName::Complete, true) => "completed",
+            (StateName::Blocked, true) => "blocked",
+            (_, true) => "released",
+            _ => {
+                let why = format!("{} is {} under another grant", held.task, task.state.name());
+                return Ok(outcome(out, held, "lost", Code::Fenced.exit_code(), Some(why)));
+            }
+        };
+        return Ok(outcome(out, held, what, code, None));
+    }
+    if matches!(task.state, State::Blocked { .. }) {
+        return Ok(outcome(out, held, "blocked", code, None));
+    }
+    if code != 0 {
+        let why = format!("{} ended with exit code {code}", named(run));
+        return give_back(world, out, held, code, why);
+    }
+    if run.no_complete {
+        return give_back(world, out, held, 0, format!("{} is done; not completed as asked", named(run)));
+    }
+    match complete(run, world, &mut store, out, held) {
+        Ok(()) => {
+            world.forget_lease(&held.task, held.directory.as_deref());
+            Ok(outcome(out, held, "completed", 0, None))
+        }
+        Err(refusal) => {
+            let why = format!("{} is done, but not complete: {}", named(run), told(&refusal));
+            give_back(world, out, held, refusal.code.exit_code(), why)
+        }
+    }
+}
+
+fn complete(
+    run: &Run,
+    world: &World,
+    store: &mut Store,
+    out: &mut Output,
+    held: &Held,
+) -> Result<(), Refusal> {
+    let task = store.task(&held.task)?;
+    let lease = LeaseArg { lease: Some(held.token.to_string()) };
+    let request = Request { only: None, jobs: 1, sandbox: Sandbox::None, lease: &lease };
+    if let Some(refusal) = run_checks(world, store, out, &task, &request)? {
+        return Err(refusal);
+    }
+    let command = Command::Complete {
+        resolution: Some(Text::new(resolution(run, store, held)?)),
+        root_cause: None,
+        warrant: Warrant::Ordinary,
+        proof: store.proof(&held.task)?,
+    };
+    held.submit(world, store, command).map(drop)
+}
+
+/// As asked for, else as the command said in its last handoff of this very run.
+fn resolution(run: &Run, store: &mut Store, held: &Held) -> Result<String, Refusal> {
+    if let Some(words) = &run.resolution {
+        return Ok(words.clone());
+    }
+    let last = store.last_handoff(&held.task)?.and_then(|last| last.handoff);
+    let own = last.filter(|last| last.epoch == held.epoch).and_then(|last| last.summary);
+    Ok(own.unwrap_or_else(|| format!("done by {}", named(run))))
+}
+
+fn give_back(world: &World, out: &Output, held: &Held, exit: u8, why: String) -> Result<Outcome, Refusal> {
+    held.release(world, &why)?;
+    Ok(outcome(out, held, "released", exit, Some(why)))
+}
+
+fn outcome(out: &Output, held: &Held, what: &'static str, exit: u8, why: Option<String>) -> Outcome {
+    match &why {
+        Some(why) => out.warn(&format!("{} {what}: {why}", held.task)),
+        None => out.hint(&format!("{} {what}", held.task)),
+    }
+    Outcome { task: held.task.clone(), outcome: what, exit, why }
+}
+
+/// Every finding of a refusal, in one line.
+fn told(refusal: &Refusal) -> String {
+    match refusal.findings.as_slice() {
+        [] | [_] => format!("{}: {}", refusal.code, refusal.detail),
+        several => {
+            let all: Vec<String> =
+                several.iter().map(|one| format!("{}: {}", one.code, one.detail)).collect();
+            all.join("; ")
+        }
+    }
+}
+
+/// The command as people know it: its name, without what was passed to it.
+fn named(run: &Run) -> String {
+    let name = run.command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    shown(&name)
+}

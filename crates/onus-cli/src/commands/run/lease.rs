@@ -1,0 +1,122 @@
+//! The lease that a run holds: how it is renewed, and how it is given back.
+
+use super::unexpected;
+use crate::world::{Store, World};
+use onus_app::submit::{Receipt, Target};
+use onus_core::code::Code;
+use onus_core::command::{Command, Envelope, Warrant};
+use onus_core::handoff::{Standing, Words};
+use onus_core::id::{Epoch, Handle, TaskId, WorkstationName};
+use onus_core::lease::Token;
+use onus_core::refusal::Refusal;
+use onus_core::task::Task;
+use onus_host::supervise::Beat;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What a grant gave.
+#[derive(Debug, Clone)]
+pub(super) struct Held {
+    pub(super) task: TaskId,
+    pub(super) worker: Handle,
+    pub(super) workstation: WorkstationName,
+    pub(super) epoch: Epoch,
+    pub(super) token: Token,
+    pub(super) ttl: Duration,
+    pub(super) directory: Option<PathBuf>,
+}
+
+impl Held {
+    pub(super) fn new(store: &mut Store, receipt: &Receipt) -> Result<Held, Refusal> {
+        let (Some(held), Some(token)) = (receipt.task.assignment(), &receipt.token) else {
+            return Err(unexpected("a grant without a lease"));
+        };
+        Ok(Held {
+            task: receipt.task.id.clone(),
+            worker: held.assignee.clone(),
+            workstation: held.workstation.clone(),
+            epoch: held.epoch,
+            token: token.clone(),
+            ttl: duration(held.lease.ttl.0),
+            directory: store.directory_of(&held.workstation)?,
+        })
+    }
+
+    /// Whether `task` is still held under this grant.
+    pub(super) fn is_in(&self, task: &Task) -> bool {
+        task.assignment().is_some_and(|held| held.epoch == self.epoch)
+    }
+
+    pub(super) fn submit(
+        &self,
+        world: &World,
+        store: &mut Store,
+        command: Command,
+    ) -> Result<Receipt, Refusal> {
+        let envelope = Envelope {
+            request: world.another_request()?,
+            actor: Some(self.worker.clone()),
+            token: Some(self.token.clone()),
+            task: Some(self.task.clone()),
+            project: None,
+            command,
+        };
+        store.submit(&envelope, &Target::Named)
+    }
+
+    /// One renewal after the other. Each opens the store anew: one that went away may have come back.
+    pub(super) fn renewing(&self, world: &World) -> impl FnMut() -> Beat + Send + 'static {
+        let (held, world) = (self.clone(), world.clone());
+        move || held.renew(&world).unwrap_or_else(|refusal| held.beat(&world, refusal))
+    }
+
+    fn renew(&self, world: &World) -> Result<Beat, Refusal> {
+        let receipt = self.submit(world, &mut world.open()?, Command::Renew { ttl: None })?;
+        let held = receipt.task.assignment().ok_or_else(|| unexpected("a renewal without a lease"))?;
+        Ok(Beat::Live(duration(held.lease.ttl.0)))
+    }
+
+    /// A refusal by the rules ends the lease; anything else may pass.
+    fn beat(&self, world: &World, refusal: Refusal) -> Beat {
+        let is_final = matches!(
+            refusal.code,
+            Code::Fenced | Code::LeaseRequired | Code::WorkstationQuarantined | Code::UnknownTask
+        );
+        match is_final && self.ended_itself(world).unwrap_or(false) {
+            true => Beat::Over,
+            false if is_final => Beat::Lost(refusal),
+            false => Beat::Unreachable(refusal),
+        }
+    }
+
+    /// Whether the command itself completed the task, released it, or gave its lease back while it waits.
+    fn ended_itself(&self, world: &World) -> Result<bool, Refusal> {
+        let story = world.open()?.show(&self.task)?;
+        let own = story.assignments.iter().find(|past| past.epoch == self.epoch);
+        let reason = own.and_then(|past| past.end_reason.as_deref());
+        Ok(matches!(reason, Some("completed" | "released" | "blocked")))
+    }
+
+    /// Gives the task back with what git knows and `summary`.
+    pub(super) fn release(&self, world: &World, summary: &str) -> Result<(), Refusal> {
+        let mut store = world.open()?;
+        let words = Words { summary: Some(summary.to_owned()), ..Words::default() };
+        let command = Command::Release {
+            note: Some(onus_core::text::Text::new(summary.to_owned())),
+            handoff: store.compose_handoff(&self.task, Standing::Released, None, &words)?,
+            warrant: Warrant::Ordinary,
+        };
+        self.submit(world, &mut store, command)?;
+        world.forget_lease(&self.task, self.directory.as_deref());
+        Ok(())
+    }
+
+    /// The same where there is a better reason to tell than that it failed.
+    pub(super) fn give_back(&self, world: &World, summary: &str) {
+        drop(self.release(world, summary));
+    }
+}
+
+fn duration(millis: i64) -> Duration {
+    Duration::from_millis(u64::try_from(millis).unwrap_or(0))
+}

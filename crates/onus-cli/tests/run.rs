@@ -1,0 +1,293 @@
+//! `onus run`: a command lives exactly as long as its lease (mission D15, B6). Real processes, real worktrees.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test may fail loudly"
+)]
+
+mod support;
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+use support::fleet::Fleet;
+use support::{Answer, HANG, Rng, Site, finish, start, text};
+
+/// `onus run` as `@name` in `ws-name`, with a line for the shell.
+fn run(site: &Site, name: &str, args: &[&str], line: &str) -> Command {
+    let (who, place) = (format!("@{name}"), format!("ws-{name}"));
+    let mut words = vec!["run", "--as", &who, "--workstation", &place];
+    words.extend(args);
+    words.extend(["--", "sh", "-c", line]);
+    site.command(&words)
+}
+
+fn ran(site: &Site, name: &str, args: &[&str], line: &str) -> Answer {
+    finish(start(&mut run(site, name, args, line)))
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < HANG, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The number that a command wrote there.
+fn number_in(file: &Path) -> String {
+    until("the command has started", || std::fs::read_to_string(file).is_ok_and(|text| text.ends_with('\n')));
+    std::fs::read_to_string(file).unwrap().trim().to_owned()
+}
+
+fn lives(pid: &str) -> bool {
+    // A process that has ended and was not yet waited for does nothing any more.
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.is_ok_and(|stat| !stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z')))
+}
+
+fn signal(child: &Child, signal: &str) {
+    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+fn last_handoff(site: &Site, task: &str) -> Value {
+    site.ok(&["handoff", task, "--show"])["handoff"].clone()
+}
+
+fn pid_file(site: &Site) -> PathBuf {
+    site.root().join("pid")
+}
+
+#[test]
+fn a_command_works_commits_and_the_task_is_complete() {
+    let fleet = Fleet::new();
+    let site = &fleet.site;
+    site.by_person(&["add", "work", "--check", "test -f done"]);
+    let line = "set -e; test \"$ONUS_TASK $ONUS_AS $ONUS_WORKSTATION\" = 'T-1 @a ws-a'; test -n \"$ONUS_STORE\"; \
+        echo 1 > done; git add done; git commit --quiet --message=work; \
+        git -c core.hooksPath=/dev/null push --quiet . HEAD:main; onus handoff T-1 --summary 'limiter with tests'";
+    let line = format!("onus() {{ {} \"$@\"; }}; {line}", Fleet::onus());
+    let answer = ran(site, "a", &["T-1", "--json"], &line);
+    assert_eq!(answer.exit, Some(0), "{answer:?}");
+    let task = site.task("T-1");
+    assert_eq!(task["state"], "complete", "{answer:?}");
+    let author = fleet.git("a", &["log", "-1", "--format=%an <%ae>"]).stdout;
+    assert_eq!(author.trim(), "a <a@agents.invalid>");
+    let notes = site.ok(&["show", "T-1"])["notes"].clone();
+    let resolution = notes.as_array().unwrap().iter().find(|note| note["kind"] == "resolution").unwrap();
+    assert_eq!(resolution["text"], "limiter with tests");
+    site.assert_sound();
+}
+
+#[test]
+fn what_fails_is_given_back_with_a_handoff_and_its_own_code() {
+    let fleet = Fleet::new();
+    let site = &fleet.site;
+    let task = site.add("work");
+    let line = "echo 1 > f; git add f; git commit --quiet --message='half of it'; echo 2 > g; exit 23";
+    let answer = ran(site, "a", &["--next"], line);
+    assert_eq!(answer.exit, Some(23), "{answer:?}");
+    assert_eq!(site.task(&task)["state"], "open");
+    let handoff = last_handoff(site, &task);
+    assert_eq!(handoff["status"], "released", "{handoff}");
+    assert_eq!(handoff["commits"][0]["subject"], "half of it");
+    assert_eq!((&handoff["files"][0], &handoff["dirty"][0]), (&"f".into(), &"g".into()));
+    assert!(text(&handoff["summary"]).contains("exit code 23"), "{handoff}");
+    // A check that fails: seven, and the next one hears why.
+    site.by_person(&["add", "other", "--check", "false"]);
+    let answer = ran(site, "b", &["T-2"], "true");
+    assert_eq!(answer.exit, Some(7), "{answer:?}");
+    let handoff = last_handoff(site, "T-2");
+    assert!(text(&handoff["summary"]).contains("checks_failed"), "{handoff}");
+    assert_eq!(handoff["tests_run"][0]["verdict"], "failed");
+    // A command that is not there, one that a signal ended, and nothing to do at all.
+    let words = ["run", "--as", "@b", "--workstation", "ws-b", "T-2", "--", "/no/such/command"];
+    assert_eq!(site.run(&words).exit, Some(127));
+    assert_eq!(ran(site, "b", &["T-2"], "kill -9 $$").exit, Some(137));
+    assert_eq!(ran(site, "b", &["T-2", "--no-complete"], "true").exit, Some(0));
+    assert_eq!(site.task("T-2")["state"], "open");
+    assert_eq!(ran(site, "b", &["--type", "nobodys"], "true").exit, Some(6));
+    site.assert_sound();
+}
+
+#[test]
+fn a_command_may_end_its_assignment_itself() {
+    let site = Site::new();
+    for name in ["a"] {
+        site.by_person(&["worker", "add", &format!("@{name}"), "--kind", "agent"]);
+        site.by_person(&["workstation", "add", &format!("ws-{name}"), "--kind", "logical"]);
+    }
+    for (verb, state, exit) in [
+        ("complete T --resolution ok", "complete", 0),
+        ("release T", "open", 0),
+        ("block T --on external:x", "blocked", 5),
+    ] {
+        let task = site.add("work");
+        let line = format!("{} {} && exit {exit}", Fleet::onus(), verb.replace('T', &task));
+        let answer = ran(&site, "a", &[&task], &line);
+        assert_eq!(answer.exit, Some(exit), "{verb}: {answer:?}");
+        assert_eq!(site.task(&task)["state"], state, "{verb}");
+        if verb.starts_with("release") {
+            site.by_person(&["drop", &task, "--reason", "over"]);
+        }
+    }
+    site.assert_sound();
+}
+
+#[test]
+fn a_lost_lease_stops_the_command_and_its_work_is_kept() {
+    let fleet = Fleet::new();
+    let site = &fleet.site;
+    let task = site.add("work");
+    let line = format!("echo half > f; echo $$ > {}; sleep 300", pid_file(site).display());
+    // Deaf to TERM: it is killed after its grace.
+    let line = format!("trap '' TERM; {line}; sleep 300");
+    let wrapper = start(&mut run(site, "a", &[&task, "--ttl", "3s"], &line));
+    let pid = number_in(&pid_file(site));
+    let words = ["takeover", &task, "--workstation", "ws-b", "--force", "--reason", "test"];
+    site.by_person(&words);
+    let answer = finish(wrapper);
+    assert_eq!(answer.exit, Some(4), "{answer:?}");
+    assert!(!lives(&pid));
+    let kept = fleet.at(&site.repo(), &format!("refs/onus/salvage/{task}/1")).expect("the work is kept");
+    let mut show = Command::new("git");
+    let shown = finish(start(site.surroundings(&mut show).args(["show", &format!("{kept}:f")])));
+    assert_eq!(shown.stdout, "half\n", "{shown:?}");
+    let handoff = last_handoff(site, &task);
+    assert_eq!((text(&handoff["status"]), text(&handoff["by"])), ("taken_over", "@a"));
+    assert!(text(&handoff["salvage"]).ends_with("/1"));
+    assert_eq!(site.ok(&["show", &task])["handoff"]["handoff"]["by"], "@a", "the new holder begins with it");
+    assert_ne!(fleet.commit("a", "late", "1").exit, Some(0), "a later write is refused");
+    site.assert_sound();
+}
+
+#[test]
+fn a_quarantined_workstation_stops_it_too() {
+    let fleet = Fleet::new();
+    let task = fleet.site.add("work");
+    let line = format!("echo $$ > {}; sleep 300", pid_file(&fleet.site).display());
+    let wrapper = start(&mut run(&fleet.site, "a", &[&task, "--ttl", "2s"], &line));
+    let pid = number_in(&pid_file(&fleet.site));
+    fleet.site.by_person(&["workstation", "quarantine", "ws-a", "--reason", "smoke"]);
+    let answer = finish(wrapper);
+    assert_eq!(answer.exit, Some(4), "{answer:?}");
+    assert!(!lives(&pid));
+    assert_eq!(fleet.site.task(&task)["state"], "open", "given back: others may go on elsewhere");
+}
+
+#[test]
+fn a_store_that_is_gone_ends_the_command_before_its_lease() {
+    let fleet = Fleet::new();
+    let site = &fleet.site;
+    let task = site.add("work");
+    let line = format!("echo $$ > {}; sleep 300", pid_file(site).display());
+    let wrapper = start(&mut run(site, "a", &[&task, "--ttl", "6s"], &line));
+    let pid = number_in(&pid_file(site));
+    let (store, aside) = (site.store().parent().unwrap().to_owned(), site.root().join("aside"));
+    std::fs::rename(&store, &aside).unwrap();
+    let answer = finish(wrapper);
+    let gone = !lives(&pid);
+    if store.exists() {
+        std::fs::remove_dir_all(&store).unwrap();
+    }
+    std::fs::rename(&aside, &store).unwrap();
+    assert!(gone);
+    assert_eq!(answer.exit, Some(69), "{answer:?}");
+    let stale = site.ok(&["status"])["held"][0].clone();
+    assert_eq!(stale["may_be_taken_over"], false, "it ended before anybody else may have the task: {stale}");
+    site.assert_sound();
+}
+
+#[test]
+fn an_interruption_is_passed_on_once_and_then_kills() {
+    let fleet = Fleet::new();
+    let site = &fleet.site;
+    let task = site.add("work");
+    let deaf = format!(
+        "trap 'echo told > {}/told' INT; echo $$ > {}; while :; do sleep 0.1; done",
+        site.root().display(),
+        pid_file(site).display()
+    );
+    let wrapper = start(&mut run(site, "a", &[&task], &deaf));
+    let pid = number_in(&pid_file(site));
+    signal(&wrapper, "-INT");
+    until("it is passed on", || site.root().join("told").exists());
+    assert!(lives(&pid));
+    signal(&wrapper, "-INT");
+    let answer = finish(wrapper);
+    assert_eq!(answer.exit, Some(137), "{answer:?}");
+    assert!(!lives(&pid));
+    assert_eq!(site.task(&task)["state"], "open");
+    assert!(text(&last_handoff(site, &task)["summary"]).contains("interrupted"));
+}
+
+#[test]
+fn a_killed_wrapper_takes_its_command_with_it() {
+    let fleet = Fleet::new();
+    let site = &fleet.site;
+    let task = site.add("work");
+    let mut rng = Rng::seeded();
+    for round in 0..20 {
+        let file = site.root().join(format!("pid-{round}"));
+        // A child of its own, and a commit after the other: what is killed is never idle.
+        let line = format!(
+            "sleep 300 & echo $! > {0}.child; echo $$ > {0}; while :; do git commit -q --allow-empty -m x; done",
+            file.display()
+        );
+        let mut wrapper = start(&mut run(site, "a", &[&task, "--ttl", "1m"], &line));
+        std::thread::sleep(Duration::from_millis(rng.below(400)));
+        wrapper.kill().unwrap();
+        wrapper.wait().unwrap();
+        let pids = |name: &Path| std::fs::read_to_string(name).unwrap_or_default().trim().to_owned();
+        let names = [file.clone(), file.with_extension("child")];
+        let ended = || {
+            names.iter().all(|name| {
+                let pid = pids(name);
+                pid.is_empty() || !lives(&pid)
+            })
+        };
+        // Longer than the guard's patience: a command that starts late must end, too.
+        until("the command ends with its wrapper", || {
+            ended() && {
+                std::thread::sleep(Duration::from_millis(100));
+                ended()
+            }
+        });
+        let state = site.task(&task);
+        if state["state"] == "in_progress" {
+            site.by_person(&["release", &task, "--force", "--reason", "killed"]);
+        }
+    }
+    let answer = ran(site, "a", &[&task, "--no-complete"], "git status --short");
+    assert_eq!(answer.exit, Some(0), "the next one can go on: {answer:?}");
+    site.assert_sound();
+}
+
+#[test]
+fn two_wrappers_empty_the_queue() {
+    let fleet = Fleet::new();
+    let site = &fleet.site;
+    for n in 1..=5 {
+        site.add(&format!("task {n}"));
+    }
+    let log = site.root().join("log");
+    let line = format!("echo $ONUS_TASK >> {}; sleep 0.2", log.display());
+    let wrappers: Vec<Child> =
+        ["a", "b"].iter().map(|name| start(&mut run(site, name, &["--loop", "--json"], &line))).collect();
+    for wrapper in wrappers {
+        let answer = finish(wrapper);
+        assert_eq!(answer.exit, Some(0), "{answer:?}");
+    }
+    let log = std::fs::read_to_string(log).unwrap();
+    let mut done: Vec<&str> = log.lines().collect();
+    done.sort_unstable();
+    assert_eq!(done, ["T-1", "T-2", "T-3", "T-4", "T-5"], "each once");
+    assert!(site.tasks().iter().all(|task| task["state"] == "complete"));
+    assert_eq!(ran(site, "a", &["--loop"], "true").exit, Some(6));
+    site.assert_sound();
+}

@@ -1,0 +1,203 @@
+//! Runs one command under a lease (mission D15): it lives as long as the lease is renewed, and not a moment longer.
+//!
+//! Three processes: this one renews; a *guard* ([`guard`]) leads the command's process group and holds the reading end
+//! of a pipe, the leash, whose only writing end is here. Whatever becomes of this process, `kill -9` included, the leash
+//! ends with it, and the guard ends the group. So no command works on for a wrapper that is gone.
+
+mod guard;
+mod heart;
+mod signals;
+
+pub use guard::guard;
+pub use heart::{Beat, Heart};
+pub use signals::Signals;
+
+use crate::process::{Group, ready};
+use onus_core::refusal::Refusal;
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::{Signal, getpgrp};
+use rustix::termios::{tcgetpgrp, tcsetpgrp};
+use std::ffi::OsString;
+use std::io::{self, PipeWriter, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// How often signals and the lease are looked after; the command's end is seen at once.
+const ROUND: Duration = Duration::from_millis(50);
+/// How long a command that lost its lease may take to end.
+const LOST_GRACE: Duration = Duration::from_secs(2);
+/// How long a command that was asked to end, or has ended its own assignment, may take.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// What to run, and where.
+#[derive(Debug)]
+pub struct Order<'a> {
+    /// This program with the words that make it the guard; the number of the leash and the command follow.
+    pub guard: &'a [OsString],
+    pub command: &'a [OsString],
+    pub directory: &'a Path,
+    /// In addition to what this process has.
+    pub environment: &'a [(&'static str, OsString)],
+}
+
+/// How it ended.
+#[derive(Debug)]
+pub enum End {
+    /// By itself: its exit code, 128 and the signal's number where one ended it.
+    Exited(u8),
+    /// The lease was lost, and the command was stopped.
+    Lost(Refusal),
+    /// The store could not be reached until the lease was about to run out, and the command was stopped before that.
+    Unreachable(Refusal),
+    /// Somebody interrupted it.
+    Interrupted(u8),
+}
+
+/// Worth telling while it runs.
+#[derive(Debug)]
+pub enum News<'a> {
+    Renewed {
+        left: Duration,
+        renewals: u64,
+    },
+    /// Two thirds of the lease are over without a renewal.
+    Late {
+        left: Duration,
+        why: &'a Refusal,
+    },
+    Stopping {
+        why: &'a str,
+    },
+}
+
+/// Runs the command to its end, or to the lease's.
+pub fn supervise(
+    order: &Order<'_>,
+    heart: &mut Heart,
+    signals: &mut Signals,
+    tell: &mut dyn FnMut(News<'_>),
+) -> io::Result<End> {
+    let (mut group, leash) = start(order)?;
+    let ended = group.watch()?;
+    let mut watch = Watch { group: &group, why: None, kill_at: None, interruptions: 0, warned: false };
+    while !ready([Some(&ended)], ROUND)?[0] {
+        watch.heed(signals, tell);
+        watch.listen(heart, tell);
+        if watch.kill_at.is_some_and(|at| Instant::now() >= at) {
+            watch.group.signal(Signal::KILL);
+            watch.kill_at = None;
+        }
+    }
+    let why = watch.why.take();
+    // Only now: the leash held the guard while there was something to guard.
+    let code = code(group.bury()?);
+    drop(leash);
+    Ok(match why {
+        None => End::Exited(code),
+        Some(Why::Lost(refusal)) => End::Lost(refusal),
+        Some(Why::Unreachable(refusal)) => End::Unreachable(refusal),
+        Some(Why::Interrupted) => End::Interrupted(code),
+    })
+}
+
+fn start(order: &Order<'_>) -> io::Result<(Group, PipeWriter)> {
+    let (end, mut leash) = io::pipe()?;
+    fcntl_setfd(&end, FdFlags::empty())?;
+    let [program, words @ ..] = order.guard else {
+        return Err(io::Error::other("no guard"));
+    };
+    let mut command = Command::new(program);
+    command.args(words).arg(end.as_raw_fd().to_string()).arg("--").args(order.command);
+    command.current_dir(order.directory).process_group(0);
+    command.envs(order.environment.iter().map(|(name, value)| (name, value)));
+    let group = Group::new(command.spawn()?);
+    drop(end);
+    hand_over_terminal(&group);
+    // The guard starts the command when it hears this: by then the terminal is the group's.
+    leash.write_all(b"!")?;
+    Ok((group, leash))
+}
+
+/// A command that reads from a terminal must be in its foreground. The guard gives it back.
+fn hand_over_terminal(group: &Group) {
+    let stdin = io::stdin();
+    if tcgetpgrp(&stdin).is_ok_and(|foreground| foreground == getpgrp()) {
+        // Where this fails the command can still run; it only cannot read.
+        let _ = tcsetpgrp(&stdin, group.id());
+    }
+}
+
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+enum Why {
+    Lost(Refusal),
+    Unreachable(Refusal),
+    Interrupted,
+}
+
+struct Watch<'a> {
+    group: &'a Group,
+    why: Option<Why>,
+    kill_at: Option<Instant>,
+    interruptions: u32,
+    warned: bool,
+}
+
+impl Watch<'_> {
+    /// The first interruption is passed on, the second one kills.
+    fn heed(&mut self, signals: &mut Signals, tell: &mut dyn FnMut(News<'_>)) {
+        for signal in signals.received() {
+            self.interruptions += 1;
+            self.why.get_or_insert(Why::Interrupted);
+            if self.interruptions > 1 {
+                self.group.signal(Signal::KILL);
+                continue;
+            }
+            tell(News::Stopping { why: "interrupted; once more kills it" });
+            self.group.signal(signal);
+            if signal != Signal::INT {
+                self.kill_at = Some(Instant::now() + GRACE);
+            }
+        }
+    }
+
+    fn listen(&mut self, heart: &mut Heart, tell: &mut dyn FnMut(News<'_>)) {
+        for beat in heart.beats() {
+            match beat {
+                Beat::Live(_) => {
+                    self.warned = false;
+                    tell(News::Renewed { left: heart.left(), renewals: heart.renewals() });
+                }
+                Beat::Unreachable(_) => {}
+                Beat::Over => self.kill_at = self.kill_at.or(Some(Instant::now() + GRACE)),
+                Beat::Lost(refusal) => {
+                    tell(News::Stopping { why: &refusal.detail });
+                    self.stop(Why::Lost(refusal), LOST_GRACE);
+                }
+            }
+        }
+        if heart.is_over() || self.why.is_some() {
+            return;
+        }
+        if heart.must_stop() {
+            tell(News::Stopping { why: "the store cannot be reached and the lease is about to run out" });
+            self.stop(Why::Unreachable(heart.trouble()), heart.grace());
+        } else if heart.is_late() && !self.warned {
+            self.warned = true;
+            tell(News::Late { left: heart.left(), why: &heart.trouble() });
+        }
+    }
+
+    fn stop(&mut self, why: Why, grace: Duration) {
+        // A lost lease weighs more than an interruption: there is nothing left to give back.
+        self.why = Some(why);
+        self.group.signal(Signal::TERM);
+        self.kill_at = Some(Instant::now() + grace);
+    }
+}
