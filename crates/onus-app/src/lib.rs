@@ -16,6 +16,7 @@ pub mod import;
 pub mod ledger;
 pub mod merge;
 pub mod preflight;
+pub mod prime;
 pub mod probe;
 pub mod progress;
 pub mod queue;

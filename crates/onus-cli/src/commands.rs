@@ -23,6 +23,7 @@ mod man;
 mod merge;
 mod note;
 mod preflight;
+mod prime;
 mod ready;
 mod release;
 mod renew;
@@ -86,6 +87,7 @@ pub(crate) enum Verb {
     Dispatch(dispatch::Dispatch),
     Preflight(preflight::Preflight),
     Run(run::Run),
+    Prime(prime::Prime),
     Status(status::Status),
     Validate(validate::Validate),
     Consistency(consistency::Consistency),
@@ -130,6 +132,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Stale(verb) => call(&|world| verb.run(world, out)),
         Verb::Dispatch(verb) => call(&|world| verb.run(world, out)),
         Verb::Preflight(verb) => call(&|world| verb.run(world, out)),
+        Verb::Prime(verb) => call(&|world| verb.run(world, out)),
         Verb::Run(verb) if verb.is_guard() => verb.guard(),
         Verb::Run(verb) => verb.run(&World::find(&cli.global)?, out),
         Verb::Status(verb) => call(&|world| verb.run(world, out)),

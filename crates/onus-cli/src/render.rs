@@ -3,12 +3,14 @@
 mod dispatch;
 mod preflight;
 mod route;
+mod prime;
 mod story;
 mod table;
 
 pub(crate) use dispatch::{change_line, dispatch};
 pub(crate) use preflight::preflight;
 pub(crate) use route::{explain, history, route};
+pub(crate) use prime::prime;
 pub(crate) use story::story;
 
 use anstyle::{AnsiColor, Style};

@@ -70,7 +70,7 @@ fn a_command_works_commits_and_the_task_is_complete() {
     site.by_person(&["add", "work", "--check", "test -f done"]);
     let line = "set -e; test \"$ONUS_TASK $ONUS_AS $ONUS_WORKSTATION\" = 'T-1 @a ws-a'; test -n \"$ONUS_STORE\"; \
         echo 1 > done; git add done; git commit --quiet --message=work; \
-        git -c core.hooksPath=/dev/null push --quiet . HEAD:main; onus handoff T-1 --summary 'limiter with tests'";
+        onus merge T-1; onus handoff T-1 --summary 'limiter with tests'";
     let line = format!("onus() {{ {} \"$@\"; }}; {line}", Fleet::onus());
     let answer = ran(site, "a", &["T-1", "--json"], &line);
     assert_eq!(answer.exit, Some(0), "{answer:?}");
@@ -231,7 +231,7 @@ fn a_killed_wrapper_takes_its_command_with_it() {
     let fleet = Fleet::new();
     let site = &fleet.site;
     let task = site.add("work");
-    let mut rng = Rng::seeded();
+    let mut rng = Rng::seeded(17);
     for round in 0..20 {
         let file = site.root().join(format!("pid-{round}"));
         // A child of its own, and a commit after the other: what is killed is never idle.

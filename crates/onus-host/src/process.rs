@@ -12,7 +12,7 @@ pub use output::Captured;
 
 use output::Capture;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid};
 use std::io::{self, PipeReader, Read};
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -119,10 +119,17 @@ impl Group {
         self.id
     }
 
-    /// Ends what the leader left behind, then takes leave of the leader, which has ended.
+    /// Takes leave of the leader, which has ended, and ends what it left behind: asked first, so that a git in the
+    /// middle of something takes its locks away. A group that has members keeps its number.
     pub(crate) fn bury(&mut self) -> io::Result<ExitStatus> {
+        let status = self.leader.wait()?;
+        let until = Instant::now() + DRAIN;
+        self.signal(Signal::TERM);
+        while test_kill_process_group(self.id).is_ok() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         self.signal(Signal::KILL);
-        self.leader.wait()
+        Ok(status)
     }
 }
 

@@ -43,6 +43,8 @@ pub fn guard(leash: i32, command: &[OsString]) -> Result<u8, Refusal> {
     let code =
         child.wait().ok().and_then(|status| status.code().or(status.signal().map(|signal| 128 + signal)));
     if getppid() != wrapper {
+        // They have been asked to end: a git in the middle of something takes its locks away.
+        std::thread::sleep(GRACE / 4);
         end_group();
     }
     give_back_terminal();

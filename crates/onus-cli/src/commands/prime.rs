@@ -1,0 +1,27 @@
+//! `onus prime`
+
+use super::task_id;
+use crate::output::Output;
+use crate::render;
+use crate::world::World;
+use clap::Args;
+use onus_core::id::TaskId;
+use onus_core::refusal::Refusal;
+use std::process::ExitCode;
+
+/// What an agent needs to know now: who it is, what it holds, what it may do, what is ready
+///
+/// Under 1,500 tokens, for the beginning of a session.
+#[derive(Debug, Args)]
+pub(crate) struct Prime {
+    /// Only this one of the tasks that you hold; default: $ONUS_TASK, else all
+    #[arg(value_name = "TASK", env = "ONUS_TASK", value_parser = task_id)]
+    task: Option<TaskId>,
+}
+
+impl Prime {
+    pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
+        let view = world.open()?.prime(world.actor.as_ref(), self.task.as_ref())?;
+        out.show(&view, render::prime)
+    }
+}
