@@ -83,7 +83,8 @@ impl<S: Store> Onus<S> {
         let told: Vec<&HeldView> =
             held.iter().filter(|held| only.is_none_or(|task| held.task == *task)).collect();
         let holds_more = told.len().saturating_sub(HELD);
-        let holds = told.into_iter().take(HELD).map(|held| self.holding(held, now)).collect::<Result<_, _>>()?;
+        let holds =
+            told.into_iter().take(HELD).map(|held| self.holding(held, now)).collect::<Result<_, _>>()?;
         let ready = self.ready_for(Some(&worker.handle), &Filter::default(), READY)?;
         let ready = ready.tasks.into_iter().map(offer).collect();
         Ok(PrimeView {

@@ -85,7 +85,11 @@ impl<S: Store> Onus<S> {
 
     /// Held tasks whose lease has run out, the longest silent first.
     pub fn stale(&mut self) -> Result<StaleView, Refusal> {
-        let stale = self.held()?.into_iter().filter(|held| held.expired_for_ms.is_some()).collect();
+        let mut stale: Vec<HeldView> =
+            self.held()?.into_iter().filter(|held| held.expired_for_ms.is_some()).collect();
+        for held in &mut stale {
+            held.left = Some(self.left_behind(held)?);
+        }
         Ok(StaleView { stale })
     }
 
@@ -137,6 +141,7 @@ fn held_view(held: story::Held, settings: &Settings, now: &Now) -> HeldView {
         assignee: held.assignment.assignee,
         workstation: held.assignment.workstation,
         epoch: held.assignment.epoch,
+        left: None,
     }
 }
 

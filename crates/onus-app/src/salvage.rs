@@ -2,10 +2,12 @@
 //! behind is kept (mission B5, B6).
 
 use crate::submit::{Receipt, Target};
+use crate::view::{HeldView, LeftView};
 use crate::{LOCAL, Onus};
 use onus_core::command::{Command, Envelope};
 use onus_core::id::{CommitId, Epoch, Handle, RequestId, TaskId, WorkstationName};
 use onus_core::refusal::Refusal;
+use onus_core::salvage_reference;
 use onus_host::place::Repo;
 use onus_host::refs::{self, Salvaged};
 use onus_host::{identity_map, worktree};
@@ -13,6 +15,9 @@ use onus_store::load;
 use onus_store::port::Store;
 use onus_store::read::story;
 use std::path::{Path, PathBuf};
+
+/// How many earlier grants are asked for what they left.
+const EARLIER: usize = 20;
 
 /// An assignment that ended without its holder's doing, and where it was.
 #[derive(Debug, Clone)]
@@ -114,6 +119,30 @@ impl<S: Store> Onus<S> {
         };
         self.submit(&envelope, &Target::Named)?;
         Ok(Some(kept))
+    }
+
+    /// What a takeover would find. What git cannot tell counts as nothing: the list of stale tasks must not depend on it.
+    pub(crate) fn left_behind(&mut self, held: &HeldView) -> Result<LeftView, Refusal> {
+        let directory = self.directory_of(&held.workstation)?;
+        let mut left = LeftView {
+            directory: directory.as_ref().map(|path| path.display().to_string()),
+            directory_exists: directory.as_ref().is_some_and(|path| path.is_dir()),
+            ..LeftView::default()
+        };
+        let Some(repo) = &self.place.repo else {
+            return Ok(left);
+        };
+        let main = identity_map::main_branch(repo, &self.settings)?;
+        if let (Some(directory), Some(main)) = (directory.filter(|path| path.is_dir()), main)
+            && let Ok(survey) = worktree::survey(repo, &directory, &main)
+        {
+            left.dirty_files = survey.dirty.count;
+            left.commits_not_in_main = survey.unmerged.count;
+        }
+        let history = refs::History::at(&repo.common_dir);
+        let earlier = (1..=held.epoch).rev().take(EARLIER).map(|epoch| salvage_reference(&held.task, epoch));
+        left.salvage_refs = earlier.filter(|name| matches!(history.resolve(name), Ok(Some(_)))).collect();
+        Ok(left)
     }
 
     fn keep(&self, repo: &Repo, evicted: &Evicted) -> Result<Option<Salvaged>, Refusal> {

@@ -473,6 +473,20 @@ pub struct HeldView {
     pub expired_for_ms: Option<i64>,
     /// Expired past the grace period, or its holder is proven dead.
     pub may_be_taken_over: bool,
+    /// What a takeover would keep; told of stale assignments only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<LeftView>,
+}
+
+/// What a silent holder has left in its workstation (mission B6).
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub struct LeftView {
+    pub directory: Option<String>,
+    pub directory_exists: bool,
+    pub dirty_files: usize,
+    pub commits_not_in_main: usize,
+    /// What earlier takeovers of this task have kept.
+    pub salvage_refs: Vec<String>,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]

@@ -2,15 +2,15 @@
 
 mod dispatch;
 mod preflight;
-mod route;
 mod prime;
+mod route;
 mod story;
 mod table;
 
 pub(crate) use dispatch::{change_line, dispatch};
 pub(crate) use preflight::preflight;
-pub(crate) use route::{explain, history, route};
 pub(crate) use prime::prime;
+pub(crate) use route::{explain, history, route};
 pub(crate) use story::story;
 
 use anstyle::{AnsiColor, Style};
@@ -315,7 +315,24 @@ pub(crate) fn stale(view: &StaleView) -> String {
     if view.stale.is_empty() {
         return "nothing is stale\n".into();
     }
-    held_table(&view.stale)
+    let mut text = held_table(&view.stale);
+    for (held, left) in view.stale.iter().filter_map(|held| Some((held, held.left.as_ref()?))) {
+        let there = match (&left.directory, left.directory_exists) {
+            (None, _) => "no directory".to_owned(),
+            (Some(path), true) => format!("in {path}"),
+            (Some(path), false) => format!("{path} is gone"),
+        };
+        let _ = write!(
+            text,
+            "{}: {} uncommitted files, {} commits not in main, {there}",
+            held.task, left.dirty_files, left.commits_not_in_main
+        );
+        if !left.salvage_refs.is_empty() {
+            let _ = write!(text, "; kept earlier: {}", left.salvage_refs.join(" "));
+        }
+        text.push('\n');
+    }
+    text
 }
 
 fn held_table(held: &[HeldView]) -> String {

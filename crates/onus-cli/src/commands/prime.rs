@@ -14,8 +14,8 @@ use std::process::ExitCode;
 /// Under 1,500 tokens, for the beginning of a session.
 #[derive(Debug, Args)]
 pub(crate) struct Prime {
-    /// Only this one of the tasks that you hold; default: $ONUS_TASK, else all
-    #[arg(value_name = "TASK", env = "ONUS_TASK", value_parser = task_id)]
+    /// Only this one of the tasks that you hold
+    #[arg(value_name = "TASK", value_parser = task_id)]
     task: Option<TaskId>,
 }
 

@@ -87,7 +87,8 @@ fn handed_on(text: &mut String, last: &HandoffView) {
         return;
     };
     let Handoff { status, by, commits, left_out, files, dirty, .. } = handoff;
-    let _ = write!(text, "  handoff ({} by {by}): {} commits", status.name(), commits.len() + left_out.commits);
+    let _ =
+        write!(text, "  handoff ({} by {by}): {} commits", status.name(), commits.len() + left_out.commits);
     if let Some(branch) = &handoff.branch {
         let _ = write!(text, " on {}", plain(branch, TITLE_MAX));
     }
