@@ -4,10 +4,12 @@ use onus_app::consistency::ConsistencyView;
 use onus_app::dispatch::DispatchView;
 use onus_app::doctor::DoctorView;
 use onus_app::exception::ExceptionsView;
+use onus_app::handoff::HandoffView;
 use onus_app::import::{ImportView, RestoreView};
 use onus_app::ledger::{CheckpointView, GenerationView, VerifyView};
 use onus_app::merge::MergeView;
 use onus_app::preflight::PreflightView;
+use onus_app::prime::PrimeView;
 use onus_app::route::{CheckView, ExplainView, HistoryView, RouteView};
 use onus_app::validate::ValidateView;
 use onus_app::view::{
@@ -39,6 +41,8 @@ fn document() -> String {
     generator.subschema_for::<CheckpointView>();
     generator.subschema_for::<ConsistencyView>();
     generator.subschema_for::<DoctorView>();
+    generator.subschema_for::<HandoffView>();
+    generator.subschema_for::<PrimeView>();
     generator.subschema_for::<ExceptionsView>();
     generator.subschema_for::<GenerationView>();
     generator.subschema_for::<ImportView>();
