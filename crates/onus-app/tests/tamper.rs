@@ -429,7 +429,7 @@ fn other(value: &Value, column: &str) -> Value {
         (_, "archived" | "forced") => Value::Integer(0),
         (_, "priority") if *value == Value::Integer(0) => Value::Integer(1),
         (_, "priority") => Value::Integer(0),
-        (_, "risk") => Value::Text("low".into()),
+        (_, "risk") => Value::Text("high".into()),
         (Value::Text(_), "tags" | "scope") => Value::Text("[\"other\"]".into()),
         (Value::Text(text), "uid") => Value::Text(text.replacen('7', "8", 1) + ""),
         (Value::Text(text), "origin_ask_ref") => Value::Text(format!("{text}0")),

@@ -48,9 +48,16 @@ fn a_check_must_pass_before_completion() {
     let refused = complete(&site, "T-1", "@a1");
     assert_eq!((refused.exit, codes(&refused)), (Some(7), vec!["checks_failed".to_owned()]));
     std::fs::write(site.repo().join("proof"), "").unwrap();
+    site.ok(&["check", "T-1", "--as", "@a1"]);
+    assert_eq!(codes(&complete(&site, "T-1", "@a1")), ["checks_missing"], "nobody else has these files");
+    site.git(&["add", "proof"]);
+    site.git(&["commit", "--quiet", "--message=proof"]);
     let passed = site.ok(&["check", "T-1", "--as", "@a1"]);
     let run = &passed["checks"][0]["run"];
-    assert_eq!((&run["verdict"], &run["exit_code"], &run["sandbox"]), (&"passed".into(), &0.into(), &"none".into()));
+    assert_eq!(
+        (&run["verdict"], &run["exit_code"], &run["sandbox"]),
+        (&"passed".into(), &0.into(), &"none".into())
+    );
     assert_eq!(text(&run["output_sha256"]).len(), 64);
     assert_eq!(complete(&site, "T-1", "@a1").exit, Some(0));
     site.assert_sound();
@@ -176,12 +183,29 @@ fn tampered_evidence_is_found() {
     site.by_person(&["add", "work", "--check", "test 1 = 1"]);
     claim(&site, "T-1");
     site.ok(&["check", "T-1", "--as", "@a1"]);
-    site.ok(&["review", "T-1", "--as", "@a2", "--workstation", "ws-2", "--approve", "--as-implemented", "--note", "fine"]);
+    site.ok(&[
+        "review",
+        "T-1",
+        "--as",
+        "@a2",
+        "--workstation",
+        "ws-2",
+        "--approve",
+        "--as-implemented",
+        "--note",
+        "fine",
+    ]);
     site.assert_sound();
     for (statement, undo) in [
         ("UPDATE evidence SET verdict = 'failed'", "UPDATE evidence SET verdict = 'passed'"),
-        ("UPDATE evidence SET output = output || 'x'", "UPDATE evidence SET output = substr(output, 1, length(output) - 1)"),
-        ("UPDATE review SET classification = 'design-only'", "UPDATE review SET classification = 'implemented'"),
+        (
+            "UPDATE evidence SET output = output || 'x'",
+            "UPDATE evidence SET output = substr(output, 1, length(output) - 1)",
+        ),
+        (
+            "UPDATE review SET classification = 'design-only'",
+            "UPDATE review SET classification = 'implemented'",
+        ),
         ("UPDATE review SET note = 'bad'", "UPDATE review SET note = 'fine'"),
         ("UPDATE task SET checks = NULL", ""),
     ] {

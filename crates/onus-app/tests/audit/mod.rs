@@ -156,7 +156,7 @@ impl Case {
             task_type: Some("backend".parse().unwrap()),
             kind: "feature".into(),
             priority: Priority::P1,
-            risk: Risk::High,
+            risk: Risk::Low,
             role: Some("A-backend".parse().unwrap()),
             lane: Some(1),
             sprint: Some("s1".into()),
