@@ -240,6 +240,7 @@ impl Session<'_> {
             builders: Vec::new(),
             slices: Vec::new(),
             base: None,
+            session: None,
         }
     }
 

@@ -1,8 +1,8 @@
 //! The statements that ordinary calls run, so that a test can ask the database how it would run them.
 
 use crate::port::Sql;
-use crate::read::{queue, story};
-use crate::{apply, load, load::grant};
+use crate::read::{effort, queue, story};
+use crate::{apply, load, load::grant, load::session};
 
 /// Every statement of add, claim, claim --next, renew, note, complete, release, takeover, list, ready and show.
 pub const HOT: &[Sql] = &[
@@ -18,6 +18,18 @@ pub const HOT: &[Sql] = &[
     grant::BUILDERS,
     grant::HOLDS,
     grant::WORKED,
+    session::LAST,
+    session::RECORDED,
+    session::BEFORE,
+    session::AFTER,
+    session::LAST_USAGE,
+    effort::WITHIN,
+    effort::WITHIN_OF,
+    effort::USED_BETWEEN,
+    effort::ABOUT,
+    effort::BY_TASK,
+    effort::BY_WORKER,
+    effort::APPROVALS,
     load::STATE,
     load::REACHABLE,
     grant::WORKSTATION,

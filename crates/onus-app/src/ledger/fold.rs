@@ -17,6 +17,8 @@ pub(super) trait Listener {
     fn spec(&mut self, spec: Spec);
     fn assignment(&mut self, held: &Assignment, ended_at: Option<Timestamp>, reason: Option<&'static str>);
     fn session(&mut self, session: Session);
+    /// What was said about a session afterwards.
+    fn session_fact(&mut self, seq: Seq, effect: &Effect);
     fn note(&mut self, seq: Seq, kind: &'static str, text: &Digest);
 }
 
@@ -64,6 +66,9 @@ impl Fold {
                         let end_reason = Some(reason.name().to_owned());
                         listener.session(Session { ended_at: Some(at), end_reason, ..session });
                     }
+                }
+                Effect::SessionCorrected { .. } | Effect::SessionUsed { .. } => {
+                    listener.session_fact(entry.seq, &effect);
                 }
                 Effect::NoteWritten { kind, text } => {
                     listener.note(entry.seq, kind.name(), text.digest());
@@ -147,6 +152,12 @@ impl Listener for Weigh<'_> {
         self.balance.add(self.scale.weigh(About::Session, [&[], &audit::session(&session)]));
     }
 
+    fn session_fact(&mut self, seq: Seq, effect: &Effect) {
+        if let Some(columns) = audit::session_fact(seq, effect) {
+            self.balance.add(self.scale.weigh(About::SessionFact, [&[], &columns]));
+        }
+    }
+
     fn note(&mut self, seq: Seq, kind: &'static str, text: &Digest) {
         self.balance.add(self.scale.weigh(About::Note, [&args![text], &args![seq, kind]]));
     }
@@ -158,6 +169,7 @@ pub(super) struct Collect {
     pub(super) spec: Option<Spec>,
     pub(super) assignments: Vec<PastAssignment>,
     pub(super) sessions: Vec<Session>,
+    pub(super) session_facts: Vec<(Seq, Effect)>,
     pub(super) notes: Vec<(Seq, &'static str, Digest)>,
 }
 
@@ -173,6 +185,10 @@ impl Listener for Collect {
 
     fn session(&mut self, session: Session) {
         self.sessions.push(session);
+    }
+
+    fn session_fact(&mut self, seq: Seq, effect: &Effect) {
+        self.session_facts.push((seq, effect.clone()));
     }
 
     fn note(&mut self, seq: Seq, kind: &'static str, text: &Digest) {
