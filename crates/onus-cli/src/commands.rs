@@ -19,10 +19,12 @@ mod ready;
 mod release;
 mod renew;
 mod reopen;
+mod session;
 mod show;
 mod stale;
 mod status;
 mod takeover;
+mod timesheet;
 mod validate;
 mod worker;
 mod workstation;
@@ -72,6 +74,8 @@ pub(crate) enum Verb {
     Import(import::Import),
     Worker(worker::Worker),
     Workstation(workstation::Workstation),
+    Session(session::Session),
+    Timesheet(timesheet::Timesheet),
     Ledger(ledger::Ledger),
     Demo(demo::Demo),
     Completions(completions::Completions),
@@ -105,6 +109,8 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Import(verb) => call(&|world| verb.run(world, out)),
         Verb::Worker(verb) => call(&|world| verb.run(world, out)),
         Verb::Workstation(verb) => call(&|world| verb.run(world, out)),
+        Verb::Session(verb) => call(&|world| verb.run(world, out)),
+        Verb::Timesheet(verb) => call(&|world| verb.run(world, out)),
         Verb::Ledger(verb) => call(&|world| verb.run(world, out)),
         Verb::Demo(verb) => verb.run(out),
         Verb::Completions(verb) => verb.run(out),

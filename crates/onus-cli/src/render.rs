@@ -1,8 +1,10 @@
 //! Text for people: short, aligned, coloured where the terminal allows it.
 
+mod effort;
 mod story;
 mod table;
 
+pub(crate) use effort::{approved, day, sessions, timesheet, usage};
 pub(crate) use story::story;
 
 use anstyle::{AnsiColor, Style};

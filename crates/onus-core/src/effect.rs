@@ -82,7 +82,7 @@ pub fn effects(before: Option<&Task>, entry: &Stamped, after: &Task) -> Vec<Effe
         match was.filter(|old| old.epoch == new.epoch) {
             None => effects.push(Effect::AssignmentStarted(new.clone())),
             Some(old) if old.lease != new.lease || old.resting != new.resting => {
-                effects.push(Effect::AssignmentRenewed(new.clone()))
+                effects.push(Effect::AssignmentRenewed(new.clone()));
             }
             Some(_) => {}
         }

@@ -7,11 +7,13 @@
 mod approval;
 mod days;
 mod dimension;
+mod period;
 mod row;
 
-pub use approval::{Difference, Fingerprint, differences};
+pub use approval::{Approving, Difference, Fingerprint, approve, differences};
 pub use days::Days;
 pub use dimension::Dimension;
+pub use period::{month, month_of, week};
 pub use row::Row;
 
 use crate::id::{Handle, ProjectKey, TaskId};
@@ -158,7 +160,7 @@ impl Sheet {
             }
         }
         let mut rows: Vec<(dimension::Key, Row)> = groups.into_iter().collect();
-        rows.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        rows.sort_unstable_by_key(|(key, _)| *key);
         rows.into_iter().map(|(_, row)| row).collect()
     }
 

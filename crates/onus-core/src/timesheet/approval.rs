@@ -1,8 +1,13 @@
 //! What a person approved, told by its fingerprint: no total is copied, and a later correction shows as a difference.
 
 use super::Row;
+use crate::code::Code;
+use crate::event::{Event, TimesheetApproved};
+use crate::facts::Caller;
 use crate::hash::{Digest, Fields};
 use crate::id::{Handle, Seq, TaskId};
+use crate::refusal::Refusal;
+use crate::registry::person;
 use crate::session::Counts;
 use crate::time::{Date, Timestamp};
 use schemars::JsonSchema;
@@ -50,9 +55,12 @@ pub struct Difference {
     pub tokens: i64,
 }
 
+/// What was done on which day.
+type Cell<'a> = (Option<&'a TaskId>, Option<Date>);
+
 /// Compares two sheets of one worker, by task and day.
 pub fn differences(approved: &[Row], now: &[Row]) -> Vec<Difference> {
-    let mut both: BTreeMap<(Option<&TaskId>, Option<Date>), [Option<&Row>; 2]> = BTreeMap::new();
+    let mut both: BTreeMap<Cell<'_>, [Option<&Row>; 2]> = BTreeMap::new();
     for (side, rows) in [approved, now].into_iter().enumerate() {
         for row in rows {
             both.entry((row.task.as_ref(), row.day)).or_default()[side] = Some(row);
@@ -71,4 +79,47 @@ pub fn differences(approved: &[Row], now: &[Row]) -> Vec<Difference> {
             tokens: counts(is).tokens(),
         })
         .collect()
+}
+
+/// A period as it would be approved.
+#[derive(Debug)]
+pub struct Approving {
+    pub worker: Handle,
+    pub from: Date,
+    pub to: Date,
+    /// When the last day ends where the worker is.
+    pub ends_at: Timestamp,
+    /// A session of the period that still runs.
+    pub running: Option<Seq>,
+    pub fingerprint: Digest,
+    /// What was approved last for the same days.
+    pub last: Option<Digest>,
+}
+
+/// Who approves it, and the event; none where the very same is approved already. People only, and only what is over:
+/// a fingerprint of something that still moves would freeze nothing.
+pub fn approve(
+    caller: &Caller,
+    period: &Approving,
+    now: Timestamp,
+) -> Result<(Handle, Option<Event>), Refusal> {
+    let by = person(caller)?.clone();
+    let Approving { worker, from, to, .. } = period;
+    if period.ends_at > now {
+        return Err(Refusal::invalid(format!("{to} is not over where {worker} is"))
+            .hint("approve up to yesterday: --to DATE"));
+    }
+    if let Some(session) = period.running {
+        return Err(Refusal::new(
+            Code::WrongState,
+            format!("the session {session} of {worker} still runs since before the end of {to}"),
+        )
+        .hint("it must end first: complete, release, block or take over its task"));
+    }
+    if period.last == Some(period.fingerprint) {
+        return Ok((by, None));
+    }
+    let approved =
+        TimesheetApproved { worker: worker.clone(), from: *from, to: *to, fingerprint: period.fingerprint };
+    Ok((by, Some(approved.into())))
 }

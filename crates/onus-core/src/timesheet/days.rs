@@ -48,9 +48,14 @@ impl Days {
         Some(self.starts.partition_point(|start| *start <= at) as u32 - 1)
     }
 
+    /// Whether a stretch of time has a part in these days.
+    pub fn touch(&self, from: Timestamp, to: Timestamp) -> bool {
+        to > self.begin() && from < self.end() || from == to && self.index(from).is_some()
+    }
+
     /// What a stretch of time has in common with each day, in seconds. One without length has a part in its day.
     pub(super) fn parts(&self, from: Timestamp, to: Timestamp) -> impl Iterator<Item = (u32, i64)> {
-        let inside = to > self.begin() && from < self.end() || from == to && self.index(from).is_some();
+        let inside = self.touch(from, to);
         let mut at = from.max(self.begin());
         let until = to.min(self.end());
         let mut next = self.index(at).filter(|_| inside);

@@ -25,7 +25,7 @@ macro_rules! long_or_running {
 
 macro_rules! listed_columns {
     () => {
-        "s.id, s.task, s.worker, s.workstation, s.started_at, s.ended_at, s.end_reason, c.seq, c.started_at, c.ended_at, \
+        "s.id, s.task, s.worker, s.workstation, s.started_at, s.ended_at, s.end_reason, s.epoch, c.seq, c.started_at, c.ended_at, \
          a.renewed_at "
     };
 }
@@ -54,7 +54,7 @@ sql! {
     RUNNING = "SELECT s.id, s.task, s.worker, s.started_at, a.renewed_at FROM session s \
         JOIN assignment a ON a.workspace = s.workspace AND a.task = s.task AND a.epoch = s.epoch \
         WHERE s.workspace = ?1 AND (s.ended_at IS NULL OR s.ended_at - s.started_at > 86400000) AND s.ended_at IS NULL \
-        AND s.started_at < ?3 AND s.id <= ?4 AND a.renewed_at >= ?2";
+        AND s.started_at < ?3 AND s.id <= ?4";
     CORRECTIONS = "SELECT s.id, s.task, s.worker, f.started_at, f.ended_at FROM session_fact f \
         CROSS JOIN session s WHERE f.workspace = ?1 AND f.kind = 'corrected' AND f.seq <= ?2 AND s.id = f.session \
         ORDER BY f.session, f.seq";
@@ -124,7 +124,7 @@ pub fn corrections(tx: &mut dyn Tx, workspace: WorkspaceId, as_of: Seq) -> Resul
     Ok(Corrections(found))
 }
 
-/// Tells every session that touches a period.
+/// Tells every session that touches a period, and every one that began before its end and still runs.
 pub fn sessions(
     tx: &mut dyn Tx,
     workspace: WorkspaceId,
@@ -159,7 +159,8 @@ pub fn sessions(
         }
     }
     tx.visit(&LONG, &all, &mut |row| tell(row, false))?;
-    tx.visit(&RUNNING, &all, &mut |row| tell(row, true))
+    let before_end = args![workspace.0, None::<i64>, period.to.0, period.as_of];
+    tx.visit(&RUNNING, &before_end, &mut |row| tell(row, true))
 }
 
 /// What was used up in one session, and by whom.
@@ -233,10 +234,29 @@ pub struct Listed {
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
     pub end_reason: Option<String>,
+    pub epoch: i64,
     /// The entry that corrected it, and what it said.
     pub correction: Option<(Seq, Timestamp, Timestamp)>,
     /// The holder's last sign of life.
     pub renewed_at: Option<Timestamp>,
+}
+
+impl Listed {
+    /// When it began, as it counts.
+    pub fn began(&self) -> Timestamp {
+        self.correction.map_or(self.started_at, |(_, from, _)| from)
+    }
+
+    /// When it ended, as it counts; none while it runs.
+    pub fn ended(&self) -> Option<Timestamp> {
+        self.correction.map(|(_, _, to)| to).or(self.ended_at)
+    }
+
+    /// Up to when it counts: its end, else the holder's last sign of life. Never up to now: nobody has seen that yet.
+    pub fn counts_until(&self) -> Timestamp {
+        let seen = || self.renewed_at.map_or(self.started_at, Timestamp::whole_second);
+        self.ended().unwrap_or_else(seen).max(self.began())
+    }
 }
 
 /// Which sessions a list is about.
@@ -265,10 +285,22 @@ fn listed(mut row: Row) -> Result<Listed> {
     let started_at = Timestamp(row.int()?);
     let ended_at = row.opt_int()?.map(Timestamp);
     let end_reason = row.opt_text()?;
+    let epoch = row.int()?;
     let (seq, from, to) = (row.opt_int()?, row.opt_int()?, row.opt_int()?);
     let correction = seq.zip(from).zip(to).map(|((seq, from), to)| (seq, Timestamp(from), Timestamp(to)));
     let renewed_at = row.opt_int()?.map(Timestamp);
-    Ok(Listed { id, task, worker, workstation, started_at, ended_at, end_reason, correction, renewed_at })
+    Ok(Listed {
+        id,
+        task,
+        worker,
+        workstation,
+        started_at,
+        ended_at,
+        end_reason,
+        epoch,
+        correction,
+        renewed_at,
+    })
 }
 
 /// A period that a person approved.
@@ -347,15 +379,4 @@ pub fn acts(
             Ok(Act { seq, at, verb, note: kind.zip(text) })
         })
         .collect()
-}
-
-/// What one session used, by the last word of each of its records.
-pub fn used_in(tx: &mut dyn Tx, workspace: WorkspaceId, session: Seq) -> Result<Counts> {
-    let mut sum = Counts::default();
-    let none = Corrections::default();
-    used(tx, workspace, (session, session), Seq::MAX, &none, &mut |used| {
-        sum = used.counts();
-        Ok(())
-    })?;
-    Ok(sum)
 }
