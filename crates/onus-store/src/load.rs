@@ -3,7 +3,7 @@
 pub(crate) mod grant;
 pub(crate) mod session;
 
-pub use grant::{Ground, signals, workstation};
+pub use grant::{Ground, Holding, signals, workstation};
 
 use crate::codec::{self, task_columns, task_from};
 use crate::error::{Result, StoreError};

@@ -29,7 +29,9 @@ fn bar(part: i64, longest: i64) -> String {
 }
 
 fn money(cost: Option<f64>, currency: &str) -> String {
-    cost.map(|cost| format!("{cost:.2} {currency}")).unwrap_or_default()
+    // Small amounts are what a session costs.
+    let shown = |cost: f64| if cost < 1.0 { format!("{cost:.4}") } else { format!("{cost:.2}") };
+    cost.map(|cost| format!("{} {currency}", shown(cost))).unwrap_or_default()
 }
 
 fn tokens(count: i64) -> String {

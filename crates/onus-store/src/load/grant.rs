@@ -47,6 +47,9 @@ sql! {
 /// Utilisation is the share of this much time.
 const DAY: Millis = Millis::hours(24);
 
+/// The task that a workstation holds, and for whom.
+pub type Holding = Option<(TaskId, Handle)>;
+
 /// What only a grant needs to know.
 #[derive(Debug, Default)]
 pub struct Ground {
@@ -192,7 +195,7 @@ pub fn workstation(
     tx: &mut dyn Tx,
     workspace: WorkspaceId,
     name: &WorkstationName,
-) -> Result<Option<(Workstation, Option<(TaskId, Handle)>)>> {
+) -> Result<Option<(Workstation, Holding)>> {
     let Some(mut row) = tx.row(&WORKSTATION, &args![workspace.0, name.as_str()])? else {
         return Ok(None);
     };
