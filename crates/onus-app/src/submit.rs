@@ -206,7 +206,7 @@ impl<'a> Call<'a> {
         let ground = loaded.ground;
         // A session never begins before the last one of the same worker in the same workstation ended.
         let wall = loaded.rested.map_or(self.now.wall, |rested| rested.max(self.now.wall));
-        let base = ground.place.found.as_ref().and_then(|found| base(found));
+        let base = ground.place.found.as_ref().and_then(base);
         let facts = Facts {
             settings: self.outside.settings,
             generation: self.workspace.generation,

@@ -75,7 +75,7 @@ impl Usage {
         if let Some(count) = wrong {
             return Err(format!("{count} is not a number of tokens or a cost"));
         }
-        if self.counts == Counts::default() {
+        if self.counts.each().iter().all(|count| *count == 0) {
             return Err("a usage of nothing".into());
         }
         Ok(Usage {
