@@ -2,6 +2,7 @@
 
 mod cli;
 mod drain;
+mod effort;
 mod machine;
 mod measure;
 mod peers;
@@ -15,7 +16,7 @@ use place::Programs;
 use std::io::Write as _;
 use table::Table;
 
-const USAGE: &str = "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store]...";
+const USAGE: &str = "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|effort]...";
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +50,7 @@ struct Asked {
     write: bool,
 }
 
-const PARTS: &[&str] = &["cli", "store"];
+const PARTS: &[&str] = &["cli", "store", "effort"];
 
 fn parse(words: Vec<String>) -> Option<Asked> {
     let mut asked =
@@ -82,6 +83,7 @@ fn measure(asked: &Asked) -> Outcome<Vec<Table>> {
     for part in &asked.parts {
         let found = match part.as_str() {
             "cli" => cli::run(&programs, &asked.extent)?,
+            "effort" => effort::run(&programs, &asked.extent)?,
             _ => store::run(&programs, &asked.extent)?,
         };
         for table in found {

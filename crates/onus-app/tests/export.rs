@@ -189,7 +189,7 @@ fn a_damaged_archive_is_refused() {
     damaged(b"", &whole, "nothing");
     damaged(b"{\"title\":\"x\"}\n", &whole, "another format");
     damaged(text.replace("onus-archive/1", "onus-archive/9").as_bytes(), &whole, "another version");
-    damaged(text.replacen("\"schema\":3", "\"schema\":3", 1).as_bytes(), &whole, "another schema");
+    damaged(text.replacen("\"schema\":3", "\"schema\":4", 1).as_bytes(), &whole, "another schema");
     damaged(text.replace("going well", "going hell").as_bytes(), &whole, "an edit");
     damaged(format!("{text}{}\n", lines[1]).as_bytes(), &whole, "something after the end");
     damaged(text.replacen("\"table\":\"note\"", "\"table\":\"nope\"", 1).as_bytes(), &whole, "no such table");
