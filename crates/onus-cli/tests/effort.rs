@@ -163,10 +163,10 @@ fn the_dead_are_not_paid(site: &Site, sessions: &[Value], task: &str, who: &str)
     let of_task = |session: &&Value| text(&session["task"]) == task && text(&session["worker"]) == who;
     let dead = sessions.iter().find(of_task).unwrap();
     let log = site.ok(&["ledger", "log", "--task", task, "--limit", "500"]);
-    let signs = array(&log["entries"]).iter().filter(|entry| {
+    let mut signs = array(&log["entries"]).iter().filter(|entry| {
         text(&entry["actor"]) == who && matches!(text(&entry["verb"]), "claimed" | "renewed")
     });
-    let last = text(&signs.last().unwrap()["at"]);
+    let last = text(&signs.next_back().unwrap()["at"]);
     // To the second: RFC 3339 in UTC sorts as text.
     assert_eq!(text(&dead["ended_at"])[..19], last[..19], "{dead:#}");
     assert_eq!(text(&dead["end_reason"]), "forced");
