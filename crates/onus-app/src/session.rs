@@ -219,14 +219,12 @@ impl From<effort::Act> for ActView {
 
 /// Sessions with what was used up in them.
 pub(crate) fn views(tx: &mut dyn Tx, found: &[Listed]) -> StoreResult<Vec<SessionView>> {
-    let ids = || found.iter().map(|session| session.id);
+    let ids = found.iter().map(|session| session.id);
     let mut used: HashMap<Seq, Counts> = HashMap::new();
-    if let (Some(first), Some(last)) = (ids().min(), ids().max()) {
-        effort::used(tx, LOCAL, (first, last), Seq::MAX, &Default::default(), &mut |one| {
-            used.insert(one.session, one.counts());
-            Ok(())
-        })?;
-    }
+    effort::used_in(tx, LOCAL, ids, Seq::MAX, &Default::default(), &mut |one| {
+        used.insert(one.session, one.counts());
+        Ok(())
+    })?;
     let counts = |id: &Seq| used.get(id).copied().unwrap_or_default();
     Ok(found.iter().map(|session| SessionView::new(session, &counts(&session.id))).collect())
 }

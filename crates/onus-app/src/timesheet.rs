@@ -21,7 +21,7 @@ use onus_core::worker::Worker;
 use onus_host::zone;
 use onus_store::error::{Result as StoreResult, StoreError};
 use onus_store::port::{Store, Tx};
-use onus_store::read::effort::{self, Counted, Period};
+use onus_store::read::effort::{self, Counted, Period, Used};
 use onus_store::registry;
 
 /// What a timesheet is asked for.
@@ -162,19 +162,25 @@ struct Read {
 fn read(tx: &mut dyn Tx, people: Vec<Person>, worker: Option<&Handle>, as_of: Seq) -> StoreResult<Read> {
     let period = period(&people, worker, as_of);
     let mut sheet = Sheet::new(people);
-    let (mut running, mut ids) = (0, None);
+    let (mut running, mut span, mut own) = (0, None, Vec::new());
     let corrections = effort::corrections(tx, LOCAL, as_of)?;
     effort::sessions(tx, LOCAL, &period, &corrections, &mut |session| {
         running += i64::from(session.is_running && session.to >= period.from);
-        let (first, last) = ids.unwrap_or((session.id, session.id));
-        ids = Some((first.min(session.id), last.max(session.id)));
+        let (first, last) = span.unwrap_or((session.id, session.id));
+        span = Some((first.min(session.id), last.max(session.id)));
+        if worker.is_some() {
+            own.push(session.id);
+        }
         sheet.session(session.worker, session.task, session.from, session.to).map_err(StoreError::Corrupt)
     })?;
-    if let Some(ids) = ids {
-        effort::used(tx, LOCAL, ids, as_of, &corrections, &mut |used| {
-            let counts = used.counts();
-            sheet.usage(&used.worker, &used.task, used.began, &counts).map_err(StoreError::Corrupt)
-        })?;
+    let mut take = |used: Used| {
+        let counts = used.counts();
+        sheet.usage(&used.worker, &used.task, used.began, &counts).map_err(StoreError::Corrupt)
+    };
+    match (worker, span) {
+        (Some(_), _) => effort::used_in(tx, LOCAL, own.into_iter(), as_of, &corrections, &mut take)?,
+        (None, Some(span)) => effort::used(tx, LOCAL, span, as_of, &corrections, &mut take)?,
+        (None, None) => {}
     }
     Ok(Read { sheet, running })
 }

@@ -194,15 +194,13 @@ fn print(
         Ok(())
     })?;
     let mut used: HashMap<Seq, Counts> = HashMap::new();
-    if let (Some((first, _)), Some((last, _))) = (sessions.first_key_value(), sessions.last_key_value()) {
-        effort::used(tx, LOCAL, (*first, *last), as_of, &corrections, &mut |found| {
-            // Usage counts on the day on which its session began.
-            if found.began >= begin && found.began < end {
-                used.insert(found.session, found.counts());
-            }
-            Ok(())
-        })?;
-    }
+    effort::used_in(tx, LOCAL, sessions.keys().copied(), as_of, &corrections, &mut |found| {
+        // Usage counts on the day on which its session began.
+        if found.began >= begin && found.began < end {
+            used.insert(found.session, found.counts());
+        }
+        Ok(())
+    })?;
     let mut print = Fingerprint::new(&worker.handle, &worker.tz, from, to);
     let mut seconds = 0;
     for (id, (task, from, to)) in &sessions {

@@ -211,6 +211,21 @@ pub fn used(
     open.map_or(Ok(()), look)
 }
 
+/// The same of some sessions only: between the first and the last of one worker lie those of everybody.
+pub fn used_in(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    sessions: impl Iterator<Item = Seq>,
+    as_of: Seq,
+    corrections: &Corrections,
+    look: &mut dyn FnMut(Used) -> Result<()>,
+) -> Result<()> {
+    for session in sessions {
+        used(tx, workspace, (session, session), as_of, corrections, look)?;
+    }
+    Ok(())
+}
+
 /// What a sheet must know of a task.
 pub fn about(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<About> {
     match tx.row(&ABOUT, &args![workspace.0, task.to_string()])? {
