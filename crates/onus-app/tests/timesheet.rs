@@ -379,3 +379,21 @@ fn exports_read_back() {
         assert!(text.lines().any(|found| found == line), "{line} is not in {text}");
     }
 }
+
+#[test]
+fn a_clock_set_back_between_two_tasks_makes_no_sessions_overlap() {
+    let mut shop = Shop::new();
+    shop.work("@bot", "T-1", "2026-10-05T08:00", "2026-10-05T09:00");
+    // The other workstation is another place: there it may be earlier.
+    shop.work("@ada", "T-1", "2026-10-05T09:10", "2026-10-05T09:20");
+    shop.work("@bot", "T-2", "2026-10-05T08:30", "2026-10-05T09:30");
+    let mut own = shop.onus.sessions(None, Some(&"@bot".parse().unwrap()), 10).unwrap().sessions;
+    own.reverse();
+    let times: Vec<_> = own.iter().map(|one| (one.started_at, one.ended_at.unwrap())).collect();
+    let nine = at("2026-10-05T09:00");
+    assert_eq!(times, [(at("2026-10-05T08:00"), nine), (nine, at("2026-10-05T09:30"))]);
+    // A person who corrects the first one sets the place free again.
+    shop.correct("T-1", own[0].id, "2026-10-05T08:00", "2026-10-05T08:10");
+    assert_eq!(shop.sheet(Some("@bot"), OCTOBER, &[]).total_seconds, 10 * 60 + 30 * 60);
+    shop.assert_sound();
+}
