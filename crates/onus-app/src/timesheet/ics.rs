@@ -111,7 +111,7 @@ mod tests {
         let event = Event {
             session: 7,
             task: "T-1".parse().unwrap(),
-            title: title.clone(),
+            title,
             worker: "@bot".parse().unwrap(),
             from: Timestamp(1_794_837_600_000),
             to: Timestamp(1_794_841_200_000),
