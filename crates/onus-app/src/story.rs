@@ -1,16 +1,16 @@
 //! `show`: everything that is known about one task.
 
-use crate::view::{
-    AssignmentView, DependencyView, EntryView, LedgerView, NoteView, SessionView, StoryView, TaskView,
-};
+use crate::session::{self, SessionView};
+use crate::view::{AssignmentView, DependencyView, EntryView, LedgerView, NoteView, StoryView, TaskView};
 use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
+use onus_store::error::Result as StoreResult;
 use onus_store::load;
-use onus_store::port::Store;
+use onus_store::port::{Store, Tx};
 use onus_store::read::ledger::{self, Part};
-use onus_store::read::story;
+use onus_store::read::{effort, story};
 
 impl<S: Store> Onus<S> {
     pub fn show(&mut self, id: &TaskId) -> Result<StoryView, Refusal> {
@@ -18,7 +18,6 @@ impl<S: Store> Onus<S> {
             let Some(stored) = load::task(tx, LOCAL, id)? else {
                 return Ok(None);
             };
-            let now = tx.now()?.wall;
             let task = stored.task;
             Ok(Some(StoryView {
                 dependencies: load::dependencies(tx, LOCAL, id)?
@@ -30,10 +29,7 @@ impl<S: Store> Onus<S> {
                     .iter()
                     .map(|past| AssignmentView::past(&task, past))
                     .collect(),
-                sessions: story::sessions(tx, LOCAL, id)?
-                    .iter()
-                    .map(|session| SessionView::new(session, now))
-                    .collect(),
+                sessions: sessions(tx, id)?,
                 notes: story::notes(tx, LOCAL, id)?.iter().map(NoteView::from).collect(),
                 ledger: ledger::log(tx, LOCAL, &Part::Task(id, 0), i64::MAX)?
                     .iter()
@@ -71,6 +67,13 @@ impl<S: Store> Onus<S> {
             (None, None) => Ok(LedgerView { entries: Vec::new() }),
         }
     }
+}
+
+/// A task's sessions as they count, the first one first.
+fn sessions(tx: &mut dyn Tx, id: &TaskId) -> StoreResult<Vec<SessionView>> {
+    let mut found = effort::list(tx, LOCAL, effort::Which::OfTask(id), i64::MAX)?;
+    found.reverse();
+    session::views(tx, &found)
 }
 
 pub(crate) fn unknown_task(id: &TaskId) -> Refusal {

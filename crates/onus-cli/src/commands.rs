@@ -29,10 +29,12 @@ mod reopen;
 mod rerun;
 mod review;
 mod route;
+mod session;
 mod show;
 mod stale;
 mod status;
 mod takeover;
+mod timesheet;
 mod validate;
 mod worker;
 mod workstation;
@@ -91,6 +93,8 @@ pub(crate) enum Verb {
     Worker(worker::Worker),
     Workstation(workstation::Workstation),
     Route(route::Route),
+    Session(session::Session),
+    Timesheet(timesheet::Timesheet),
     Ledger(ledger::Ledger),
     Hook(hook::Hook),
     Demo(demo::Demo),
@@ -134,6 +138,8 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Worker(verb) => call(&|world| verb.run(world, out)),
         Verb::Workstation(verb) => call(&|world| verb.run(world, out)),
         Verb::Route(verb) => call(&|world| verb.run(world, out)),
+        Verb::Session(verb) => call(&|world| verb.run(world, out)),
+        Verb::Timesheet(verb) => call(&|world| verb.run(world, out)),
         Verb::Ledger(verb) => call(&|world| verb.run(world, out)),
         Verb::Hook(verb) => call(&|world| verb.run(world, out)),
         Verb::Demo(verb) => verb.run(out),

@@ -1,12 +1,14 @@
 //! Text for people: short, aligned, coloured where the terminal allows it.
 
 mod dispatch;
+mod effort;
 mod preflight;
 mod route;
 mod story;
 mod table;
 
 pub(crate) use dispatch::{change_line, dispatch};
+pub(crate) use effort::{approved, day, sessions, timesheet, usage};
 pub(crate) use preflight::preflight;
 pub(crate) use route::{explain, history, route};
 pub(crate) use story::story;

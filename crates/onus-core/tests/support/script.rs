@@ -161,6 +161,8 @@ impl<'a> Step<'a> {
                 lease: if self.has("free") { WhileBlocked::ReleaseLease } else { WhileBlocked::KeepLease },
             },
             "unblock" => Command::Unblock,
+            "start" => Command::StartSession,
+            "stop" => Command::StopSession,
             "note" => Command::Note { text: text(self.value("note").unwrap_or("so far so good")) },
             "addcheck" => Command::AddCheck { check: self.check() },
             "approvecheck" => Command::ApproveCheck { check: self.check().id() },
