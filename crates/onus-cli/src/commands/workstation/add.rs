@@ -130,7 +130,7 @@ impl Add {
             (Some(path), _) => world.place.cwd.join(path),
             (None, Some((role, rule))) => {
                 let template = rule.worktree.as_deref().unwrap_or("../{repo}-{role}-{lane}");
-                beside(&root, &self.filled(template, &root, role)).to_owned()
+                beside(&root, &self.filled(template, &root, role))
             }
             (None, None) => {
                 let repo_name = root.file_name().unwrap_or_default().to_string_lossy();
