@@ -217,3 +217,20 @@ fn tampered_evidence_is_found() {
         file.execute_batch(undo).unwrap();
     }
 }
+
+#[test]
+fn a_sandboxed_check_writes_only_where_the_work_is() {
+    let works = std::process::Command::new("bwrap").args(["--ro-bind", "/", "/", "true"]).output();
+    if !works.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: bubblewrap is not installed, or may not run here");
+        return;
+    }
+    let site = site();
+    let outside = site.root().join("outside");
+    let check = format!("touch inside && ! touch {}", outside.display());
+    site.by_person(&["add", "work", "--check", &check]);
+    claim(&site, "T-1");
+    let shown = site.ok(&["check", "T-1", "--as", "@a1", "--sandbox", "bubblewrap"]);
+    assert_eq!(shown["checks"][0]["run"]["sandbox"], "bubblewrap");
+    assert!(site.repo().join("inside").exists() && !outside.exists());
+}
