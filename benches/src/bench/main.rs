@@ -2,6 +2,7 @@
 
 mod cli;
 mod drain;
+mod effort;
 mod git;
 mod machine;
 mod measure;
@@ -16,7 +17,7 @@ use place::Programs;
 use std::io::Write as _;
 use table::Table;
 
-const USAGE: &str = "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git]...";
+const USAGE: &str = "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git|effort]...";
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +51,7 @@ struct Asked {
     write: bool,
 }
 
-const PARTS: &[&str] = &["cli", "store", "git"];
+const PARTS: &[&str] = &["cli", "store", "git", "effort"];
 
 fn parse(words: Vec<String>) -> Option<Asked> {
     let mut asked =
@@ -84,6 +85,7 @@ fn measure(asked: &Asked) -> Outcome<Vec<Table>> {
         let found = match part.as_str() {
             "cli" => cli::run(&programs, &asked.extent)?,
             "git" => git::run(&programs, &asked.extent)?,
+            "effort" => effort::run(&programs, &asked.extent)?,
             _ => store::run(&programs, &asked.extent)?,
         };
         for table in found {

@@ -152,6 +152,13 @@ impl Place {
         raw
     }
 
+    /// The bare program on the store's own file: for reading only.
+    pub(crate) fn raw_on_store(&self, args: &[&str]) -> Command {
+        let mut raw = Command::new(&self.programs.raw);
+        raw.arg(self.store()).args(args);
+        raw
+    }
+
     /// The bare program without a database.
     pub(crate) fn raw_version(&self) -> Command {
         let mut raw = Command::new(&self.programs.raw);

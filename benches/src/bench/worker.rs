@@ -29,7 +29,7 @@ pub(crate) fn run(words: &[String]) -> Outcome<()> {
         store: Sqlite::open(path, &options)?,
         settings: Settings::default(),
         path: path.to_owned(),
-        place: onus_host::place::find(path.parent().unwrap()).unwrap(),
+        place: onus_host::place::find(path.parent().unwrap_or(path))?,
     };
     let actor: Handle = handle.parse()?;
     let workstation: WorkstationName = workstation.parse()?;

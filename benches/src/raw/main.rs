@@ -21,6 +21,10 @@ const EXPORT: &str =
         parent, merge_order, origin_ask_ref, checks, version, created_by, created_at, updated_at,
         (SELECT group_concat(depends_on) FROM dependency d WHERE d.workspace = 1 AND d.task = t.id)
     FROM task t WHERE workspace = 1 ORDER BY born";
+const TIMESHEET: &str =
+    "SELECT worker, task, started_at / 86400000, count(*), sum(ended_at - started_at) / 1000 FROM session
+    WHERE workspace = 1 AND started_at >= CAST(?1 AS INTEGER) AND started_at < CAST(?2 AS INTEGER)
+    GROUP BY worker, task, started_at / 86400000 ORDER BY 1, 2, 3";
 const CLAIM: &str =
     "UPDATE task SET state = 'in_progress', epoch = epoch + 1, lease_id = ?2, version = version + 1,
     updated_at = ?3 WHERE workspace = 1 AND id = ?1 AND state = 'open' RETURNING id";
@@ -38,7 +42,7 @@ const WAKE: &str = "UPDATE task SET waits = 0 WHERE workspace = 1 AND waits = 1
 const DEPEND: &str = "INSERT INTO dependency (workspace, task, depends_on) VALUES (1, ?1, ?2)";
 
 const USAGE: &str = "usage: raw version
-       raw DATABASE bulk COUNT | ready | list | show ID | claim ID | claim-next | release ID | complete ID | add TITLE | export | drain";
+       raw DATABASE bulk COUNT | ready | list | show ID | claim ID | claim-next | release ID | complete ID | add TITLE | export | timesheet FROM TO | drain";
 
 fn open(path: &str) -> Result<Connection> {
     let store = Connection::open(path)?;
@@ -163,6 +167,7 @@ fn run(words: &[&str]) -> Result<End> {
         ("ready", []) => print(&store, READY, [])?,
         ("list", []) => print(&store, LIST, [])?,
         ("export", []) => print(&store, EXPORT, [])?,
+        ("timesheet", [from, to]) => print(&store, TIMESHEET, params![from, to])?,
         ("show", [id]) => print(&store, SHOW, [id])?,
         ("claim", [id]) => print(&store, CLAIM, params![id, unique().into_bytes(), now()])?,
         ("release", [id]) => print(&store, SET, params![id, "open", now()])?,

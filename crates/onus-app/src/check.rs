@@ -85,13 +85,16 @@ pub struct Bench {
 }
 
 impl<S: Store> Onus<S> {
-    /// Where the checks of a task run: in the workstation that holds it, else here.
-    pub fn bench(&mut self, task: &Task, here: &Path) -> Result<Bench, Refusal> {
+    /// Where the checks of a task run: in the workstation that holds it; where that has no directory, in this one.
+    pub fn bench(&mut self, task: &Task) -> Result<Bench, Refusal> {
         let directory = match task.assignment() {
             Some(held) => self.directory_of(&held.workstation)?,
             None => None,
         };
-        let directory = directory.unwrap_or_else(|| here.to_owned());
+        let directory = directory.unwrap_or_else(|| {
+            let root = self.place.repo.as_ref().and_then(|repo| repo.root.clone());
+            root.unwrap_or_else(|| self.place.cwd.clone())
+        });
         let ground = self.ground(&directory)?;
         Ok(Bench { directory, ground })
     }
@@ -106,23 +109,23 @@ impl<S: Store> Onus<S> {
 
     /// The state of the work, when its holder says that it is done.
     pub fn proof(&mut self, task: &TaskId) -> Result<Proof, Refusal> {
-        let stored = self.ask(|tx| load::task(tx, LOCAL, task))?;
-        let Some(held) = stored.as_ref().and_then(|stored| stored.task.assignment()) else {
+        let Some(stored) = self.ask(|tx| load::task(tx, LOCAL, task))? else {
+            return Ok(Proof::default());
+        };
+        let Some(held) = stored.task.assignment() else {
             return Ok(Proof::default());
         };
         let workstation = self.workstation(&held.workstation)?.workstation;
-        let Some(directory) = workstation.path.as_deref().map(Path::new).filter(|path| path.is_dir()) else {
+        if workstation.path.as_deref().is_some_and(|path| !Path::new(path).is_dir()) {
             return Ok(Proof::default());
-        };
-        let ground = self.ground(directory)?;
-        let main = match &self.place.repo {
-            Some(repo) if workstation.branch.is_some() => identity_map::main_branch(repo, &self.settings)?,
-            _ => None,
-        };
-        let (Some(repo), Some(main)) = (&self.place.repo, main) else {
+        }
+        let Bench { directory, ground } = self.bench(&stored.task)?;
+        let repo = self.place.repo.as_ref().filter(|_| workstation.branch.is_some());
+        let main = repo.map(|repo| identity_map::main_branch(repo, &self.settings)).transpose()?.flatten();
+        let (Some(repo), Some(main)) = (repo, main) else {
             return Ok(Proof { ground, ..Proof::default() });
         };
-        let unmerged = worktree::survey(repo, directory, &main)?.unmerged.count;
+        let unmerged = worktree::survey(repo, &directory, &main)?.unmerged.count;
         Ok(Proof { ground, unmerged, main: Some(main.trim_start_matches("refs/heads/").to_owned()) })
     }
 

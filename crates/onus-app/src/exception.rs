@@ -140,7 +140,7 @@ impl<S: Store> Onus<S> {
             exception.and_then(|exception| exception.adr.as_deref().zip(exception.approved_by.as_ref()));
         let noted = match (self.record_root(), adr) {
             (Some(root), Some((adr, by))) => {
-                self.today().and_then(|date| decision_record::approve(&root, adr, by, &date))
+                self.utc_date().and_then(|date| decision_record::approve(&root, adr, by, &date))
             }
             _ => Ok(false),
         };
@@ -194,7 +194,7 @@ impl<S: Store> Onus<S> {
         let record = DecisionRecord {
             task: asked.task,
             on: asked.on,
-            date: &self.today()?,
+            date: &self.utc_date()?,
             requested_by: &known(&caller)?.handle,
             reason: &exception.reason,
             rollback: &exception.rollback,
@@ -203,7 +203,7 @@ impl<S: Store> Onus<S> {
             .map_err(|refusal| Refusal { code: Code::InvalidInput, ..refusal })
     }
 
-    fn today(&mut self) -> Result<String, Refusal> {
+    fn utc_date(&mut self) -> Result<String, Refusal> {
         let now = self.ask(|tx| tx.now())?.wall.to_string();
         Ok(now.chars().take("2026-01-01".len()).collect())
     }

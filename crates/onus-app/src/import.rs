@@ -242,6 +242,7 @@ impl Session<'_> {
             evidence: Vec::new(),
             reviews: Vec::new(),
             base: None,
+            session: None,
         }
     }
 

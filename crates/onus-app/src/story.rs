@@ -1,16 +1,17 @@
 //! `show`: everything that is known about one task.
 
 use crate::handoff::{self, HandoffView};
-use crate::view::{
-    AssignmentView, DependencyView, EntryView, LedgerView, NoteView, SessionView, StoryView, TaskView,
-};
+use crate::session::{self, SessionView};
+use crate::view::{AssignmentView, DependencyView, EntryView, LedgerView, NoteView, StoryView, TaskView};
 use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
+use onus_store::error::Result as StoreResult;
 use onus_store::load;
-use onus_store::port::Store;
+use onus_store::port::{Store, Tx};
+use onus_store::read::effort;
 use onus_store::read::ledger::{self, Part};
 use onus_store::read::story::{self, Note};
 
@@ -20,7 +21,6 @@ impl<S: Store> Onus<S> {
             let Some(stored) = load::task(tx, LOCAL, id)? else {
                 return Ok(None);
             };
-            let now = tx.now()?.wall;
             let task = stored.task;
             let notes = story::notes(tx, LOCAL, id)?;
             Ok(Some(StoryView {
@@ -33,10 +33,7 @@ impl<S: Store> Onus<S> {
                     .iter()
                     .map(|past| AssignmentView::past(&task, past))
                     .collect(),
-                sessions: story::sessions(tx, LOCAL, id)?
-                    .iter()
-                    .map(|session| SessionView::new(session, now))
-                    .collect(),
+                sessions: sessions(tx, id)?,
                 handoff: handed_on(&task, &notes),
                 notes: notes.iter().map(NoteView::from).collect(),
                 ledger: ledger::log(tx, LOCAL, &Part::Task(id, 0), i64::MAX)?
@@ -84,6 +81,13 @@ fn handed_on(task: &Task, notes: &[Note]) -> Option<HandoffView> {
     let own =
         view.handoff.as_ref().zip(task.assignment()).is_some_and(|(last, held)| last.epoch == held.epoch);
     (!own && !task.state.name().is_terminal()).then_some(view)
+}
+
+/// A task's sessions as they count, the first one first.
+fn sessions(tx: &mut dyn Tx, id: &TaskId) -> StoreResult<Vec<SessionView>> {
+    let mut found = effort::list(tx, LOCAL, effort::Which::OfTask(id), i64::MAX)?;
+    found.reverse();
+    session::views(tx, &found)
 }
 
 pub(crate) fn unknown_task(id: &TaskId) -> Refusal {

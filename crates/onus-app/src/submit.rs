@@ -19,7 +19,7 @@ use onus_core::ledger::{Checkpoint, Entry};
 use onus_core::refusal::Refusal;
 use onus_core::registry::workstation::spent;
 use onus_core::task::{Assignment, Task, evolve};
-use onus_core::time::Now;
+use onus_core::time::{Now, Timestamp};
 use onus_core::workstation::{Lifecycle, Workstation, WorkstationState};
 use onus_host::place::Place;
 use onus_host::{identity_map, ref_file};
@@ -229,6 +229,8 @@ impl<'a> Call<'a> {
         loaded: Loaded,
     ) -> Result<Outcome<Answer>, Refusal> {
         let is_grant = envelope.command.is_grant();
+        // A session never begins before the last one of the same worker in the same workstation ended.
+        let wall = loaded.rested.map_or(self.now.wall, |rested| rested.max(self.now.wall));
         let before = loaded.task.clone();
         let facts = self.facts(tx, envelope, loaded)?;
         let fresh = fresh(&self.now)?;
@@ -248,7 +250,7 @@ impl<'a> Call<'a> {
                 let kind = if row.is_none() { ReceiptKind::Created } else { ReceiptKind::Changed };
                 let act = Act { task: id, actor: actor(&facts.caller)?, workstation };
                 let spent = row.as_ref().and_then(Task::assignment).cloned();
-                let (task, seq) = self.append(tx, &act, row, head, events)?;
+                let (task, seq) = self.append(tx, &act, wall, row, head, events)?;
                 if let Some(ended) =
                     spent.filter(|old| task.assignment().is_none_or(|new| new.epoch != old.epoch))
                 {
@@ -292,6 +294,7 @@ impl<'a> Call<'a> {
             slices: loaded.slices,
             evidence: loaded.evidence,
             reviews: loaded.reviews,
+            session: loaded.session,
             base,
         })
     }
@@ -320,7 +323,7 @@ impl<'a> Call<'a> {
         });
         let workstation = facts.place.found.as_ref().map(|found| found.name.clone());
         let act = Act { task: stored.task.id.clone(), actor: worker.handle.clone(), workstation };
-        let (_, seq) = self.append(tx, &act, Some(stored.task), stored.head, vec![event])?;
+        let (_, seq) = self.append(tx, &act, self.now.wall, Some(stored.task), stored.head, vec![event])?;
         // A claim of whatever comes next may go on to another task under the same request.
         if matches!(self.target, Target::Named) {
             apply::request(tx, LOCAL, &self.envelope.request, &self.fingerprint, seq)?;
@@ -346,6 +349,7 @@ impl<'a> Call<'a> {
         &self,
         tx: &mut dyn Tx,
         act: &Act,
+        wall: Timestamp,
         mut row: Option<Task>,
         mut head: Digest,
         events: Vec<Event>,
@@ -354,8 +358,7 @@ impl<'a> Call<'a> {
         for event in events {
             seq += 1;
             let Act { task, actor, workstation } = act.clone();
-            let stamped =
-                Stamped::following(row.as_ref(), seq, task, self.now.wall, actor, workstation, event);
+            let stamped = Stamped::following(row.as_ref(), seq, task, wall, actor, workstation, event);
             let after = evolve(row.clone(), &stamped).map_err(unexpected)?;
             let entry = Entry::seal(&self.workspace.uid, &stamped, head).map_err(unexpected)?;
             let effects = effects(row.as_ref(), &stamped, &after);

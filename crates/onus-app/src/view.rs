@@ -14,7 +14,7 @@ use onus_core::time::Timestamp;
 use onus_core::worker::{Kind, WorkerState};
 use onus_core::workstation::{Lifecycle, WorkstationKind, WorkstationState};
 use onus_store::evidence::KeptRun;
-use onus_store::read::story::{Note, PastAssignment, Session};
+use onus_store::read::story::{Note, PastAssignment};
 use onus_store::registry::{WorkerHolding, WorkstationHolding};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -387,35 +387,6 @@ impl From<&Entry> for EntryView {
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct SessionView {
-    pub id: i64,
-    pub worker: Handle,
-    pub workstation: String,
-    pub epoch: i64,
-    pub started_at: Timestamp,
-    pub ended_at: Option<Timestamp>,
-    pub end_reason: Option<String>,
-    /// Up to now for a session that still runs.
-    pub seconds: i64,
-}
-
-impl SessionView {
-    pub fn new(session: &Session, now: Timestamp) -> SessionView {
-        let until = session.ended_at.unwrap_or(now);
-        SessionView {
-            id: session.id,
-            worker: session.worker.clone(),
-            workstation: session.workstation.clone(),
-            epoch: session.epoch,
-            started_at: session.started_at,
-            ended_at: session.ended_at,
-            end_reason: session.end_reason.clone(),
-            seconds: until.since(session.started_at).0 / 1_000,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct NoteView {
     pub seq: i64,
     pub kind: String,
@@ -445,7 +416,7 @@ pub struct StoryView {
     pub dependencies: Vec<DependencyView>,
     pub dependents: Vec<TaskId>,
     pub assignments: Vec<AssignmentView>,
-    pub sessions: Vec<SessionView>,
+    pub sessions: Vec<crate::session::SessionView>,
     pub notes: Vec<NoteView>,
     /// The last handoff, where the task has changed hands since or waits for the next ones.
     pub handoff: Option<HandoffView>,

@@ -11,6 +11,9 @@ use onus_app::merge::MergeView;
 use onus_app::preflight::PreflightView;
 use onus_app::prime::PrimeView;
 use onus_app::route::{CheckView, ExplainView, HistoryView, RouteView};
+use onus_app::session::{DayView, SessionsView};
+use onus_app::timesheet::{ApprovedView, TimesheetView};
+use onus_app::usage::UsageView;
 use onus_app::validate::ValidateView;
 use onus_app::view::{
     AddView, ChangeView, ClaimView, LedgerView, ListView, ReadyView, StaleView, StatusView, StoryView,
@@ -50,6 +53,11 @@ fn document() -> String {
     generator.subschema_for::<RestoreView>();
     generator.subschema_for::<ValidateView>();
     generator.subschema_for::<VerifyView>();
+    generator.subschema_for::<ApprovedView>();
+    generator.subschema_for::<DayView>();
+    generator.subschema_for::<SessionsView>();
+    generator.subschema_for::<TimesheetView>();
+    generator.subschema_for::<UsageView>();
     let definitions: Value =
         generator.take_definitions(true).into_iter().collect::<serde_json::Map<_, _>>().into();
     let document = json!({
@@ -102,5 +110,8 @@ fn no_field_of_the_contract_was_renamed() {
     fields("NotReadyView", "task reasons");
     fields("WorkerView", "handle kind tier role state tz");
     fields("WorkstationView", "name kind path state lifecycle version held_by probes");
+    fields("TimesheetView", "from to rows total_seconds");
+    fields("RowView", "worker task day sessions seconds billable_seconds tokens cost");
+    fields("SessionView", "id worker workstation epoch started_at ended_at end_reason seconds");
     fields("EntryView", "seq task at actor workstation epoch verb data prev hash");
 }

@@ -187,6 +187,7 @@ const TAMPERINGS: &[(&str, Tamper)] = &[
     ("edit a task's row", edit_task_row),
     ("edit an assignment", |victim, rng| edit_row(victim, rng, "assignment", ASSIGNMENT)),
     ("edit a session", |victim, rng| edit_row(victim, rng, "session", SESSION)),
+    ("edit what was said about a session", |victim, rng| edit_row(victim, rng, "session_fact", SESSION_FACT)),
     ("edit a note", |victim, rng| edit_row(victim, rng, "note", NOTE)),
     ("delete a row beside a task's own", delete_row),
     ("edit a dependency", edit_dependency),
@@ -348,7 +349,7 @@ fn rename(victim: &Victim, rng: &mut Rng) -> Place {
         victim.put(entry);
     }
     victim.run("UPDATE task SET id = 'T-99', head = ?1 WHERE id = ?2", params![prev.0, task]);
-    for table in ["assignment", "session", "note", "dependency"] {
+    for table in ["assignment", "session", "session_fact", "note", "dependency"] {
         victim.run(&format!("UPDATE {table} SET task = 'T-99' WHERE task = ?1"), [&task]);
     }
     victim.run("UPDATE dependency SET depends_on = 'T-99' WHERE depends_on = ?1", [&task]);
@@ -357,7 +358,7 @@ fn rename(victim: &Victim, rng: &mut Rng) -> Place {
 
 fn remove_task(victim: &Victim, rng: &mut Rng) -> Place {
     let task = rng.pick(&victim.tasks()).clone();
-    for table in ["ledger", "assignment", "session", "note", "dependency"] {
+    for table in ["ledger", "assignment", "session", "session_fact", "note", "dependency"] {
         victim.run(&format!("DELETE FROM {table} WHERE task = ?1"), [&task]);
     }
     victim.run("DELETE FROM task WHERE id = ?1", [&task]);
@@ -416,6 +417,23 @@ const ASSIGNMENT: &[&str] = &[
 ];
 const SESSION: &[&str] =
     &["id", "epoch", "worker", "workstation", "started_at", "ended_at", "end_reason", "task", "workspace"];
+const SESSION_FACT: &[&str] = &[
+    "seq",
+    "session",
+    "kind",
+    "started_at",
+    "ended_at",
+    "key",
+    "source",
+    "model",
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_creation_tokens",
+    "cost_micros",
+    "task",
+    "workspace",
+];
 const NOTE: &[&str] = &["seq", "kind", "text", "task", "workspace"];
 
 /// Another value of the same kind.
@@ -429,7 +447,7 @@ fn other(value: &Value, column: &str) -> Value {
         (_, "archived" | "forced") => Value::Integer(0),
         (_, "priority") if *value == Value::Integer(0) => Value::Integer(1),
         (_, "priority") => Value::Integer(0),
-        (_, "risk") => Value::Text("low".into()),
+        (_, "risk") => Value::Text("high".into()),
         (Value::Text(_), "tags" | "scope") => Value::Text("[\"other\"]".into()),
         (Value::Text(text), "uid") => Value::Text(text.replacen('7', "8", 1) + ""),
         (Value::Text(text), "origin_ask_ref") => Value::Text(format!("{text}0")),
@@ -441,7 +459,12 @@ fn other(value: &Value, column: &str) -> Value {
         (Value::Text(text), _) => Value::Text(format!("{text}x")),
         (Value::Integer(n), _) => Value::Integer(n + 1_000),
         (Value::Blob(bytes), _) => Value::Blob(bytes.iter().map(|byte| byte ^ 1).collect()),
-        (Value::Null, "lane" | "merge_order" | "closed_at" | "ended_at") => Value::Integer(1),
+        (Value::Null, "lane" | "merge_order" | "closed_at" | "started_at" | "ended_at" | "cost_micros") => {
+            Value::Integer(1)
+        }
+        (Value::Null, "input_tokens" | "output_tokens" | "cache_read_tokens" | "cache_creation_tokens") => {
+            Value::Integer(1)
+        }
         (Value::Null, "lease_id") => Value::Blob(vec![7; 16]),
         (Value::Null, "route") => Value::Text(r#"{"rule":"r","map_commit":null,"map_hash":"h"}"#.into()),
         (Value::Null, "closed_by") => Value::Text("@ada".into()),
@@ -483,7 +506,7 @@ fn key(table: &str) -> &'static str {
 }
 
 fn delete_row(victim: &Victim, rng: &mut Rng) -> Place {
-    let table = *rng.pick(&["assignment", "session", "note", "task"]);
+    let table = *rng.pick(&["assignment", "session", "session_fact", "note", "task"]);
     let owner = if table == "task" { "id" } else { "task" };
     let mut statement = victim.db.prepare(&format!("SELECT {owner} FROM {table}")).unwrap();
     let tasks: Vec<String> = statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
@@ -552,6 +575,10 @@ fn edit_registry(victim: &Victim, rng: &mut Rng) -> Place {
         ("INSERT INTO workstation VALUES (1, 'ws-9', 'logical', NULL, 'ready', 'reusable', 1, NULL, NULL, NULL)", "ws-9"),
         ("DELETE FROM workstation WHERE name = 'ws-2'", "ws-2"),
         ("DELETE FROM project", "project T"),
+        ("UPDATE approval SET last_day = '2026-02-01'", "an approval"),
+        ("UPDATE approval SET fingerprint = randomblob(32)", "an approval"),
+        ("DELETE FROM approval", "an approval"),
+        ("UPDATE approval SET seq = seq + 1000", "an approval"),
     ]);
     victim.run(sql, []);
     Place::word(word)

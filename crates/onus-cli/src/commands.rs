@@ -32,10 +32,12 @@ mod rerun;
 mod review;
 mod route;
 mod run;
+mod session;
 mod show;
 mod stale;
 mod status;
 mod takeover;
+mod timesheet;
 mod validate;
 mod worker;
 mod workstation;
@@ -97,6 +99,8 @@ pub(crate) enum Verb {
     Worker(worker::Worker),
     Workstation(workstation::Workstation),
     Route(route::Route),
+    Session(session::Session),
+    Timesheet(timesheet::Timesheet),
     Ledger(ledger::Ledger),
     Hook(hook::Hook),
     Demo(demo::Demo),
@@ -133,7 +137,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Dispatch(verb) => call(&|world| verb.run(world, out)),
         Verb::Preflight(verb) => call(&|world| verb.run(world, out)),
         Verb::Prime(verb) => call(&|world| verb.run(world, out)),
-        Verb::Run(verb) if verb.is_guard() => verb.guard(),
+        Verb::Run(verb) if verb.is_warden() => verb.warden(),
         Verb::Run(verb) => verb.run(&World::find(&cli.global)?, out),
         Verb::Status(verb) => call(&|world| verb.run(world, out)),
         Verb::Validate(verb) => call(&|world| verb.run(world, out)),
@@ -144,6 +148,8 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Worker(verb) => call(&|world| verb.run(world, out)),
         Verb::Workstation(verb) => call(&|world| verb.run(world, out)),
         Verb::Route(verb) => call(&|world| verb.run(world, out)),
+        Verb::Session(verb) => call(&|world| verb.run(world, out)),
+        Verb::Timesheet(verb) => call(&|world| verb.run(world, out)),
         Verb::Ledger(verb) => call(&|world| verb.run(world, out)),
         Verb::Hook(verb) => call(&|world| verb.run(world, out)),
         Verb::Demo(verb) => verb.run(out),

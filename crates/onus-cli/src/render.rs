@@ -1,6 +1,7 @@
 //! Text for people: short, aligned, coloured where the terminal allows it.
 
 mod dispatch;
+mod effort;
 mod preflight;
 mod prime;
 mod route;
@@ -8,6 +9,7 @@ mod story;
 mod table;
 
 pub(crate) use dispatch::{change_line, dispatch};
+pub(crate) use effort::{approved, day, sessions, timesheet, usage};
 pub(crate) use preflight::preflight;
 pub(crate) use prime::prime;
 pub(crate) use route::{explain, history, route};

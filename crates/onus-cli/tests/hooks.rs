@@ -199,7 +199,7 @@ fn a_stale_push_never_lands_after_a_takeover() {
         passed(&fleet.commit("a", "f", &format!("{round}")));
         let work = fleet.at(&fleet.tree("a"), "HEAD").unwrap();
         let push = fleet.push("a", &token);
-        std::thread::sleep(Duration::from_millis(rng.below(120) as u64));
+        std::thread::sleep(Duration::from_millis(rng.below(120)));
         let force = ["takeover", &task, "--workstation", "ws-b", "--force", "--reason", "race"];
         fleet.site.by_person(&force);
         let seen = fleet.at(&fleet.shared(), "agent/ws-a");

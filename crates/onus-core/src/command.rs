@@ -2,12 +2,13 @@
 
 use crate::evidence::{Classification, Ground, Proof, ReviewVerdict, RootCause};
 use crate::id::CheckId;
-use crate::id::{CommitId, Epoch, Handle, ProjectKey, RequestId, TaskId, WorkstationName};
+use crate::id::{CommitId, Epoch, Handle, ProjectKey, RequestId, Seq, TaskId, WorkstationName};
 use crate::lease::Token;
+use crate::session::Usage;
 use crate::task::Check;
 use crate::task::{Blocker, Spec, StateName};
 use crate::text::Text;
-use crate::time::Millis;
+use crate::time::{Millis, Timestamp};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -141,6 +142,20 @@ pub enum Command {
         reference: String,
         commit: CommitId,
     },
+    /// The holder goes on working.
+    StartSession,
+    /// The holder rests and keeps its lease.
+    StopSession,
+    CorrectSession {
+        session: Seq,
+        started_at: Timestamp,
+        ended_at: Timestamp,
+        reason: Option<String>,
+    },
+    RecordUsage {
+        session: Seq,
+        usage: Usage,
+    },
 }
 
 /// What one run of a check showed.
@@ -203,6 +218,10 @@ impl Command {
             Command::ApproveException { .. } => "exception approve",
             Command::Merge { .. } => "merge",
             Command::Salvage { .. } => "salvage",
+            Command::StartSession => "session start",
+            Command::StopSession => "session stop",
+            Command::CorrectSession { .. } => "session correct",
+            Command::RecordUsage { .. } => "session usage",
         }
     }
 

@@ -17,6 +17,7 @@ mod renew;
 mod reopen;
 mod review;
 mod salvage;
+mod session;
 mod takeover;
 
 use crate::code::Code;
@@ -92,6 +93,12 @@ pub fn decide(facts: &Facts<'_>, command: &Command, now: &Now, fresh: &Fresh) ->
         Command::ApproveException { on } => exception::approve(&context, on),
         Command::Merge { commit, onto, checks } => merge::decide(&context, commit, onto, checks),
         Command::Salvage { of, reference, commit } => salvage::decide(&context, *of, reference, commit),
+        Command::StartSession => session::start(&context),
+        Command::StopSession => session::stop(&context),
+        Command::CorrectSession { started_at, ended_at, reason, .. } => {
+            session::correct(&context, *started_at, *ended_at, reason.as_deref())
+        }
+        Command::RecordUsage { usage, .. } => session::record_usage(&context, usage),
     };
     decided.map_err(|refusal| refusal.task(&task.id))
 }

@@ -1,7 +1,8 @@
 //! What else becomes true with an event: the rows that refer to the task (mission A3: they refer, they never copy).
 
-use crate::event::{CheckRun, Event, Reviewed, Stamped};
-use crate::id::Epoch;
+use crate::event::{CheckRun, Event, Reviewed, SessionCorrected, SessionUsed, Stamped};
+use crate::id::{Epoch, Seq};
+use crate::session::Usage;
 use crate::task::{Assignment, State, Task};
 use crate::text::Text;
 use crate::time::Timestamp;
@@ -14,6 +15,8 @@ pub enum Effect {
     AssignmentEnded { epoch: Epoch, at: Timestamp, reason: EndReason },
     SessionStarted { assignment: Assignment, at: Timestamp },
     SessionStopped { epoch: Epoch, at: Timestamp, reason: EndReason },
+    SessionCorrected { session: Seq, started_at: Timestamp, ended_at: Timestamp },
+    SessionUsed { session: Seq, usage: Usage },
     NoteWritten { kind: NoteKind, text: Text },
     CheckRan(Box<CheckRun>),
     ReviewWritten(Box<Reviewed>),
@@ -25,6 +28,7 @@ pub enum EndReason {
     Completed,
     Released,
     Blocked,
+    Stopped,
     TakenOver,
     Forced,
     Dropped,
@@ -36,6 +40,7 @@ impl EndReason {
             EndReason::Completed => "completed",
             EndReason::Released => "released",
             EndReason::Blocked => "blocked",
+            EndReason::Stopped => "stopped",
             EndReason::TakenOver => "taken_over",
             EndReason::Forced => "forced",
             EndReason::Dropped => "dropped",
@@ -63,6 +68,8 @@ impl NoteKind {
 }
 
 /// The effects of one entry, given the task before and after it.
+///
+/// A session lasts whole seconds, so that every sum of sessions is exact in every grouping.
 pub fn effects(before: Option<&Task>, entry: &Stamped, after: &Task) -> Vec<Effect> {
     let mut effects = Vec::new();
     let was = before.and_then(Task::assignment);
@@ -76,22 +83,24 @@ pub fn effects(before: Option<&Task>, entry: &Stamped, after: &Task) -> Vec<Effe
     if let Some(new) = is {
         match was.filter(|old| old.epoch == new.epoch) {
             None => effects.push(Effect::AssignmentStarted(new.clone())),
-            Some(old) if old.lease != new.lease => effects.push(Effect::AssignmentRenewed(new.clone())),
+            Some(old) if old.lease != new.lease || old.resting != new.resting => {
+                effects.push(Effect::AssignmentRenewed(new.clone()));
+            }
             Some(_) => {}
         }
     }
     let working = |task: Option<&Task>| match task.map(|task| &task.state) {
-        Some(State::InProgress(held)) => Some(held.clone()),
+        Some(State::InProgress(held)) if !held.resting => Some(held.clone()),
         _ => None,
     };
     let (worked, works) = (working(before), working(Some(after)));
     if worked.as_ref().map(|held| held.epoch) != works.as_ref().map(|held| held.epoch) {
         if let Some(old) = worked {
             let (at, reason) = end(entry, &old);
-            effects.push(Effect::SessionStopped { epoch: old.epoch, at, reason });
+            effects.push(Effect::SessionStopped { epoch: old.epoch, at: at.whole_second(), reason });
         }
         if let Some(assignment) = works {
-            effects.push(Effect::SessionStarted { assignment, at: entry.at });
+            effects.push(Effect::SessionStarted { assignment, at: entry.at.whole_second() });
         }
     }
     match &entry.event {
@@ -99,6 +108,7 @@ pub fn effects(before: Option<&Task>, entry: &Stamped, after: &Task) -> Vec<Effe
         Event::Reviewed(review) => effects.push(Effect::ReviewWritten(Box::new(review.clone()))),
         _ => {}
     }
+    effects.extend(fact(&entry.event));
     effects.extend(note(&entry.event).map(|(kind, text)| Effect::NoteWritten { kind, text: text.clone() }));
     effects
 }
@@ -118,7 +128,21 @@ fn end(entry: &Stamped, old: &Assignment) -> (Timestamp, EndReason) {
         Event::Dropped(_) => (own_act, EndReason::Dropped),
         Event::Completed(_) => (entry.at, EndReason::Completed),
         Event::Blocked(_) => (entry.at, EndReason::Blocked),
+        Event::SessionStopped(_) => (entry.at, EndReason::Stopped),
         _ => (entry.at, EndReason::Released),
+    }
+}
+
+/// What is said about a session afterwards.
+fn fact(event: &Event) -> Option<Effect> {
+    match event {
+        Event::SessionCorrected(SessionCorrected { session, started_at, ended_at, .. }) => {
+            Some(Effect::SessionCorrected { session: *session, started_at: *started_at, ended_at: *ended_at })
+        }
+        Event::SessionUsed(SessionUsed { session, usage }) => {
+            Some(Effect::SessionUsed { session: *session, usage: usage.clone() })
+        }
+        _ => None,
     }
 }
 

@@ -2,15 +2,17 @@
 
 use crate::code::Code;
 use crate::evidence::{CheckVerdict, Classification, Ground, ReviewVerdict, RootCause};
+use crate::hash::Digest;
 use crate::id::CheckId;
 use crate::id::{BranchName, CommitId, Epoch, Handle, ProjectKey, Role, Seq, TaskId, WorkstationName};
 use crate::lease::LeaseId;
 use crate::probe::{Probe, ProbeResult};
 use crate::refusal::Finding;
+use crate::session::Usage;
 use crate::task::Check;
 use crate::task::{Blocker, Route, Spec, StateName, Task};
 use crate::text::Text;
-use crate::time::{Millis, Tick, Timestamp};
+use crate::time::{Date, Millis, Tick, Timestamp};
 use crate::worker::Kind;
 use crate::workstation::{Lifecycle, WorkstationKind};
 use serde::{Deserialize, Serialize};
@@ -110,6 +112,14 @@ events! {
     Merged = "merged",
     /// What a former holder left behind is kept.
     Salvaged = "salvaged",
+    /// The holder goes on working on what it holds.
+    SessionStarted = "session_started",
+    /// The holder rests, and keeps what it holds.
+    SessionStopped = "session_stopped",
+    /// A person says when a session really was. The session's own row stays as it is.
+    SessionCorrected = "session_corrected",
+    /// What an agent used up in a session, by its own records.
+    SessionUsed = "session_used",
     WorkerAdded = "worker_added",
     WorkerPaused = "worker_paused",
     WorkerResumed = "worker_resumed",
@@ -123,6 +133,8 @@ events! {
     WorkstationRetired = "workstation_retired",
     GenerationRaised = "generation_raised",
     Imported = "imported",
+    /// A person approved a worker's time between two days.
+    TimesheetApproved = "timesheet_approved",
 }
 
 fn is_false(b: &bool) -> bool {
@@ -327,6 +339,22 @@ data! {
         commit: CommitId,
     }
 
+    SessionStarted { renewal: Renewal }
+    SessionStopped { renewal: Renewal }
+
+    SessionCorrected {
+        /// The entry that started it.
+        session: Seq,
+        started_at: Timestamp,
+        ended_at: Timestamp,
+        reason: String,
+    }
+
+    SessionUsed {
+        session: Seq,
+        usage: Usage,
+    }
+
     WorkspaceCreated { uid: Uuid, public_key: String }
     ProjectAdded { key: ProjectKey }
 
@@ -375,6 +403,15 @@ data! {
     GenerationRaised { generation: i64, reason: String }
 
     Imported { created: i64, existing: i64, digest: Text }
+
+    TimesheetApproved {
+        worker: Handle,
+        /// The first and the last day, in the worker's own zone.
+        from: Date,
+        to: Date,
+        /// Of the sessions and usages that were approved.
+        fingerprint: Digest,
+    }
 }
 
 /// A sign of life.

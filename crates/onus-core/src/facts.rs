@@ -6,6 +6,7 @@ use crate::identity_map::{Policy, Signals};
 use crate::lane::Occupied;
 use crate::lease::Token;
 use crate::probe::ProbeResult;
+use crate::session::Recorded;
 use crate::settings::Settings;
 use crate::task::{StateName, Task};
 use crate::worker::{Kind, Worker};
@@ -100,6 +101,8 @@ pub struct Facts<'a> {
     pub reviews: Vec<Review>,
     /// For a grant: the commit that the workstation stands at.
     pub base: Option<CommitId>,
+    /// For a correction or a usage: the session that it is about, as it stands on record.
+    pub session: Option<Recorded>,
 }
 
 /// What a decision may use up: drawn by the caller, because core has no randomness.

@@ -1,6 +1,6 @@
 //! What a team may set in `onus.yaml`. Every field has a safe default; unknown keys are refused by the reader.
 
-use crate::id::ProjectKey;
+use crate::id::{Handle, ProjectKey};
 use crate::time::Millis;
 use crate::worker::Kind;
 use schemars::JsonSchema;
@@ -19,6 +19,7 @@ pub struct Settings {
     pub git: GitSettings,
     pub routing: RoutingSettings,
     pub exception: ExceptionSettings,
+    pub effort: EffortSettings,
 }
 
 /// How long a lease lasts and when it may be taken over (mission B1, B3).
@@ -161,4 +162,44 @@ pub enum Uncommitted {
     Report,
     /// Nothing is granted until the difference is committed or undone.
     Refuse,
+}
+
+/// What time is worth (mission A4, E4).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct EffortSettings {
+    /// Which work is billable: the first rule that fits decides; what no rule fits is billable.
+    pub billable: Vec<BillableRule>,
+    /// Billable time of one worker on one task in one day is rounded up to a multiple of this. Default: not at all.
+    pub round_up_to: Option<Millis>,
+    /// What costs are counted in.
+    pub currency: String,
+}
+
+impl Default for EffortSettings {
+    fn default() -> Self {
+        EffortSettings { billable: Vec::new(), round_up_to: None, currency: "USD".into() }
+    }
+}
+
+/// Fits work for which everything that it names holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BillableRule {
+    pub billable: bool,
+    /// The task's kind: `feature`, `defect`, `chore`.
+    #[serde(default)]
+    pub kind: Option<String>,
+    /// The task's type, as the identity map has it.
+    #[serde(default, rename = "type")]
+    pub task_type: Option<String>,
+    #[serde(default)]
+    pub sprint: Option<String>,
+    #[serde(default)]
+    pub project: Option<ProjectKey>,
+    /// People or agents.
+    #[serde(default)]
+    pub worker_kind: Option<Kind>,
+    #[serde(default)]
+    pub worker: Option<Handle>,
 }

@@ -260,6 +260,8 @@ pub struct Assignment {
     pub lane: Option<i64>,
     /// The commit that the workstation stood at when the work began.
     pub base: Option<CommitId>,
+    /// The holder has stopped its session and keeps the task.
+    pub resting: bool,
 }
 
 /// A dependency that somebody asked not to wait for (mission D1).

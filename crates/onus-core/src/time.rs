@@ -14,6 +14,12 @@ impl Timestamp {
         Timestamp(self.0.saturating_add(span.0))
     }
 
+    /// The second in which this is.
+    #[must_use]
+    pub fn whole_second(self) -> Timestamp {
+        Timestamp(self.0.div_euclid(1_000).saturating_mul(1_000))
+    }
+
     /// How long after `earlier` this is; nothing when the clock went backwards.
     pub fn since(self, earlier: Timestamp) -> Millis {
         Millis(self.0.saturating_sub(earlier.0).max(0))
@@ -50,6 +56,43 @@ impl schemars::JsonSchema for Timestamp {
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({"type": "string", "format": "date-time"})
+    }
+}
+
+/// A day of the calendar, without a zone: `2026-11-16`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Date(pub jiff::civil::Date);
+
+impl fmt::Display for Date {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::str::FromStr for Date {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Date, String> {
+        let bad = || format!("{} is not a day such as 2026-11-16", crate::id::shown(text));
+        let date: jiff::civil::Date = text.parse().map_err(|_| bad())?;
+        // One spelling for one day; and no year that the store's clock could not reach.
+        if date.to_string() == text && (1970..=9999).contains(&date.year()) {
+            Ok(Date(date))
+        } else {
+            Err(bad())
+        }
+    }
+}
+
+crate::serde_by_display!(Date);
+
+impl schemars::JsonSchema for Date {
+    fn schema_name() -> Cow<'static, str> {
+        "Date".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "format": "date"})
     }
 }
 

@@ -10,8 +10,9 @@ mod table {
     use onus_core::command::{Archive, Command, Warrant, WhileBlocked};
     use onus_core::id::{Handle, TaskId};
     use onus_core::lease::Token;
+    use onus_core::session::{Counts, Usage};
     use onus_core::task::{Blocker, Exception, StateName, Task};
-    use onus_core::time::Millis;
+    use onus_core::time::{Millis, Timestamp};
     use std::collections::BTreeSet;
     use std::fmt::Write as _;
 
@@ -38,7 +39,7 @@ know: neither may write anything.
 a resolution and a ready, free workstation where one is wanted, the task has no unmet dependency and no check, and its
 holder is an agent unless the column says *person*: the tables show what state and caller decide, and each refusal's page
 names its other causes. One of them belongs here: an agent never takes over from a person, however long the lease has
-been expired (`human_required`).
+been expired (`human_required`). *session correct* and *session usage* are about an earlier session of the holder.
 ";
 
     /// A task in some state, and the tokens that were given on the way there.
@@ -156,6 +157,20 @@ been expired (`human_required`).
         Command::Handoff { note: None, document: text(document) }
     }
 
+    /// The entry of the first grant, whose session has ended; an archived task has none.
+    const FIRST_SESSION: i64 = 3;
+
+    fn correct() -> Command {
+        let (started_at, ended_at) = (Timestamp(0), Timestamp(1_000));
+        Command::CorrectSession { session: FIRST_SESSION, started_at, ended_at, reason: because() }
+    }
+
+    fn usage() -> Command {
+        let counts = Counts { input_tokens: 1, ..Counts::default() };
+        let usage = Usage { key: "k".into(), source: "reported".into(), model: None, counts };
+        Command::RecordUsage { session: FIRST_SESSION, usage }
+    }
+
     /// The word for the row, and the command as `who` gives it.
     fn commands(who: &str) -> Vec<(&'static str, Command)> {
         // A worker that is no worker has no workstation of its own.
@@ -186,6 +201,10 @@ been expired (`human_required`).
             ("exception request", except()),
             ("exception approve", Command::ApproveException { on: task_id(2) }),
             ("merge", merge()),
+            ("session start", Command::StartSession),
+            ("session stop", Command::StopSession),
+            ("session correct", correct()),
+            ("session usage", usage()),
         ]
     }
 
@@ -313,6 +332,12 @@ been expired (`human_required`).
                             assert_eq!(said, "`human_required`", "{at}");
                         }
                         who if state != "none" && *name == "drop" && who.contains("agent") => {
+                            assert!(!done, "{at}");
+                        }
+                        who if state != "none" && *name == "session correct" && who.contains("agent") => {
+                            assert!(!done, "{at}");
+                        }
+                        "other agent" | "verifier agent" if name.starts_with("session") => {
                             assert!(!done, "{at}");
                         }
                         _ if *name == "add" => assert_eq!(said, "→ open", "{at}"),

@@ -43,6 +43,7 @@ fn station(name: &str, state: WorkstationState, held: Option<(&str, &str, u8)>) 
             route: None,
             lane: None,
             base: None,
+            resting: false,
         };
         (task.parse().unwrap(), assignment)
     });

@@ -117,6 +117,12 @@ impl Group {
         let _ = kill_process_group(self.id, signal);
     }
 
+    /// Whether the leader was stopped since the last call.
+    pub(crate) fn was_stopped(&self) -> bool {
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+        matches!(waitid(WaitId::Pid(self.id), options), Ok(Some(_)))
+    }
+
     pub(crate) fn id(&self) -> Pid {
         self.id
     }

@@ -1,16 +1,16 @@
 //! Runs one command under a lease (mission D15): it lives as long as the lease is renewed, and not a moment longer.
 //!
-//! Three processes: this one renews; a *guard* ([`guard`]) leads the command's process group and holds the reading end
+//! Three processes: this one renews; a *warden* ([`warden`]) leads the command's process group and holds the reading end
 //! of a pipe, the leash, whose only writing end is here. Whatever becomes of this process, `kill -9` included, the leash
-//! ends with it, and the guard ends the group. So no command works on for a wrapper that is gone.
+//! ends with it, and the warden ends the group. So no command works on for a wrapper that is gone.
 
-mod guard;
 mod heart;
 mod signals;
+mod warden;
 
-pub use guard::guard;
 pub use heart::{Beat, Heart};
 pub use signals::Signals;
+pub use warden::warden;
 
 use crate::process::{Group, ready};
 use onus_core::refusal::Refusal;
@@ -35,8 +35,8 @@ const GRACE: Duration = Duration::from_secs(30);
 /// What to run, and where.
 #[derive(Debug)]
 pub struct Order<'a> {
-    /// This program with the words that make it the guard; the number of the leash and the command follow.
-    pub guard: &'a [OsString],
+    /// This program with the words that make it the warden; the number of the leash and the command follow.
+    pub warden: &'a [OsString],
     pub command: &'a [OsString],
     pub directory: &'a Path,
     /// In addition to what this process has.
@@ -86,13 +86,17 @@ pub fn supervise(
     while !ready([Some(&ended)], ROUND)?[0] {
         watch.heed(signals, tell);
         watch.listen(heart, tell);
+        // Nobody could wake it: the shell waits for us, and we are not in the foreground.
+        if group.was_stopped() {
+            group.signal(Signal::CONT);
+        }
         if watch.kill_at.is_some_and(|at| Instant::now() >= at) {
             watch.group.signal(Signal::KILL);
             watch.kill_at = None;
         }
     }
     let why = watch.why.take();
-    // Only now: the leash held the guard while there was something to guard.
+    // Only now: the leash held the warden while there was something to guard.
     let code = code(group.bury()?);
     drop(leash);
     Ok(match why {
@@ -106,8 +110,8 @@ pub fn supervise(
 fn start(order: &Order<'_>) -> io::Result<(Group, PipeWriter)> {
     let (end, mut leash) = io::pipe()?;
     fcntl_setfd(&end, FdFlags::empty())?;
-    let [program, words @ ..] = order.guard else {
-        return Err(io::Error::other("no guard"));
+    let [program, words @ ..] = order.warden else {
+        return Err(io::Error::other("no warden"));
     };
     let mut command = Command::new(program);
     command.args(words).arg(end.as_raw_fd().to_string()).arg("--").args(order.command);
@@ -116,12 +120,12 @@ fn start(order: &Order<'_>) -> io::Result<(Group, PipeWriter)> {
     let group = Group::new(command.spawn()?);
     drop(end);
     hand_over_terminal(&group);
-    // The guard starts the command when it hears this: by then the terminal is the group's.
+    // The warden starts the command when it hears this: by then the terminal is the group's.
     leash.write_all(b"!")?;
     Ok((group, leash))
 }
 
-/// A command that reads from a terminal must be in its foreground. The guard gives it back.
+/// A command that reads from a terminal must be in its foreground. The warden gives it back.
 fn hand_over_terminal(group: &Group) {
     let stdin = io::stdin();
     if tcgetpgrp(&stdin).is_ok_and(|foreground| foreground == getpgrp()) {

@@ -5,8 +5,10 @@ use crate::error::{Result, StoreError};
 use crate::evidence;
 use crate::load::request_key;
 use crate::port::Tx;
+use crate::read::audit;
 use crate::{args, sql};
 use onus_core::effect::Effect;
+use onus_core::event::TimesheetApproved;
 use onus_core::hash::Digest;
 use onus_core::id::{ProjectKey, RequestId, Seq, TaskId, WorkspaceId};
 use onus_core::ledger::Entry;
@@ -53,7 +55,7 @@ sql! {
     pub(crate) INSERT_ASSIGNMENT = "INSERT INTO assignment (workspace, task, epoch, assignee, tier, workstation, lease_id, ttl_ms, \
         assigned_at, renewed_at, tick, renewals, handoff_reason, forced, route, lane, base) VALUES \
         (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
-    pub(crate) RENEW_ASSIGNMENT = "UPDATE assignment SET ttl_ms = ?4, renewed_at = ?5, tick = ?6, renewals = ?7 \
+    pub(crate) RENEW_ASSIGNMENT = "UPDATE assignment SET ttl_ms = ?4, renewed_at = ?5, tick = ?6, renewals = ?7, resting = ?8 \
         WHERE workspace = ?1 AND task = ?2 AND epoch = ?3 AND ended_at IS NULL";
     pub(crate) END_ASSIGNMENT = "UPDATE assignment SET ended_at = ?4, end_reason = ?5 \
         WHERE workspace = ?1 AND task = ?2 AND epoch = ?3 AND ended_at IS NULL";
@@ -61,6 +63,11 @@ sql! {
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     pub(crate) STOP_SESSION = "UPDATE session SET ended_at = ?4, end_reason = ?5 \
         WHERE workspace = ?1 AND task = ?2 AND epoch = ?3 AND ended_at IS NULL";
+    pub(crate) INSERT_FACT = "INSERT INTO session_fact (workspace, task, seq, session, kind, started_at, ended_at, key, source, \
+        model, input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, cost_micros) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+    INSERT_APPROVAL = "INSERT INTO approval (workspace, seq, worker, first_day, last_day, fingerprint) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     pub(crate) INSERT_NOTE = "INSERT INTO note (workspace, seq, task, kind, text) VALUES (?1, ?2, ?3, ?4, ?5)";
     pub(crate) INSERT_ENTRY = "INSERT INTO ledger (workspace, seq, task, at, actor, workstation, epoch, verb, data, prev, hash) \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
@@ -285,6 +292,20 @@ pub fn workspace_entry(tx: &mut dyn Tx, workspace: WorkspaceId, appended: &Entry
     entry(tx, workspace, appended)
 }
 
+/// Keeps an approval; its own entry has the number `seq`.
+pub fn approval(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    seq: Seq,
+    approved: &TimesheetApproved,
+) -> Result<()> {
+    let TimesheetApproved { worker, from, to, fingerprint } = approved;
+    tx.run_one(
+        &INSERT_APPROVAL,
+        &args![workspace.0, seq, worker.as_str(), from.to_string(), to.to_string(), fingerprint],
+    )
+}
+
 pub fn request(
     tx: &mut dyn Tx,
     workspace: WorkspaceId,
@@ -310,7 +331,7 @@ fn apply_effect(
 ) -> Result<()> {
     match effect {
         Effect::AssignmentStarted(assignment) => start_assignment(tx, workspace, task, assignment),
-        Effect::AssignmentRenewed(Assignment { epoch, lease, .. }) => tx.run_one(
+        Effect::AssignmentRenewed(Assignment { epoch, lease, resting, .. }) => tx.run_one(
             &RENEW_ASSIGNMENT,
             &args![
                 workspace.0,
@@ -319,7 +340,8 @@ fn apply_effect(
                 lease.ttl.0,
                 lease.renewed_at.0,
                 lease.tick.to_string(),
-                lease.renewals
+                lease.renewals,
+                *resting,
             ],
         ),
         Effect::AssignmentEnded { epoch, at, reason } => {
@@ -342,6 +364,13 @@ fn apply_effect(
         }
         Effect::CheckRan(run) => evidence::insert_run(tx, workspace, task, seq, run),
         Effect::ReviewWritten(review) => evidence::insert_review(tx, workspace, task, seq, review),
+        Effect::SessionCorrected { .. } | Effect::SessionUsed { .. } => {
+            let fact = audit::session_fact(seq, effect)
+                .ok_or_else(|| StoreError::Guard("a fact that says nothing".into()))?;
+            let mut values = args![workspace.0, task].to_vec();
+            values.extend(fact);
+            tx.run_one(&INSERT_FACT, &values)
+        }
         Effect::NoteWritten { kind, text } => {
             let content =
                 text.content().ok_or_else(|| StoreError::Guard("a note without its text".into()))?;

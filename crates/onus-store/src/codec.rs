@@ -22,7 +22,7 @@ macro_rules! task_columns {
          t.forced, t.exceptions, \
          (SELECT string_agg(d.depends_on, ' ') FROM dependency d WHERE d.workspace = t.workspace AND d.task = t.id), \
          a.assignee, a.tier, a.workstation, a.lease_id, a.ttl_ms, a.assigned_at, a.renewed_at, a.tick, a.renewals, \
-         a.handoff_reason, a.forced, a.route, a.lane, a.base "
+         a.handoff_reason, a.forced, a.route, a.lane, a.base, a.resting "
     };
 }
 
@@ -38,7 +38,7 @@ macro_rules! task_from {
 macro_rules! assignment_columns {
     () => {
         "assignee, tier, workstation, lease_id, ttl_ms, assigned_at, renewed_at, tick, renewals, handoff_reason, \
-         forced, route, lane, base "
+         forced, route, lane, base, resting "
     };
 }
 
@@ -176,6 +176,7 @@ pub(crate) fn assignment(row: &mut Row, epoch: Epoch) -> Result<Option<Assignmen
         route,
         lane: row.opt_int()?,
         base: row.opt_parsed()?,
+        resting: row.flag()?,
     }))
 }
 

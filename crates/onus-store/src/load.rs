@@ -1,8 +1,9 @@
 //! Loads everything a decision needs, under lock.
 
 pub(crate) mod grant;
+pub(crate) mod session;
 
-pub use grant::{Ground, signals, workstation};
+pub use grant::{Ground, Holding, signals, workstation};
 
 use crate::codec::{self, task_columns, task_from};
 use crate::error::{Result, StoreError};
@@ -15,6 +16,7 @@ use onus_core::facts::{Caller, Dependency, Slice};
 use onus_core::hash::Digest;
 use onus_core::id::{Generation, Handle, OriginRef, RequestId, Seq, TaskId, WorkspaceId};
 use onus_core::identity_map::Policy;
+use onus_core::session::Recorded;
 use onus_core::task::{Blocker, State, StateName, Task};
 use onus_core::time::Timestamp;
 use onus_core::worker::{Kind, Worker};
@@ -166,6 +168,11 @@ pub struct Loaded {
     pub slices: Vec<Slice>,
     pub evidence: Vec<Evidence>,
     pub reviews: Vec<Review>,
+    /// For a correction or a usage.
+    pub session: Option<Recorded>,
+    /// For a command that begins a session: when the last one of the same worker in the same workstation ended. A wall
+    /// clock that was set back must not make two of them overlap.
+    pub rested: Option<Timestamp>,
     /// For a command that would make somebody the holder.
     pub ground: Ground,
 }
@@ -190,6 +197,8 @@ pub fn facts(
         slices: Vec::new(),
         evidence: Vec::new(),
         reviews: Vec::new(),
+        session: None,
+        rested: None,
         ground: Ground::default(),
     };
     if let Some(held) = loaded.task.as_ref().and_then(|stored| stored.task.assignment()) {
@@ -215,6 +224,13 @@ pub fn facts(
         }
         Command::Claim { .. } | Command::Takeover { .. } => {
             grant::load(tx, workspace, envelope, policy, now, &mut loaded)?;
+            let grantee = match loaded.mentioned.as_ref().unwrap_or(&loaded.caller) {
+                Caller::Registered(worker) => Some(&worker.handle),
+                Caller::Anonymous | Caller::Unregistered(_) => None,
+            };
+            if let (Some(worker), Some(found)) = (grantee, &loaded.ground.place.found) {
+                loaded.rested = session::rested(tx, workspace, worker, &found.name)?;
+            }
         }
         Command::Merge { .. } => {
             if let Some(stored) = &loaded.task {
@@ -234,7 +250,15 @@ pub fn facts(
             }
         }
         Command::Block { on, .. } => blocker(tx, workspace, on, &mut loaded)?,
+        Command::StartSession => loaded.rested = rested_holder(tx, workspace, loaded.task.as_ref())?,
+        Command::CorrectSession { session, .. } => {
+            loaded.session = session::recorded(tx, workspace, *session, None)?;
+        }
+        Command::RecordUsage { session, usage } => {
+            loaded.session = session::recorded(tx, workspace, *session, Some(&usage.key))?;
+        }
         Command::Unblock => {
+            loaded.rested = rested_holder(tx, workspace, loaded.task.as_ref())?;
             if let Some(State::Blocked { on, .. }) =
                 loaded.task.as_ref().map(|stored| stored.task.state.clone())
             {
@@ -244,6 +268,18 @@ pub fn facts(
         _ => {}
     }
     Ok(loaded)
+}
+
+/// When the holder last worked where it holds the task.
+fn rested_holder(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    task: Option<&Stored>,
+) -> Result<Option<Timestamp>> {
+    match task.and_then(|stored| stored.task.assignment()) {
+        Some(held) => session::rested(tx, workspace, &held.assignee, &held.workstation),
+        None => Ok(None),
+    }
 }
 
 fn mentioned_task(tx: &mut dyn Tx, workspace: WorkspaceId, id: &TaskId) -> Result<Dependency> {

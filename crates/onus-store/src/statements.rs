@@ -2,8 +2,8 @@
 
 use crate::evidence;
 use crate::port::Sql;
-use crate::read::{queue, story};
-use crate::{apply, load, load::grant};
+use crate::read::{effort, queue, story};
+use crate::{apply, load, load::grant, load::session};
 
 /// Every statement of add, claim, claim --next, renew, note, complete, release, takeover, list, ready and show.
 pub const HOT: &[Sql] = &[
@@ -22,6 +22,18 @@ pub const HOT: &[Sql] = &[
     evidence::EVIDENCE,
     evidence::REVIEWS,
     grant::WORKED,
+    session::LAST,
+    session::RECORDED,
+    session::BEFORE,
+    session::AFTER,
+    session::LAST_USAGE,
+    effort::WITHIN,
+    effort::WITHIN_OF,
+    effort::USED_BETWEEN,
+    effort::ABOUT,
+    effort::BY_TASK,
+    effort::BY_WORKER,
+    effort::APPROVALS,
     load::STATE,
     load::REACHABLE,
     grant::WORKSTATION,

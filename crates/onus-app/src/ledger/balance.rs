@@ -36,6 +36,7 @@ pub(super) enum About {
     Dependency,
     Assignment,
     Session,
+    SessionFact,
     Note,
     Run,
     Review,

@@ -20,6 +20,8 @@ pub(super) trait Listener {
     fn spec(&mut self, spec: Spec);
     fn assignment(&mut self, held: &Assignment, ended_at: Option<Timestamp>, reason: Option<&'static str>);
     fn session(&mut self, session: Session);
+    /// What was said about a session afterwards.
+    fn session_fact(&mut self, seq: Seq, effect: &Effect);
     fn note(&mut self, seq: Seq, kind: &'static str, text: &Digest);
     fn run(&mut self, seq: Seq, run: &CheckRun);
     fn review(&mut self, seq: Seq, review: &Reviewed);
@@ -74,6 +76,9 @@ impl Fold {
                 }
                 Effect::CheckRan(run) => listener.run(entry.seq, &run),
                 Effect::ReviewWritten(review) => listener.review(entry.seq, &review),
+                Effect::SessionCorrected { .. } | Effect::SessionUsed { .. } => {
+                    listener.session_fact(entry.seq, &effect);
+                }
                 Effect::NoteWritten { kind, text } => {
                     listener.note(entry.seq, kind.name(), text.digest());
                 }
@@ -156,6 +161,12 @@ impl Listener for Weigh<'_> {
         self.balance.add(self.scale.weigh(About::Session, [&[], &audit::session(&session)]));
     }
 
+    fn session_fact(&mut self, seq: Seq, effect: &Effect) {
+        if let Some(columns) = audit::session_fact(seq, effect) {
+            self.balance.add(self.scale.weigh(About::SessionFact, [&[], &columns]));
+        }
+    }
+
     fn note(&mut self, seq: Seq, kind: &'static str, text: &Digest) {
         self.balance.add(self.scale.weigh(About::Note, [&args![text], &args![seq, kind]]));
     }
@@ -179,6 +190,7 @@ pub(super) struct Collect {
     pub(super) spec: Option<Spec>,
     pub(super) assignments: Vec<PastAssignment>,
     pub(super) sessions: Vec<Session>,
+    pub(super) session_facts: Vec<(Seq, Effect)>,
     pub(super) notes: Vec<(Seq, &'static str, Digest)>,
     pub(super) runs: Vec<(Seq, CheckRun)>,
     pub(super) reviews: Vec<(Seq, Reviewed)>,
@@ -196,6 +208,10 @@ impl Listener for Collect {
 
     fn session(&mut self, session: Session) {
         self.sessions.push(session);
+    }
+
+    fn session_fact(&mut self, seq: Seq, effect: &Effect) {
+        self.session_facts.push((seq, effect.clone()));
     }
 
     fn note(&mut self, seq: Seq, kind: &'static str, text: &Digest) {

@@ -3,6 +3,7 @@
 use super::finding::{Findings, Kind};
 use super::fold::{Collect, Fold};
 use crate::LOCAL;
+use onus_core::effect::Effect;
 use onus_core::hash::Digest;
 use onus_core::id::Seq;
 use onus_core::ledger::Entry;
@@ -170,6 +171,7 @@ fn rows(
     }
     assignments(tx, name, said.assignments, found)?;
     sessions(tx, name, said.sessions, found)?;
+    session_facts(tx, name, &said.session_facts, found)?;
     notes(tx, name, &said.notes, found)?;
     let runs = said.runs.iter().map(|(seq, run)| (*seq, run_columns(run))).collect();
     shown(tx, name, Shown::Run, runs, found)?;
@@ -322,6 +324,21 @@ fn sessions(tx: &mut dyn Tx, name: &str, said: Vec<Session>, found: &mut Finding
     }
     for id in said.keys() {
         found.add(Kind::RowMissing, *id, Some(name), format!("its session {id} is gone"));
+    }
+    Ok(())
+}
+
+fn session_facts(tx: &mut dyn Tx, name: &str, said: &[(Seq, Effect)], found: &mut Findings) -> Result<()> {
+    let mut said: BTreeMap<Seq, &Effect> = said.iter().map(|(seq, effect)| (*seq, effect)).collect();
+    for (seq, row) in audit::session_facts_of(tx, LOCAL, name)? {
+        let columns = said.remove(&seq).and_then(|effect| audit::session_fact(seq, effect));
+        if columns.is_none_or(|columns| columns.as_slice() != row.as_slice()) {
+            let detail = "what its row says about a session is not what the entry says";
+            found.add(Kind::RowDiffers, seq, Some(name), detail);
+        }
+    }
+    for seq in said.keys() {
+        found.add(Kind::RowMissing, *seq, Some(name), "what was said about a session is gone");
     }
     Ok(())
 }

@@ -180,6 +180,8 @@ impl Reader<'_, '_> {
         tolerate(read, self.found)?;
         let read = audit::sessions(tx, LOCAL, &mut |task, row| self.said(About::Session, task, row));
         tolerate(read, self.found)?;
+        let read = audit::session_facts(tx, LOCAL, &mut |task, row| self.said(About::SessionFact, task, row));
+        tolerate(read, self.found)?;
         let read = audit::notes(tx, LOCAL, &mut |task, row| self.said(About::Note, task, row));
         tolerate(read, self.found)?;
         let read = audit::runs(tx, LOCAL, &mut |task, row| self.said(About::Run, task, row));

@@ -3,7 +3,7 @@
 use super::finding::{Findings, Kind};
 use super::locate::{self, Site};
 use crate::LOCAL;
-use onus_core::event::{Event, WorkspaceCreated};
+use onus_core::event::{Event, TimesheetApproved, WorkspaceCreated};
 use onus_core::hash::Digest;
 use onus_core::id::{Generation, Handle, ProjectKey, Seq, WorkstationName};
 use onus_core::ledger::EntryRef;
@@ -13,6 +13,7 @@ use onus_core::workstation::Workstation;
 use onus_store::error::{Result, StoreError};
 use onus_store::load::Workspace;
 use onus_store::port::Tx;
+use onus_store::read::effort;
 use onus_store::registry;
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -25,6 +26,7 @@ pub(super) struct Register {
     projects: BTreeMap<ProjectKey, Seq>,
     workers: BTreeMap<Handle, (Seq, Worker)>,
     workstations: BTreeMap<WorkstationName, (Seq, Workstation)>,
+    approvals: BTreeMap<Seq, TimesheetApproved>,
     last: Digest,
     count: i64,
     is_suspect: bool,
@@ -38,6 +40,7 @@ impl Register {
             projects: BTreeMap::new(),
             workers: BTreeMap::new(),
             workstations: BTreeMap::new(),
+            approvals: BTreeMap::new(),
             last: Digest::ZERO,
             count: 0,
             is_suspect: false,
@@ -66,6 +69,7 @@ impl Register {
                 rises
             }
             Event::Imported(_) => true,
+            Event::TimesheetApproved(approved) => self.approvals.insert(seq, approved).is_none(),
             other => return self.register(seq, &other),
         };
         if is_new { Ok(()) } else { Err("it cannot follow what came before it".to_owned()) }
@@ -141,6 +145,19 @@ impl Register {
             differs(found, "workstation", is.name.as_str(), workstations.remove(&is.name).as_ref(), &is);
         }
         gone(found, "workstation", &workstations);
+        self.approved(tx, found)
+    }
+
+    fn approved(&self, tx: &mut dyn Tx, found: &mut Findings) -> Result<()> {
+        let rows: BTreeMap<Seq, TimesheetApproved> = effort::every_approval(tx, LOCAL)?.into_iter().collect();
+        for (seq, row) in &rows {
+            if self.approvals.get(seq) != Some(row) {
+                found.add(Kind::RowDiffers, *seq, None, "an approval is not what the record says");
+            }
+        }
+        for seq in self.approvals.keys().filter(|seq| !rows.contains_key(seq)) {
+            found.add(Kind::RowMissing, *seq, None, "an approval is gone");
+        }
         Ok(())
     }
 }

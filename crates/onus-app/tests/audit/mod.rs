@@ -13,9 +13,11 @@ use onus_core::hash::encode_hex;
 use onus_core::id::Handle;
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
+use onus_core::session::{Counts, Usage};
 use onus_core::settings::Settings;
 use onus_core::task::{Priority, Risk, Spec};
 use onus_core::text::Text;
+use onus_core::time::Timestamp;
 use onus_core::worker::Kind;
 use onus_core::workstation::{Lifecycle, WorkstationKind};
 use onus_store::sqlite::{Options, Sqlite};
@@ -156,7 +158,7 @@ impl Case {
             task_type: Some("backend".parse().unwrap()),
             kind: "feature".into(),
             priority: Priority::P1,
-            risk: Risk::High,
+            risk: Risk::Low,
             role: Some("A-backend".parse().unwrap()),
             lane: Some(1),
             sprint: Some("s1".into()),
@@ -215,6 +217,23 @@ impl Case {
         self.onus.verify(&mut Silent).unwrap()
     }
 
+    /// A correction, a usage, and an approval of a month in which nobody worked.
+    fn say_about_the_session(&mut self, task: &str) {
+        let found = self.onus.sessions(Some(&task.parse().unwrap()), None, 1).unwrap().sessions.remove(0);
+        let corrected = Command::CorrectSession {
+            session: found.id,
+            started_at: Timestamp(found.started_at.0 - 60_000),
+            ended_at: found.started_at,
+            reason: Some("it began earlier".into()),
+        };
+        self.submit("@ada", task, None, corrected);
+        let counts = Counts { output_tokens: 5, ..Counts::default() };
+        let usage = Usage { key: "k".into(), source: "reported".into(), model: None, counts };
+        self.submit("@bot", task, None, Command::RecordUsage { session: found.id, usage });
+        let january = ("2026-01-01".parse().unwrap(), "2026-01-31".parse().unwrap());
+        self.onus.approve_timesheet(Some(&handle("@ada")), &handle("@bot"), january).unwrap();
+    }
+
     /// Tasks in every state, two checkpoints; the second covers everything.
     pub(crate) fn live_a_little(&mut self) {
         for n in 1..=6 {
@@ -225,6 +244,7 @@ impl Case {
         self.note("@bot", "T-1", Some(&token), "half of it is done");
         self.submit("@bot", "T-1", Some(&token), Command::Renew { ttl: None });
         self.complete("@bot", "T-1", &token);
+        self.say_about_the_session("T-1");
         let token = self.claim("@bee", "T-2", "ws-2");
         let handed = Command::Release {
             note: Some(text("see the branch")),

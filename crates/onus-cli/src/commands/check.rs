@@ -144,7 +144,7 @@ pub(super) fn run_checks(
     request: &Request<'_>,
 ) -> Result<Option<Refusal>, Refusal> {
     let checks = check::approved(task, request.only);
-    let bench = store.bench(task, &world.place.cwd)?;
+    let bench = store.bench(task)?;
     let token = world.token(store, &task.id, request.lease.lease.as_deref())?;
     let tried =
         side_by_side(out, &checks, request.jobs, |one| check::run(one, &task.id, &bench, request.sandbox));

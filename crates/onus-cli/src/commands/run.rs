@@ -59,9 +59,9 @@ pub(crate) struct Run {
     #[arg(long, value_name = "TEXT")]
     resolution: Option<String>,
 
-    /// Run as the guard of a command, on this leash
+    /// Run as the warden of a command, on this leash
     #[arg(long, hide = true, value_name = "FD")]
-    guard: Option<i32>,
+    warden: Option<i32>,
 
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
@@ -84,12 +84,12 @@ struct RunView {
 }
 
 impl Run {
-    pub(super) fn is_guard(&self) -> bool {
-        self.guard.is_some()
+    pub(super) fn is_warden(&self) -> bool {
+        self.warden.is_some()
     }
 
-    pub(super) fn guard(&self) -> Result<ExitCode, Refusal> {
-        supervise::guard(self.guard.unwrap_or_default(), &self.command).map(ExitCode::from)
+    pub(super) fn warden(&self) -> Result<ExitCode, Refusal> {
+        supervise::warden(self.warden.unwrap_or_default(), &self.command).map(ExitCode::from)
     }
 
     pub(super) fn run(&self, world: &World, out: &mut Output) -> Result<ExitCode, Refusal> {
@@ -168,9 +168,9 @@ impl Run {
     ) -> Result<(End, Heart), Refusal> {
         let environment = environment(world, store, held)?;
         let program = std::env::current_exe().map_err(unexpected)?.into_os_string();
-        let guard = [program, "run".into(), "--guard".into()];
+        let warden = [program, "run".into(), "--warden".into()];
         let order = Order {
-            guard: &guard,
+            warden: &warden,
             command: &self.command,
             directory: held.directory.as_deref().unwrap_or(&world.place.cwd),
             environment: &environment,

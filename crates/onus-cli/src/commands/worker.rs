@@ -11,6 +11,7 @@ use onus_core::event::WorkerAdded;
 use onus_core::id::{Handle, Role};
 use onus_core::refusal::Refusal;
 use onus_core::registry::Registration;
+use onus_core::time::Date;
 use onus_core::worker::{Kind, Worker as Registered};
 use serde::Serialize;
 use std::process::ExitCode;
@@ -40,6 +41,15 @@ enum WorkerVerb {
     Resume {
         #[arg(value_name = "@HANDLE", value_parser = handle)]
         handle: Handle,
+    },
+    /// One day of a worker: sessions, notes, outcomes, time and cost
+    Day {
+        #[arg(value_name = "@HANDLE", value_parser = handle)]
+        handle: Handle,
+
+        /// Which day, in the worker's own zone; default: today
+        #[arg(long, value_name = "DATE", value_parser = |t: &str| t.parse::<Date>())]
+        date: Option<Date>,
     },
     /// One worker
     Show {
@@ -89,6 +99,13 @@ impl Worker {
             WorkerVerb::List => out.show_list(&store.workers(None)?, |view| &view.workers, human),
             WorkerVerb::Show { handle } => {
                 out.show_list(&store.workers(Some(handle))?, |view| &view.workers, human)
+            }
+            WorkerVerb::Day { handle, date } => {
+                let date = match date {
+                    Some(date) => *date,
+                    None => store.today(Some(handle))?,
+                };
+                out.show(&store.day(handle, date)?, render::day)
             }
             WorkerVerb::Pause { handle, reason } => {
                 let worker = store.pause_worker(world.actor.as_ref(), handle, reason.as_deref())?;

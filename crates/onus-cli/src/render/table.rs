@@ -14,6 +14,15 @@ impl Table {
         Table { rows: vec![header.map(|title| paint(DIM, title)).to_vec()] }
     }
 
+    /// As many columns as there are titles.
+    pub(crate) fn titled(titles: Vec<String>) -> Table {
+        Table { rows: vec![titles.into_iter().map(|title| paint(DIM, title)).collect()] }
+    }
+
+    pub(crate) fn cells(&mut self, cells: Vec<String>) {
+        self.rows.push(cells.into_iter().map(one_line).collect());
+    }
+
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
         self.rows.push(cells.map(one_line).to_vec());
     }

@@ -112,7 +112,9 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
             held: blocked.kept.as_ref().map(|renewal| renew(held, entry, renewal)),
         },
         (Event::Unblocked(unblocked), State::Blocked { held, .. }) => match (&unblocked.renewal, held) {
-            (Some(renewal), Some(held)) => State::InProgress(renew(held, entry, renewal)),
+            (Some(renewal), Some(held)) => {
+                State::InProgress(Assignment { resting: false, ..renew(held, entry, renewal) })
+            }
             (None, None) => State::Open,
             _ => return Err(wrong()),
         },
@@ -149,7 +151,10 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
         (Event::Merged(merged), State::InProgress(held)) => {
             State::InProgress(renew(held, entry, &merged.renewal))
         }
-        (Event::Salvaged(_) | Event::Reviewed(_), state) => state,
+        (
+            Event::Salvaged(_) | Event::Reviewed(_) | Event::SessionCorrected(_) | Event::SessionUsed(_),
+            state,
+        ) => state,
         (Event::CheckAdded(added), state) => {
             task.spec.checks.push(added.check.clone());
             state
@@ -171,6 +176,12 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
             }
             _ => return Err(wrong()),
         },
+        (Event::SessionStarted(started), State::InProgress(held)) if held.resting => {
+            State::InProgress(Assignment { resting: false, ..renew(held, entry, &started.renewal) })
+        }
+        (Event::SessionStopped(stopped), State::InProgress(held)) if !held.resting => {
+            State::InProgress(Assignment { resting: true, ..renew(held, entry, &stopped.renewal) })
+        }
         (Event::Refused(_), state) => state,
         _ => return Err(wrong()),
     };
@@ -180,7 +191,11 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
 /// What only the holder does, unless a person forces it.
 fn is_holders(event: &Event) -> bool {
     match event {
-        Event::Renewed(_) | Event::Blocked(_) | Event::Merged(_) => true,
+        Event::Renewed(_)
+        | Event::Blocked(_)
+        | Event::Merged(_)
+        | Event::SessionStarted(_)
+        | Event::SessionStopped(_) => true,
         Event::Noted(noted) => noted.renewal.is_some(),
         Event::CheckRun(run) => run.renewal.is_some(),
         Event::Unblocked(unblocked) => unblocked.renewal.is_some(),
@@ -213,6 +228,7 @@ fn granted(entry: &Stamped, grant: &Grant, reason: Option<&str>) -> Result<Assig
         route: grant.route.clone(),
         lane: grant.lane,
         base: grant.base.clone(),
+        resting: false,
     })
 }
 

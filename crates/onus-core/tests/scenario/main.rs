@@ -13,6 +13,8 @@ mod lease;
 #[cfg(test)]
 mod scope;
 #[cfg(test)]
+mod session;
+#[cfg(test)]
 mod story;
 #[cfg(test)]
 mod transition;

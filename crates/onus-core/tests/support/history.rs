@@ -6,7 +6,7 @@ use onus_core::id::{Handle, TaskId};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::task::{Blocker, Task};
-use onus_core::time::Millis;
+use onus_core::time::{Millis, Timestamp};
 use onus_core::workstation::WorkstationState;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
@@ -33,6 +33,7 @@ pub(crate) enum Shown {
     WrongGeneration,
 }
 
+#[allow(clippy::large_enum_variant, reason = "a test makes a few hundred of them")]
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
     /// `who` beyond the names is whoever holds the task.
@@ -42,6 +43,8 @@ pub(crate) enum Op {
         shown: Shown,
         command: Command,
     },
+    /// A person moves the beginning and the end of some session by so much.
+    Correct(usize, i64, i64),
     Tick(i64),
     Wall(i64),
     Reboot,
@@ -89,6 +92,8 @@ fn command() -> impl Strategy<Value = Command> {
         3 => warrant().prop_map(|warrant| Command::Release { note: Some(text("half done")), handoff: None, warrant }),
         3 => while_blocked.prop_map(move |lease| Command::Block { on: blocker.clone(), lease, note: None, handoff: None }),
         5 => Just(Command::Unblock),
+        3 => Just(Command::StopSession),
+        3 => Just(Command::StartSession),
         3 => Just(Command::Note { text: text("so far so good") }),
         4 => warrant().prop_map(|warrant| Command::Complete { resolution: Some(text("done")), root_cause: None, warrant, proof: onus_core::evidence::Proof::default() }),
         4 => reason().prop_map(|reason| Command::Reopen { reason }),
@@ -119,6 +124,7 @@ fn op(back: bool) -> impl Strategy<Value = Op> {
     prop_oneof![
         40 => call,
         6 => prop_oneof![0..1_200_000i64, 0..100_000_000i64].prop_map(Op::Tick),
+        3 => (0..64usize, -900_000..900_000i64, -900_000..900_000i64).prop_map(|(n, from, to)| Op::Correct(n, from, to)),
         2 => ((if back { -day } else { 0 })..day).prop_map(Op::Wall),
         1 => Just(Op::Reboot),
         2 => (1..4usize).prop_map(Op::Host),
@@ -161,6 +167,20 @@ impl History {
         }
     }
 
+    /// It may be refused: what is then on record must be as good as before.
+    fn correct(&mut self, n: usize, from: i64, to: i64) {
+        let count = self.world.sessions.len().max(1);
+        let Some(session) = self.world.sessions.get(n % count).cloned() else { return };
+        let moved = |at: Timestamp, by: i64| Timestamp(at.0 + by);
+        let command = Command::CorrectSession {
+            session: session.from.0,
+            started_at: moved(session.began(), from),
+            ended_at: moved(session.ended().unwrap_or(session.began()), to),
+            reason: Some("misremembered".to_owned()),
+        };
+        drop(self.world.call(Some(&handle("p")), None, Some(&session.task), &command));
+    }
+
     /// Plays one step; after a call, `judge` sees the world before and after it.
     pub(crate) fn play(&mut self, op: &Op, judge: impl FnOnce(&Call<'_>, &World)) {
         match op {
@@ -179,6 +199,7 @@ impl History {
                     Call { before: &before, who: &who, task: &task, token: token.as_ref(), command, answer };
                 judge(&call, &self.world);
             }
+            Op::Correct(n, from, to) => self.correct(*n, *from, *to),
             Op::Tick(ms) => self.world.tick(Millis(*ms)),
             Op::Wall(ms) => self.world.clock.wall.0 += ms,
             Op::Reboot => self.world.reboot(),

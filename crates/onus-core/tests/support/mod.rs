@@ -21,6 +21,7 @@ use onus_core::ledger::Entry;
 use onus_core::probe::{ProbeResult, Verdict};
 use onus_core::refusal::Refusal;
 use onus_core::registry::{self, workstation::readiness};
+use onus_core::session::{Recorded, Usage};
 use onus_core::settings::Settings;
 use onus_core::task::{Assignment, Blocker, Priority, Risk, Spec, State, Task, evolve};
 use onus_core::text::Text;
@@ -53,6 +54,18 @@ pub(crate) struct Session {
     pub(crate) epoch: Epoch,
     pub(crate) from: (Seq, Timestamp),
     pub(crate) to: Option<(Seq, Timestamp, EndReason)>,
+    /// What the last correction says.
+    pub(crate) corrected: Option<(Timestamp, Timestamp)>,
+}
+
+impl Session {
+    pub(crate) fn began(&self) -> Timestamp {
+        self.corrected.map_or(self.from.1, |(from, _)| from)
+    }
+
+    pub(crate) fn ended(&self) -> Option<Timestamp> {
+        self.corrected.map(|(_, to)| to).or(self.to.map(|(_, at, _)| at))
+    }
 }
 
 /// A call that was decided and written down.
@@ -76,6 +89,7 @@ pub(crate) struct World {
     pub(crate) chains: BTreeMap<TaskId, Vec<Entry>>,
     pub(crate) assignments: Vec<AssignmentRow>,
     pub(crate) sessions: Vec<Session>,
+    pub(crate) usages: Vec<(Seq, Usage)>,
     pub(crate) notes: Vec<(TaskId, NoteKind, Text)>,
     pub(crate) policy: Policy,
     pub(crate) evidence: Vec<(TaskId, Evidence)>,
@@ -169,6 +183,7 @@ impl World {
             chains: BTreeMap::new(),
             assignments: Vec::new(),
             sessions: Vec::new(),
+            usages: Vec::new(),
             notes: Vec::new(),
             policy: Policy::Absent,
             evidence: Vec::new(),
@@ -427,6 +442,7 @@ impl World {
                 .map(|(_, r)| r.clone())
                 .collect(),
             base: None,
+            session: self.recorded(command),
             place: self.place(command),
             dependencies: self.dependencies(task.as_ref(), command),
             live_scopes: self.live_scopes(task.as_ref()),
@@ -479,10 +495,62 @@ impl World {
         }
     }
 
+    /// The session that a command is about, with its neighbours.
+    fn recorded(&self, command: &Command) -> Option<Recorded> {
+        let (id, key) = match command {
+            Command::CorrectSession { session, .. } => (*session, None),
+            Command::RecordUsage { session, usage } => (*session, Some(&usage.key)),
+            _ => return None,
+        };
+        let session = self.sessions.iter().find(|session| session.from.0 == id)?;
+        let here = || {
+            self.sessions
+                .iter()
+                .filter(|other| other.worker == session.worker && other.workstation == session.workstation)
+        };
+        Some(Recorded {
+            id,
+            task: session.task.clone(),
+            worker: session.worker.clone(),
+            started_at: session.began(),
+            ended_at: session.ended(),
+            before: here().rfind(|other| other.from.0 < id).and_then(Session::ended),
+            after: here().find(|other| other.from.0 > id).map(Session::began),
+            usage: self
+                .usages
+                .iter()
+                .rfind(|(session, usage)| *session == id && Some(&usage.key) == key)
+                .map(|(_, usage)| usage.clone()),
+        })
+    }
+
+    /// When whoever begins a session with this event last worked in the same place.
+    fn rested(
+        &self,
+        id: &TaskId,
+        who: &Handle,
+        place: Option<&WorkstationName>,
+        event: &Event,
+    ) -> Option<Timestamp> {
+        let grant = match event {
+            Event::Claimed(claimed) => Some(&claimed.grant),
+            Event::TakenOver(taken) => Some(&taken.grant),
+            Event::Unblocked(_) | Event::SessionStarted(_) => None,
+            _ => return None,
+        };
+        let held = self.tasks.get(id).and_then(Task::assignment);
+        let (worker, place) = match grant {
+            Some(grant) => (grant.assignee.as_ref().unwrap_or(who), place?),
+            None => (&held?.assignee, &held?.workstation),
+        };
+        self.sessions.iter().rfind(|s| s.worker == *worker && s.workstation == *place)?.ended()
+    }
+
     fn record(&mut self, id: &TaskId, who: &Handle, workstation: Option<WorkstationName>, event: Event) {
         let before = self.tasks.get(id).cloned();
+        let rested = self.rested(id, who, workstation.as_ref(), &event);
         self.seq += 1;
-        let wall = self.clock.wall;
+        let wall = rested.map_or(self.clock.wall, |rested| rested.max(self.clock.wall));
         let stamped =
             Stamped::following(before.as_ref(), self.seq, id.clone(), wall, who.clone(), workstation, event);
         let after = evolve(before.clone(), &stamped).expect("what was decided must be possible");
@@ -514,6 +582,7 @@ impl World {
                 epoch: assignment.epoch,
                 from: (entry.seq, at),
                 to: None,
+                corrected: None,
             }),
             Effect::SessionStopped { epoch, at, reason } => {
                 let mut open =
@@ -521,6 +590,11 @@ impl World {
                 open.next().expect("a session to stop").to = Some((entry.seq, at, reason));
                 assert!(open.next().is_none(), "two open sessions of {id} at epoch {epoch}");
             }
+            Effect::SessionCorrected { session, started_at, ended_at } => {
+                let mut found = self.sessions.iter_mut().filter(|s| s.from.0 == session);
+                found.next().expect("a session to correct").corrected = Some((started_at, ended_at));
+            }
+            Effect::SessionUsed { session, usage } => self.usages.push((session, usage)),
             Effect::NoteWritten { kind, text } => self.notes.push((id.clone(), kind, text)),
             Effect::CheckRan(run) => {
                 let evidence = Evidence {

@@ -163,6 +163,8 @@ impl<'a> Step<'a> {
                 handoff: None,
             },
             "unblock" => Command::Unblock,
+            "start" => Command::StartSession,
+            "stop" => Command::StopSession,
             "note" => Command::Note { text: text(self.value("note").unwrap_or("so far so good")) },
             "addcheck" => Command::AddCheck { check: self.check() },
             "approvecheck" => Command::ApproveCheck { check: self.check().id() },

@@ -8,7 +8,7 @@ use crate::port::{Sql, Tx, Value};
 use onus_core::id::WorkspaceId;
 
 /// The schema whose columns these are.
-pub const SCHEMA: i64 = 3;
+pub const SCHEMA: i64 = 4;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,10 +86,20 @@ tables! {
         "lease_id" Blob "?7", "ttl_ms" Int "?8", "assigned_at" Int "?9", "renewed_at" Int "?10", "tick" Text "?11",
         "renewals" Int "?12", "handoff_reason" Text "?13", "forced" Int "?14", "route" Text "?15",
         "ended_at" Int "?16", "end_reason" Text "?17", "lane" Int "?18", "base" Text "?19",
+        "resting" Int "?20",
     }
     "session" of "workspace" by "id" {
         "id" Int "?2", "task" Text "?3", "epoch" Int "?4", "worker" Text "?5", "workstation" Text "?6",
         "started_at" Int "?7", "ended_at" Int "?8", "end_reason" Text "?9",
+    }
+    "session_fact" of "workspace" by "seq" {
+        "seq" Int "?2", "task" Text "?3", "session" Int "?4", "kind" Text "?5", "started_at" Int "?6",
+        "ended_at" Int "?7", "key" Text "?8", "source" Text "?9", "model" Text "?10", "input_tokens" Int "?11",
+        "output_tokens" Int "?12", "cache_read_tokens" Int "?13", "cache_creation_tokens" Int "?14",
+        "cost_micros" Int "?15",
+    }
+    "approval" of "workspace" by "seq" {
+        "seq" Int "?2", "worker" Text "?3", "first_day" Text "?4", "last_day" Text "?5", "fingerprint" Blob "?6",
     }
     "note" of "workspace" by "seq" { "seq" Int "?2", "task" Text "?3", "kind" Text "?4", "text" Text "?5" }
     "evidence" of "workspace" by "seq" {

@@ -49,6 +49,9 @@ sql! {
 /// Utilisation is the share of this much time.
 const DAY: Millis = Millis::hours(24);
 
+/// The task that a workstation holds, and for whom.
+pub type Holding = Option<(TaskId, Handle)>;
+
 /// What only a grant needs to know.
 #[derive(Debug, Default)]
 pub struct Ground {
@@ -199,15 +202,12 @@ fn read_builders(tx: &mut dyn Tx, sql: &Sql, workspace: WorkspaceId, task: &Task
         .collect()
 }
 
-/// The task that is held somewhere, and by whom.
-type Holding = (TaskId, Handle);
-
 /// A workstation, and the live assignment it holds.
 pub fn workstation(
     tx: &mut dyn Tx,
     workspace: WorkspaceId,
     name: &WorkstationName,
-) -> Result<Option<(Workstation, Option<Holding>)>> {
+) -> Result<Option<(Workstation, Holding)>> {
     let Some(mut row) = tx.row(&WORKSTATION, &args![workspace.0, name.as_str()])? else {
         return Ok(None);
     };

@@ -11,6 +11,7 @@ use crate::codec::{
 use crate::error::{Result, StoreError};
 use crate::port::{Row, Tx, Value};
 use crate::{args, sql};
+use onus_core::effect::Effect;
 use onus_core::hash::Digest;
 use onus_core::id::{Seq, WorkspaceId};
 use onus_core::lease::LeaseId;
@@ -19,11 +20,19 @@ use onus_core::task::{Assignment, Spec, State, Task};
 use onus_core::text::Text;
 use onus_core::time::Timestamp;
 
+use super::effort::{CORRECTED, USED};
 use super::story::{PastAssignment, Session};
 
 macro_rules! session_columns {
     () => {
         "id, epoch, worker, workstation, started_at, ended_at, end_reason"
+    };
+}
+
+macro_rules! fact_columns {
+    () => {
+        "seq, session, kind, started_at, ended_at, key, source, model, input_tokens, output_tokens, \
+         cache_read_tokens, cache_creation_tokens, cost_micros"
     };
 }
 
@@ -36,8 +45,9 @@ sql! {
         forced, exceptions FROM task WHERE +workspace = ?1";
     DEPENDENCIES = "SELECT task, depends_on, excepted FROM dependency WHERE workspace = ?1";
     ASSIGNMENTS = "SELECT task, lease_id, epoch, assignee, tier, workstation, ttl_ms, assigned_at, renewed_at, tick, \
-        renewals, handoff_reason, forced, route, lane, base, ended_at, end_reason FROM assignment WHERE workspace = ?1";
+        renewals, handoff_reason, forced, route, lane, base, resting, ended_at, end_reason FROM assignment WHERE workspace = ?1";
     SESSIONS = "SELECT task, ", session_columns!(), " FROM session WHERE +workspace = ?1";
+    SESSION_FACTS = "SELECT task, ", fact_columns!(), " FROM session_fact WHERE +workspace = ?1";
     NOTES = "SELECT task, text, seq, kind FROM note WHERE +workspace = ?1";
     RUNS = "SELECT task, output, seq, check_id, verdict, exit, signal, took_ms, commit_id, dirty, output_length, \
         output_sha256, environment, sandbox FROM evidence WHERE +workspace = ?1";
@@ -50,6 +60,7 @@ sql! {
     ASSIGNMENTS_OF = "SELECT epoch, ended_at, end_reason, ", assignment_columns!(), "FROM assignment \
         WHERE workspace = ?1 AND task = ?2 ORDER BY epoch";
     SESSIONS_OF = "SELECT ", session_columns!(), " FROM session WHERE workspace = ?1 AND task = ?2 ORDER BY id";
+    FACTS_OF = "SELECT ", fact_columns!(), " FROM session_fact WHERE workspace = ?1 AND task = ?2 ORDER BY seq";
     NOTES_OF = "SELECT seq, kind, text FROM note WHERE workspace = ?1 AND task = ?2 ORDER BY seq";
 }
 
@@ -101,6 +112,10 @@ pub fn assignments(tx: &mut dyn Tx, workspace: WorkspaceId, look: Look<'_>) -> R
 
 pub fn sessions(tx: &mut dyn Tx, workspace: WorkspaceId, look: Look<'_>) -> Result<()> {
     tx.visit(&SESSIONS, &args![workspace.0], &mut |row| look(text_of(&row[0])?, [&[], &row[1..]]))
+}
+
+pub fn session_facts(tx: &mut dyn Tx, workspace: WorkspaceId, look: Look<'_>) -> Result<()> {
+    tx.visit(&SESSION_FACTS, &args![workspace.0], &mut |row| look(text_of(&row[0])?, [&[], &row[1..]]))
 }
 
 pub fn notes(tx: &mut dyn Tx, workspace: WorkspaceId, look: Look<'_>) -> Result<()> {
@@ -241,6 +256,7 @@ pub fn assignment<'a>(
         held.route.as_ref().map(json_text).transpose()?,
         held.lane,
         held.base.as_ref().map(|base| base.as_str()),
+        held.resting,
         ended_at.map(|at| at.0),
         end_reason,
     ];
@@ -257,6 +273,40 @@ pub fn session(session: &Session) -> [Value<'_>; 7] {
         session.ended_at.map(|at| at.0),
         session.end_reason.as_deref(),
     ]
+}
+
+/// The columns of what was said about a session; none for an effect that says nothing of the kind.
+pub fn session_fact(seq: Seq, effect: &Effect) -> Option<[Value<'_>; 13]> {
+    match effect {
+        Effect::SessionCorrected { session, started_at, ended_at } => {
+            let nothing = None::<i64>;
+            let (at, until) = (started_at.0, ended_at.0);
+            let no_text = None::<&str>;
+            Some(args![
+                seq, *session, CORRECTED, at, until, no_text, no_text, no_text, nothing, nothing, nothing,
+                nothing, nothing
+            ])
+        }
+        Effect::SessionUsed { session, usage } => {
+            let (nothing, counts) = (None::<i64>, &usage.counts);
+            Some(args![
+                seq,
+                *session,
+                USED,
+                nothing,
+                nothing,
+                usage.key.as_str(),
+                usage.source.as_str(),
+                usage.model.as_deref(),
+                counts.input_tokens,
+                counts.output_tokens,
+                counts.cache_read_tokens,
+                counts.cache_creation_tokens,
+                counts.cost_micros,
+            ])
+        }
+        _ => None,
+    }
 }
 
 fn sealed(lease_id: &Value<'_>) -> Value<'static> {
@@ -358,5 +408,20 @@ pub fn notes_of(tx: &mut dyn Tx, workspace: WorkspaceId, task: &str) -> Result<V
     tx.rows(&NOTES_OF, &args![workspace.0, task])?
         .into_iter()
         .map(|mut row| Ok(RowNote { seq: row.int()?, kind: row.text()?, text: row.text()? }))
+        .collect()
+}
+
+/// What was said about the sessions of one task, by entry.
+pub fn session_facts_of(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    task: &str,
+) -> Result<Vec<(Seq, Vec<Value<'static>>)>> {
+    let rows = tx.rows(&FACTS_OF, &args![workspace.0, task])?;
+    rows.into_iter()
+        .map(|row| {
+            let values = row.into_values();
+            Ok((values.first().map_or(Ok(0), int_of)?, values))
+        })
         .collect()
 }

@@ -20,7 +20,7 @@ sql! {
     pub(crate) DEPENDENTS = "SELECT task FROM dependency WHERE workspace = ?1 AND depends_on = ?2 ORDER BY task LIMIT 100";
     EXCEPTIONS = "SELECT id, exceptions FROM task WHERE workspace = ?1 AND exceptions IS NOT NULL ORDER BY born";
     pub(crate) LIVE = "SELECT a.epoch, a.task, t.title, t.state, t.type, a.assignee, a.tier, a.workstation, a.lease_id, a.ttl_ms, \
-        a.assigned_at, a.renewed_at, a.tick, a.renewals, a.handoff_reason, a.forced, a.route, a.lane, a.base \
+        a.assigned_at, a.renewed_at, a.tick, a.renewals, a.handoff_reason, a.forced, a.route, a.lane, a.base, a.resting \
         FROM assignment a JOIN task t ON t.workspace = a.workspace AND t.id = a.task \
         WHERE a.workspace = ?1 AND a.ended_at IS NULL ORDER BY a.renewed_at";
 }

@@ -9,6 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 const MIGRATIONS: &[&str] = &[
     include_str!("../../schema/sqlite/001_foundation.sql"),
     include_str!("../../schema/sqlite/002_dispatch.sql"),
+    include_str!("../../schema/sqlite/003_effort.sql"),
     include_str!("../../schema/sqlite/004_evidence.sql"),
 ];
 

@@ -1,5 +1,6 @@
 //! One suite for every database: what a driver must do. A second driver adds a `Harness` and one line at the end.
 
+mod effort;
 mod harness;
 mod queue;
 mod rows;
@@ -39,5 +40,10 @@ conformance!(
         queue::ready_means_open_with_complete_dependencies,
         queue::filters_narrow,
         queue::no_hot_statement_scans_a_table,
+        effort::a_period_has_every_session_that_touches_it,
+        effort::the_last_correction_counts_and_the_past_stays,
+        effort::the_last_usage_of_each_record_counts,
+        effort::approvals_are_found_by_the_days_they_touch,
+        effort::a_grant_is_told_when_the_worker_last_worked_there,
     ]
 );

@@ -1,4 +1,4 @@
-//! The guard: leads the command's group, and ends it when the leash ends.
+//! The warden: leads the command's group, and ends it when the leash ends.
 
 use super::signals::Signals;
 use crate::file::refused;
@@ -19,7 +19,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const SIGNALS_ROUND: Duration = Duration::from_millis(50);
 
 /// Runs the command as the leader of its group; gives its exit code.
-pub fn guard(leash: i32, command: &[OsString]) -> Result<u8, Refusal> {
+pub fn warden(leash: i32, command: &[OsString]) -> Result<u8, Refusal> {
     let path = format!("/dev/fd/{leash}");
     let mut leash = opened(&path).map_err(|e| refused("open", Path::new(&path), &e))?;
     // Handlers, not deaf ears: the command starts with every signal as it should be.

@@ -1,0 +1,230 @@
+//! `session list` and `worker day`: what somebody did, stretch by stretch.
+
+use crate::timesheet::RowView;
+use crate::{LOCAL, Onus};
+use onus_core::code::Code;
+use onus_core::id::{Handle, Seq, TaskId};
+use onus_core::refusal::Refusal;
+use onus_core::session::Counts;
+use onus_core::time::{Date, Timestamp};
+use onus_store::error::Result as StoreResult;
+use onus_store::port::{Store, Tx};
+use onus_store::read::effort::{self, Listed, Which};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// A stretch of work: one worker, one workstation, one task.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct SessionView {
+    pub id: i64,
+    pub task: TaskId,
+    pub worker: Handle,
+    pub workstation: String,
+    pub epoch: i64,
+    /// As it counts: corrected, where somebody did.
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub end_reason: Option<String>,
+    /// Of a session that runs: up to the holder's last sign of life.
+    pub seconds: i64,
+    pub running: bool,
+    /// What a person corrected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correction: Option<CorrectionView>,
+    pub tokens: i64,
+    pub cost: Option<f64>,
+}
+
+/// What was on record before a correction, and the entry that made it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct CorrectionView {
+    pub seq: i64,
+    pub recorded_started_at: Timestamp,
+    pub recorded_ended_at: Option<Timestamp>,
+}
+
+impl SessionView {
+    fn new(session: &Listed, used: &Counts) -> SessionView {
+        let correction = session.correction.map(|(seq, ..)| CorrectionView {
+            seq,
+            recorded_started_at: session.started_at,
+            recorded_ended_at: session.ended_at,
+        });
+        SessionView {
+            id: session.id,
+            task: session.task.clone(),
+            worker: session.worker.clone(),
+            workstation: session.workstation.clone(),
+            epoch: session.epoch,
+            started_at: session.began(),
+            ended_at: session.ended(),
+            end_reason: session.end_reason.clone(),
+            seconds: session.counts_until().since(session.began()).0 / 1_000,
+            running: session.ended().is_none(),
+            correction,
+            tokens: used.tokens(),
+            cost: used.cost_micros.map(crate::timesheet::units),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct SessionsView {
+    pub sessions: Vec<SessionView>,
+}
+
+/// One day of a worker.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct DayView {
+    pub worker: Handle,
+    pub tz: String,
+    pub day: Date,
+    pub sessions: Vec<SessionView>,
+    /// The day by task.
+    pub tasks: Vec<DayTaskView>,
+    pub total_seconds: i64,
+    pub total_billable_seconds: i64,
+    pub total_tokens: i64,
+    pub total_cost: Option<f64>,
+    pub currency: String,
+}
+
+/// What a worker did to one task in one day.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct DayTaskView {
+    pub title: String,
+    #[serde(flatten)]
+    pub row: RowView,
+    /// What came of it, and what was written down, in order.
+    pub acts: Vec<ActView>,
+    pub untrusted: bool,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ActView {
+    pub seq: i64,
+    pub at: Timestamp,
+    pub verb: String,
+    /// `progress`, `comment`, `handoff` or `resolution`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+impl<S: Store> Onus<S> {
+    /// Sessions, the latest first.
+    pub fn sessions(
+        &mut self,
+        task: Option<&TaskId>,
+        worker: Option<&Handle>,
+        limit: i64,
+    ) -> Result<SessionsView, Refusal> {
+        let which = match (task, worker) {
+            (Some(task), _) => Which::OfTask(task),
+            (None, Some(worker)) => Which::OfWorker(worker),
+            (None, None) => Which::All,
+        };
+        if let Some(worker) = worker {
+            self.people(Some(worker))?;
+        }
+        let sessions = self.ask(|tx| {
+            if let Some(task) = task
+                && onus_store::load::state(tx, LOCAL, task)?.is_none()
+            {
+                return Ok(None);
+            }
+            // The sessions of one task are few; how many of them are this worker's is seen only afterwards.
+            let most = if task.is_some() && worker.is_some() { i64::MAX } else { limit };
+            let mut found = effort::list(tx, LOCAL, which, most)?;
+            found.retain(|session| worker.is_none_or(|worker| session.worker == *worker));
+            found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+            views(tx, &found).map(Some)
+        })?;
+        match (sessions, task) {
+            (Some(sessions), _) => Ok(SessionsView { sessions }),
+            (None, Some(task)) => Err(crate::story::unknown_task(task)),
+            (None, None) => Ok(SessionsView { sessions: Vec::new() }),
+        }
+    }
+
+    /// The session with this number.
+    pub fn session(&mut self, id: Seq) -> Result<SessionView, Refusal> {
+        let found = self.ask(|tx| {
+            let found = effort::list(tx, LOCAL, Which::One(id), 1)?;
+            views(tx, &found)
+        })?;
+        found.into_iter().next().ok_or_else(|| {
+            Refusal::new(Code::UnknownName, format!("there is no session {id}")).hint("onus session list")
+        })
+    }
+
+    /// What a worker did in one of its days.
+    pub fn day(&mut self, worker: &Handle, day: Date) -> Result<DayView, Refusal> {
+        let ask = crate::timesheet::Ask {
+            from: day,
+            to: day,
+            worker: Some(worker.clone()),
+            by: vec![onus_core::timesheet::Dimension::Task],
+        };
+        let sheet = self.timesheet(&ask)?;
+        let tz = self.zone_of(Some(worker))?;
+        let days = onus_host::zone::days(&tz, day, day).map_err(Refusal::invalid)?;
+        let ids = self.session_ids(&ask)?;
+        let (sessions, tasks) = self.ask(|tx| {
+            let mut listed = Vec::new();
+            for id in &ids {
+                listed.extend(effort::list(tx, LOCAL, Which::One(*id), 1)?);
+            }
+            let mut tasks = Vec::new();
+            for row in &sheet.rows {
+                let Some(task) = &row.task else { continue };
+                let acts = effort::acts(tx, LOCAL, task, worker, (days.begin(), days.end()))?;
+                tasks.push(DayTaskView {
+                    title: effort::title(tx, LOCAL, task)?,
+                    row: row.clone(),
+                    acts: acts.into_iter().filter(is_telling).map(ActView::from).collect(),
+                    untrusted: true,
+                });
+            }
+            Ok((views(tx, &listed)?, tasks))
+        })?;
+        Ok(DayView {
+            worker: worker.clone(),
+            tz,
+            day,
+            sessions,
+            tasks,
+            total_seconds: sheet.total_seconds,
+            total_billable_seconds: sheet.total_billable_seconds,
+            total_tokens: sheet.total_tokens,
+            total_cost: sheet.total_cost,
+            currency: sheet.currency,
+        })
+    }
+}
+
+/// Renewals tell that somebody lives, not what came of it.
+fn is_telling(act: &effort::Act) -> bool {
+    act.verb != "renewed"
+}
+
+impl From<effort::Act> for ActView {
+    fn from(act: effort::Act) -> ActView {
+        let (note, text) = act.note.unzip();
+        ActView { seq: act.seq, at: act.at, verb: act.verb, note, text }
+    }
+}
+
+/// Sessions with what was used up in them.
+pub(crate) fn views(tx: &mut dyn Tx, found: &[Listed]) -> StoreResult<Vec<SessionView>> {
+    let ids = found.iter().map(|session| session.id);
+    let mut used: HashMap<Seq, Counts> = HashMap::new();
+    effort::used_in(tx, LOCAL, ids, Seq::MAX, &Default::default(), &mut |one| {
+        used.insert(one.session, one.counts());
+        Ok(())
+    })?;
+    let counts = |id: &Seq| used.get(id).copied().unwrap_or_default();
+    Ok(found.iter().map(|session| SessionView::new(session, &counts(&session.id))).collect())
+}

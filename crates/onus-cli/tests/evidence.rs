@@ -1,0 +1,236 @@
+//! Proven completion through the real binary: checks, their approval, reviews, root causes, merged work (mission D7-D12).
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test may fail loudly"
+)]
+
+mod support;
+
+use serde_json::Value;
+use support::fleet::Fleet;
+use support::{Answer, Site, text};
+
+fn codes(answer: &Answer) -> Vec<String> {
+    let error: Value = serde_json::from_str(&answer.stderr).unwrap_or_else(|_| panic!("{answer:?}"));
+    let findings = error["error"]["findings"].as_array().unwrap();
+    if findings.is_empty() {
+        return vec![text(&error["error"]["code"]).to_owned()];
+    }
+    findings.iter().map(|finding| text(&finding["code"]).to_owned()).collect()
+}
+
+fn complete(site: &Site, task: &str, who: &str) -> Answer {
+    site.run(&["complete", task, "--as", who, "--resolution", "done", "--json"])
+}
+
+fn site() -> Site {
+    let site = Site::new();
+    site.agents(3);
+    site
+}
+
+fn claim(site: &Site, task: &str) {
+    site.ok(&["claim", task, "--as", "@a1", "--workstation", "ws-1"]);
+}
+
+#[test]
+fn a_check_must_pass_before_completion() {
+    let site = site();
+    site.by_person(&["add", "work", "--check", "test -f proof"]);
+    claim(&site, "T-1");
+    assert_eq!(codes(&complete(&site, "T-1", "@a1")), ["checks_missing"]);
+    let failed = site.run(&["check", "T-1", "--as", "@a1", "--json"]);
+    assert_eq!((failed.exit, codes(&failed)), (Some(7), vec!["checks_failed".to_owned()]), "{failed:?}");
+    let refused = complete(&site, "T-1", "@a1");
+    assert_eq!((refused.exit, codes(&refused)), (Some(7), vec!["checks_failed".to_owned()]));
+    std::fs::write(site.repo().join("proof"), "").unwrap();
+    site.ok(&["check", "T-1", "--as", "@a1"]);
+    assert_eq!(codes(&complete(&site, "T-1", "@a1")), ["checks_missing"], "nobody else has these files");
+    site.git(&["add", "proof"]);
+    site.git(&["commit", "--quiet", "--message=proof"]);
+    let passed = site.ok(&["check", "T-1", "--as", "@a1"]);
+    let run = &passed["checks"][0]["run"];
+    assert_eq!(
+        (&run["verdict"], &run["exit_code"], &run["sandbox"]),
+        (&"passed".into(), &0.into(), &"none".into())
+    );
+    assert_eq!(text(&run["output_sha256"]).len(), 64);
+    assert_eq!(complete(&site, "T-1", "@a1").exit, Some(0));
+    site.assert_sound();
+}
+
+#[test]
+fn an_agents_check_waits_for_a_person() {
+    let site = site();
+    site.add("work");
+    claim(&site, "T-1");
+    let added = site.ok(&["check", "T-1", "--as", "@a1", "--add", "test 1 = 1"]);
+    let id = text(&added["checks"][0]["id"]).to_owned();
+    assert_eq!(added["checks"][0]["state"], "proposed");
+    assert_eq!(codes(&site.run(&["check", "T-1", "--as", "@a1", "--json"])), ["check_unapproved"]);
+    assert!(site.ok(&["check", "T-1", "--list"])["checks"][0]["run"].is_null(), "it has run");
+    let own = site.run(&["check", "T-1", "--as", "@a1", "--approve", &id, "--json"]);
+    assert_eq!(codes(&own), ["human_required"]);
+    site.by_person(&["check", "T-1", "--approve"]);
+    site.ok(&["check", "T-1", "--as", "@a1"]);
+    assert_eq!(complete(&site, "T-1", "@a1").exit, Some(0));
+    for nothing in ["true", "exit 0", "echo fine", "make test || true", "The page works on mobile."] {
+        let refused = site.run(&["add", "more", "--check", nothing, "--as", &site.person, "--json"]);
+        assert_eq!((refused.exit, codes(&refused)), (Some(2), vec!["invalid_input".to_owned()]), "{nothing}");
+    }
+    site.assert_sound();
+}
+
+/// What a check prints, and what it is not told.
+#[test]
+fn a_check_sees_little_and_says_as_much_as_is_kept() {
+    let site = site();
+    let check = "env | sort; seq 1 200000; test -z \"$ONUS_LEASE$SECRET\"";
+    site.by_person(&["add", "work", "--check", check]);
+    claim(&site, "T-1");
+    let mut command = site.command(&["check", "T-1", "--as", "@a1", "--json"]);
+    command.env("SECRET", "hunter2");
+    let answer = support::finish(support::start(&mut command));
+    assert_eq!(answer.exit, Some(0), "{answer:?}");
+    let run = answer.json()["checks"][0]["run"].clone();
+    let output = text(&run["output"]);
+    assert!(!output.contains("hunter2") && output.contains("ONUS_TASK=T-1"), "{output}");
+    assert!(output.contains("bytes left out") && output.trim_end().ends_with("200000"), "the end is kept");
+    assert!(run["output_length"].as_i64().unwrap() > 1_000_000);
+    assert!(output.len() < 200_000);
+}
+
+#[test]
+fn several_checks_run_side_by_side() {
+    let site = site();
+    // Each waits for the other: one after the other they would never pass.
+    let meet = |own: &str, other: &str| {
+        format!("touch {own}; for i in $(seq 200); do test -f {other} && exit 0; sleep 0.1; done; exit 1")
+    };
+    site.by_person(&["add", "work", "--check", &meet("m1", "m2"), "--check", &meet("m2", "m1")]);
+    claim(&site, "T-1");
+    site.ok(&["check", "T-1", "--as", "@a1", "--jobs", "2"]);
+}
+
+#[test]
+fn a_defect_a_risk_and_a_review() {
+    let site = site();
+    site.by_person(&["add", "bug", "--kind", "defect"]);
+    claim(&site, "T-1");
+    assert_eq!(codes(&complete(&site, "T-1", "@a1")), ["root_cause_missing", "root_cause_missing"]);
+    site.by_person(&["check", "T-1", "--add", "test 1 = 1", "--kind", "root-cause"]);
+    site.ok(&["check", "T-1", "--as", "@a1"]);
+    let cause = ["--root-cause", "the counter was never reset", "--owner", "src/login.rs"];
+    site.ok(&[&["complete", "T-1", "--as", "@a1", "--resolution", "reset"], &cause[..]].concat());
+
+    site.by_person(&["add", "risky", "--risk", "high"]);
+    claim(&site, "T-2");
+    assert_eq!(codes(&complete(&site, "T-2", "@a1")), ["evidence_missing", "evidence_missing"]);
+    for (kind, command) in [("code-anchor", "test 1 = 1"), ("runtime", "test 2 = 2")] {
+        site.by_person(&["check", "T-2", "--add", command, "--kind", kind]);
+    }
+    site.ok(&["check", "T-2", "--as", "@a1"]);
+    let review = |who: &str, place: &str, words: &[&str]| {
+        site.run(&[&["review", "T-2", "--as", who, "--workstation", place, "--json"], words].concat())
+    };
+    let approve = ["--approve", "--as-implemented"];
+    assert_eq!(codes(&review("@a1", "ws-3", &approve)), ["self_review"]);
+    assert_eq!(codes(&review("@a2", "ws-1", &approve)), ["self_review"]);
+    assert_eq!(review("@a2", "ws-2", &["--reject", "--as-design-only"]).exit, Some(0));
+    assert_eq!(codes(&complete(&site, "T-2", "@a1")), ["evidence_missing"]);
+    assert_eq!(review("@a3", "ws-3", &approve).exit, Some(0));
+    assert_eq!(complete(&site, "T-2", "@a1").exit, Some(0));
+    site.assert_sound();
+}
+
+#[test]
+fn done_means_merged() {
+    let fleet = Fleet::new();
+    let site = &fleet.site;
+    site.by_person(&["add", "work", "--check", "test -f feature"]);
+    fleet.claim("T-1", "a");
+    assert_eq!(fleet.commit("a", "feature", "1").exit, Some(0));
+    let at = |args: &[&str]| {
+        let mut command = site.command(&[args, &["--as", "@a", "--json"]].concat());
+        support::finish(support::start(command.current_dir(fleet.tree("a"))))
+    };
+    assert_eq!(at(&["check", "T-1"]).exit, Some(0));
+    assert_eq!(codes(&at(&["complete", "T-1", "--resolution", "done"])), ["not_merged"]);
+    // Somebody else's commit makes the merge rebase: another commit, so the checks run again, and count.
+    site.git(&["commit", "--quiet", "--allow-empty", "--message=people"]);
+    let merged = at(&["merge", "T-1"]);
+    assert_eq!(merged.exit, Some(0), "{merged:?}");
+    let done = at(&["complete", "T-1", "--resolution", "done"]);
+    assert_eq!(done.exit, Some(0), "{done:?}");
+    assert_eq!(fleet.at(&site.repo(), "main"), fleet.at(&fleet.tree("a"), "HEAD"));
+    // A commit after the run is another piece of work.
+    site.by_person(&["add", "more", "--check", "test -f feature"]);
+    fleet.claim("T-2", "a");
+    assert_eq!(at(&["check", "T-2"]).exit, Some(0));
+    assert_eq!(fleet.commit("a", "other", "1").exit, Some(0));
+    assert_eq!(codes(&at(&["complete", "T-2", "--resolution", "done"])), ["checks_missing", "not_merged"]);
+    site.assert_sound();
+}
+
+/// What was shown is part of the record: whoever changes it is found.
+#[test]
+fn tampered_evidence_is_found() {
+    let site = site();
+    site.by_person(&["add", "work", "--check", "test 1 = 1"]);
+    claim(&site, "T-1");
+    site.ok(&["check", "T-1", "--as", "@a1"]);
+    site.ok(&[
+        "review",
+        "T-1",
+        "--as",
+        "@a2",
+        "--workstation",
+        "ws-2",
+        "--approve",
+        "--as-implemented",
+        "--note",
+        "fine",
+    ]);
+    site.assert_sound();
+    for (statement, undo) in [
+        ("UPDATE evidence SET verdict = 'failed'", "UPDATE evidence SET verdict = 'passed'"),
+        (
+            "UPDATE evidence SET output = output || 'x'",
+            "UPDATE evidence SET output = substr(output, 1, length(output) - 1)",
+        ),
+        (
+            "UPDATE review SET classification = 'design-only'",
+            "UPDATE review SET classification = 'implemented'",
+        ),
+        ("UPDATE review SET note = 'bad'", "UPDATE review SET note = 'fine'"),
+        ("UPDATE task SET checks = NULL", ""),
+    ] {
+        let file = rusqlite::Connection::open(site.store()).unwrap();
+        file.execute_batch(statement).unwrap();
+        let verified = site.run(&["ledger", "verify", "--json"]);
+        assert_eq!(verified.exit, Some(5), "{statement}: {verified:?}");
+        assert!(verified.stderr.contains("T-1"), "{statement}: {verified:?}");
+        file.execute_batch(undo).unwrap();
+    }
+}
+
+#[test]
+fn a_sandboxed_check_writes_only_where_the_work_is() {
+    let works = std::process::Command::new("bwrap").args(["--ro-bind", "/", "/", "true"]).output();
+    if !works.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: bubblewrap is not installed, or may not run here");
+        return;
+    }
+    let site = site();
+    let outside = site.root().join("outside");
+    let check = format!("touch inside && ! touch {}", outside.display());
+    site.by_person(&["add", "work", "--check", &check]);
+    claim(&site, "T-1");
+    let shown = site.ok(&["check", "T-1", "--as", "@a1", "--sandbox", "bubblewrap"]);
+    assert_eq!(shown["checks"][0]["run"]["sandbox"], "bubblewrap");
+    assert!(site.repo().join("inside").exists() && !outside.exists());
+}

@@ -1,0 +1,106 @@
+//! What is known about a session beside its own row: corrections, and what an agent used up (mission A3, E4).
+
+use crate::id::{Handle, Seq, TaskId};
+use crate::text::{LABEL_MAX, REASON_MAX, line};
+use crate::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// More tokens than any session has. A larger number is a typing error, and sums must not overflow.
+const COUNT_MAX: i64 = 1_000_000_000_000;
+
+/// What an agent used up in a session. A later usage under the same key is the same record, grown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Usage {
+    /// Names the record that the numbers come from, e.g. a transcript and a model.
+    pub key: String,
+    /// Who says so: `claude-transcript`, `otel`, `reported`.
+    pub source: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    pub counts: Counts,
+}
+
+/// Tokens, and what they cost in millionths of the currency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Counts {
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub input_tokens: i64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub output_tokens: i64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_read_tokens: i64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_creation_tokens: i64,
+    /// Absent where the records do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<i64>,
+}
+
+fn is_zero(n: &i64) -> bool {
+    *n == 0
+}
+
+impl Counts {
+    pub fn tokens(&self) -> i64 {
+        self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_creation_tokens
+    }
+
+    pub fn add(&mut self, other: &Counts) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cache_read_tokens += other.cache_read_tokens;
+        self.cache_creation_tokens += other.cache_creation_tokens;
+        if let Some(cost) = other.cost_micros {
+            *self.cost_micros.get_or_insert(0) += cost;
+        }
+    }
+
+    fn each(&self) -> [i64; 5] {
+        let cost = self.cost_micros.unwrap_or(0);
+        [self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_creation_tokens, cost]
+    }
+
+    /// Whether nothing is less than in `earlier`: a record of the same work only grows.
+    pub(crate) fn covers(&self, earlier: &Counts) -> bool {
+        self.each().iter().zip(earlier.each()).all(|(now, then)| *now >= then)
+    }
+}
+
+impl Usage {
+    pub(crate) fn checked(&self) -> Result<Usage, String> {
+        let wrong = self.counts.each().into_iter().find(|count| !(0..=COUNT_MAX).contains(count));
+        if let Some(count) = wrong {
+            return Err(format!("{count} is not a number of tokens or a cost"));
+        }
+        if self.counts.each().iter().all(|count| *count == 0) {
+            return Err("a usage of nothing".into());
+        }
+        Ok(Usage {
+            key: line("the key", &self.key, REASON_MAX)?,
+            source: line("the source", &self.source, LABEL_MAX)?,
+            model: self.model.as_deref().map(|model| line("the model", model, LABEL_MAX * 2)).transpose()?,
+            counts: self.counts,
+        })
+    }
+}
+
+/// A session on record, with what limits a correction of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    pub id: Seq,
+    pub task: TaskId,
+    pub worker: Handle,
+    /// As it counts now: by the last correction, if there is one.
+    pub started_at: Timestamp,
+    /// `None` while it runs.
+    pub ended_at: Option<Timestamp>,
+    /// When the session before it, of the same worker in the same workstation, ended.
+    pub before: Option<Timestamp>,
+    /// When the session after it began.
+    pub after: Option<Timestamp>,
+    /// The last usage under the same key.
+    pub usage: Option<Usage>,
+}

@@ -1,0 +1,65 @@
+//! Months and weeks as people name them.
+
+use crate::id::shown;
+use crate::time::Date;
+use jiff::civil::{self, ISOWeekDate, Weekday};
+
+/// The first and the last day of `2026-11`.
+pub fn month(text: &str) -> Result<(Date, Date), String> {
+    let bad = || format!("{} is not a month such as 2026-11", shown(text));
+    let first: Date = format!("{text}-01").parse().map_err(|_| bad())?;
+    Ok(month_of(first))
+}
+
+/// The first and the last day of the month in which a day lies.
+pub fn month_of(day: Date) -> (Date, Date) {
+    (Date(day.0.first_of_month()), Date(day.0.last_of_month()))
+}
+
+/// Monday and Sunday of the ISO week `2026-W46`.
+pub fn week(text: &str) -> Result<(Date, Date), String> {
+    let bad = || format!("{} is not an ISO week such as 2026-W46", shown(text));
+    let (year, week) = text.split_once("-W").ok_or_else(bad)?;
+    let is_plain =
+        |part: &str, digits: usize| part.len() == digits && part.bytes().all(|b| b.is_ascii_digit());
+    if !is_plain(year, 4) || !is_plain(week, 2) {
+        return Err(bad());
+    }
+    let (year, week): (i16, i8) = (year.parse().map_err(|_| bad())?, week.parse().map_err(|_| bad())?);
+    let day = |weekday| ISOWeekDate::new(year, week, weekday).map(civil::Date::from).map_err(|_| bad());
+    let days = (Date(day(Weekday::Monday)?), Date(day(Weekday::Sunday)?));
+    if (1970..=9998).contains(&year) { Ok(days) } else { Err(bad()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(found: Result<(Date, Date), String>) -> String {
+        found.map_or_else(|_| "refused".into(), |(from, to)| format!("{from}..{to}"))
+    }
+
+    #[test]
+    fn months_and_weeks() {
+        for (text, days) in [
+            ("2026-11", "2026-11-01..2026-11-30"),
+            ("2024-02", "2024-02-01..2024-02-29"),
+            ("2026-13", "refused"),
+            ("2026-1", "refused"),
+            ("November", "refused"),
+        ] {
+            assert_eq!(shown(month(text)), days, "{text}");
+        }
+        for (text, days) in [
+            ("2026-W46", "2026-11-09..2026-11-15"),
+            ("2026-W01", "2025-12-29..2026-01-04"),
+            ("2020-W53", "2020-12-28..2021-01-03"),
+            ("2021-W01", "2021-01-04..2021-01-10"),
+            ("2021-W53", "refused"),
+            ("2026-W1", "refused"),
+            ("2026W46", "refused"),
+        ] {
+            assert_eq!(shown(week(text)), days, "{text}");
+        }
+    }
+}

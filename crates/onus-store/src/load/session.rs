@@ -1,0 +1,80 @@
+//! A session as it stands on record, with its neighbours.
+
+use crate::error::Result;
+use crate::port::{Row, Tx};
+use crate::{args, sql};
+use onus_core::id::{Handle, Seq, WorkspaceId, WorkstationName};
+use onus_core::session::{Counts, Recorded, Usage};
+use onus_core::time::Timestamp;
+
+/// Sessions, each with its last correction, if there is one.
+macro_rules! corrected_session {
+    () => {
+        "session s LEFT JOIN session_fact c ON c.seq = (SELECT f.seq FROM session_fact f \
+         WHERE f.workspace = s.workspace AND f.kind = 'corrected' AND f.session = s.id ORDER BY f.seq DESC LIMIT 1) "
+    };
+}
+
+pub(crate) use corrected_session;
+
+sql! {
+    pub(crate) RECORDED = "SELECT s.task, s.worker, s.workstation, coalesce(c.started_at, s.started_at), \
+        coalesce(c.ended_at, s.ended_at) FROM ", corrected_session!(), "WHERE s.workspace = ?1 AND s.id = ?2";
+    pub(crate) BEFORE = "SELECT coalesce(c.ended_at, s.ended_at) FROM ", corrected_session!(),
+        "WHERE s.workspace = ?1 AND s.worker = ?2 AND s.workstation = ?3 AND s.id < ?4 ORDER BY s.id DESC LIMIT 1";
+    pub(crate) AFTER = "SELECT coalesce(c.started_at, s.started_at) FROM ", corrected_session!(),
+        "WHERE s.workspace = ?1 AND s.worker = ?2 AND s.workstation = ?3 AND s.id > ?4 ORDER BY s.id LIMIT 1";
+    pub(crate) LAST = "SELECT coalesce(c.ended_at, s.ended_at) FROM ", corrected_session!(),
+        "WHERE s.workspace = ?1 AND s.worker = ?2 AND s.workstation = ?3 ORDER BY s.id DESC LIMIT 1";
+    pub(crate) LAST_USAGE = "SELECT key, source, model, input_tokens, output_tokens, cache_read_tokens, \
+        cache_creation_tokens, cost_micros FROM session_fact \
+        WHERE workspace = ?1 AND kind = 'used' AND session = ?2 AND key = ?3 ORDER BY seq DESC LIMIT 1";
+}
+
+/// When a worker's last session in a workstation ended, as it counts.
+pub(super) fn rested(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    worker: &Handle,
+    workstation: &WorkstationName,
+) -> Result<Option<Timestamp>> {
+    moment(tx.row(&LAST, &args![workspace.0, worker.as_str(), workstation.as_str()])?)
+}
+
+pub(super) fn recorded(
+    tx: &mut dyn Tx,
+    workspace: WorkspaceId,
+    id: Seq,
+    usage_key: Option<&str>,
+) -> Result<Option<Recorded>> {
+    let Some(mut row) = tx.row(&RECORDED, &args![workspace.0, id])? else {
+        return Ok(None);
+    };
+    let task = row.parsed()?;
+    let (worker, workstation): (Handle, WorkstationName) = (row.parsed()?, row.parsed()?);
+    let (started_at, ended_at) = (Timestamp(row.int()?), row.opt_int()?.map(Timestamp));
+    let place = args![workspace.0, worker.as_str(), workstation.as_str(), id];
+    let before = moment(tx.row(&BEFORE, &place)?)?;
+    let after = moment(tx.row(&AFTER, &place)?)?;
+    let last = usage_key.map(|key| tx.row(&LAST_USAGE, &args![workspace.0, id, key])).transpose()?;
+    let usage = last.flatten().map(|mut row| usage(&mut row)).transpose()?;
+    Ok(Some(Recorded { id, task, worker, started_at, ended_at, before, after, usage }))
+}
+
+fn moment(row: Option<Row>) -> Result<Option<Timestamp>> {
+    row.map_or(Ok(None), |mut row| Ok(row.opt_int()?.map(Timestamp)))
+}
+
+pub(crate) fn usage(row: &mut Row) -> Result<Usage> {
+    Ok(Usage { key: row.text()?, source: row.text()?, model: row.opt_text()?, counts: counts(row)? })
+}
+
+fn counts(row: &mut Row) -> Result<Counts> {
+    Ok(Counts {
+        input_tokens: row.int()?,
+        output_tokens: row.int()?,
+        cache_read_tokens: row.int()?,
+        cache_creation_tokens: row.int()?,
+        cost_micros: row.opt_int()?,
+    })
+}
