@@ -118,10 +118,8 @@ fn what_fails_is_given_back_with_a_handoff_and_its_own_code() {
 #[test]
 fn a_command_may_end_its_assignment_itself() {
     let site = Site::new();
-    for name in ["a"] {
-        site.by_person(&["worker", "add", &format!("@{name}"), "--kind", "agent"]);
-        site.by_person(&["workstation", "add", &format!("ws-{name}"), "--kind", "logical"]);
-    }
+    site.by_person(&["worker", "add", "@a", "--kind", "agent"]);
+    site.by_person(&["workstation", "add", "ws-a", "--kind", "logical"]);
     for (verb, state, exit) in [
         ("complete T --resolution ok", "complete", 0),
         ("release T", "open", 0),
