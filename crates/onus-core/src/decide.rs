@@ -65,12 +65,12 @@ pub fn decide(facts: &Facts<'_>, command: &Command, now: &Now, fresh: &Fresh) ->
         }
         Command::Renew { ttl } => renew::decide(&context, *ttl),
         Command::Release { note, handoff, warrant } => {
-            let note = handoff::words(&context, note.as_ref(), handoff.as_ref())?;
-            release::decide(&context, note, warrant)
+            let words = handoff::words(&context, note.as_ref(), handoff.as_ref());
+            words.and_then(|note| release::decide(&context, note, warrant))
         }
         Command::Block { on, lease, note, handoff } => {
-            let handoff = handoff::words(&context, note.as_ref(), handoff.as_ref())?;
-            block::block(&context, on, *lease, handoff)
+            let words = handoff::words(&context, note.as_ref(), handoff.as_ref());
+            words.and_then(|handoff| block::block(&context, on, *lease, handoff))
         }
         Command::Unblock => block::unblock(&context),
         Command::Note { text } => note::decide(&context, text),
