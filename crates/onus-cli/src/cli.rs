@@ -3,7 +3,7 @@
 use crate::commands::Verb;
 use crate::output::{Format, refuse};
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser};
+use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use onus_core::id::{Handle, RequestId};
 use onus_core::refusal::Refusal;
 use std::ffi::OsString;
@@ -100,11 +100,30 @@ pub(crate) fn global_of_environment() -> Result<Global, Refusal> {
 
 pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, NotACall> {
     let args: Vec<OsString> = args.collect();
+    if let Some(cli) = parse_hot(&args) {
+        return Ok(cli);
+    }
     Cli::try_parse_from(&args).map_err(|error| {
         // The flags could not be parsed, so whoever wrote --json is known only from the words themselves.
         let json = args.iter().any(|arg| arg == "--json" || arg == "--jsonl");
         NotACall { error, format: if json { Format::Json } else { Format::Human } }
     })
+}
+
+/// The verbs that agents call all day, each built alone: the whole tree takes longer to build than such a call takes to
+/// answer. Whatever is not understood this way (help, mistakes, other verbs) is read again with the whole tree.
+fn parse_hot(args: &[OsString]) -> Option<Cli> {
+    let mut words = args.iter().skip(1).map(|word| word.to_str());
+    let verb = loop {
+        match words.next()?? {
+            // The global options that take a value.
+            "--store" | "--as" | "--request-id" => drop(words.next()),
+            word if word.starts_with('-') => {}
+            word => break Verb::hot(word)?,
+        }
+    };
+    let tree = Global::augment_args(clap::Command::new("onus")).subcommand(verb);
+    Cli::from_arg_matches(&tree.try_get_matches_from(args).ok()?).ok()
 }
 
 impl NotACall {
@@ -198,6 +217,43 @@ mod tests {
         assert!(asks("onus --version") && asks("onus -V"));
         assert!(!asks("onus") && !asks("onus --version add") && !asks("onus add --version"));
         assert_eq!(tree().render_version(), crate::output::version());
+    }
+
+    /// The short way understands exactly what the whole tree does.
+    #[test]
+    fn the_short_way_to_a_verb_says_what_the_long_way_says() {
+        for line in [
+            "onus ready --as @ada --limit 3 --json",
+            "onus --as @ada --store sqlite:x claim T-1 --workstation ws-1 --ttl 5m --request-id r1",
+            "onus create title --scope a --scope b --priority P1 -q",
+            "onus heartbeat T-1 --lease 1.2.3",
+            "onus close T-1 --resolution done --force --reason why",
+            "onus show T-1 --jsonl",
+        ] {
+            let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let short = parse_hot(&args).unwrap_or_else(|| panic!("{line}"));
+            let long = Cli::try_parse_from(&args).unwrap();
+            assert_eq!(format!("{short:?}"), format!("{long:?}"));
+        }
+        for line in [
+            "onus",
+            "onus --help",
+            "onus ready --help",
+            "onus ready --nonsense",
+            "onus ledger log",
+            "onus nothing",
+        ] {
+            let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert!(parse_hot(&args).is_none(), "{line}");
+        }
+        for verb in ["add", "list", "show", "ready", "claim", "renew", "release", "note", "check", "complete"]
+        {
+            let (hot, whole) = (Verb::hot(verb).unwrap(), tree().find_subcommand(verb).unwrap().clone());
+            let names = |command: &clap::Command| -> Vec<String> {
+                command.get_arguments().map(|argument| argument.get_id().to_string()).collect()
+            };
+            assert_eq!(names(&hot), names(&whole), "{verb}");
+        }
     }
 
     #[test]

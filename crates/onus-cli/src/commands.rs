@@ -108,6 +108,28 @@ pub(crate) enum Verb {
     Man(man::Man),
 }
 
+impl Verb {
+    /// One of the verbs that are called all day, built alone.
+    pub(crate) fn hot(word: &str) -> Option<clap::Command> {
+        fn one<A: Args>(name: &'static str) -> clap::Command {
+            A::augment_args(clap::Command::new(name))
+        }
+        Some(match word {
+            "add" | "create" => one::<add::Add>("add").alias("create"),
+            "list" => one::<list::List>("list"),
+            "show" => one::<show::Show>("show"),
+            "ready" => one::<ready::Ready>("ready"),
+            "claim" => one::<claim::Claim>("claim"),
+            "renew" | "heartbeat" => one::<renew::Renew>("renew").alias("heartbeat"),
+            "release" => one::<release::Release>("release"),
+            "note" => one::<note::Note>("note"),
+            "check" => one::<check::Check>("check"),
+            "complete" | "close" => one::<complete::Complete>("complete").alias("close"),
+            _ => return None,
+        })
+    }
+}
+
 pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
     let call = |run: &dyn Fn(&World) -> Result<ExitCode, Refusal>| run(&World::find(&cli.global)?);
     match &cli.verb {
