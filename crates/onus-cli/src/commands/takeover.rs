@@ -54,7 +54,12 @@ pub(super) fn secure(
     let Some(evicted) = store.evicted(receipt)? else {
         return Ok(());
     };
-    let again = |refusal: Refusal| refusal.hint("run the same command again with the same --request-id");
+    let again = |refusal: Refusal| {
+        refusal.hint(
+            "if git was killed there, remove the lock file it names; then run the same command again with the same \
+             --request-id",
+        )
+    };
     store.bar(&evicted).map_err(again)?;
     // The grant stands and the branch is barred; a tree that cannot be read must not undo that.
     let kept = store.salvage(world.actor.as_ref(), world.another_request()?, &evicted);
