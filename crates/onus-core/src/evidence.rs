@@ -131,7 +131,10 @@ pub fn findings(case: &Case<'_>) -> Vec<Finding> {
     found.extend(case.unreviewed());
     if case.proof.unmerged > 0 {
         let main = case.proof.main.as_deref().unwrap_or("the main branch");
-        let detail = format!("{} commits are not in {main}", case.proof.unmerged);
+        let detail = match case.proof.unmerged {
+            1 => format!("one commit is not in {main}"),
+            n => format!("{n} commits are not in {main}"),
+        };
         found.push(Finding::new(Code::NotMerged, detail).hint("onus merge TASK"));
     }
     found

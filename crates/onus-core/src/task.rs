@@ -52,6 +52,29 @@ pub struct Spec {
     pub checks: Vec<Check>,
 }
 
+impl Spec {
+    /// An ask of a title and nothing else.
+    pub fn titled(title: impl Into<String>) -> Spec {
+        Spec {
+            title: title.into(),
+            body: None,
+            task_type: None,
+            kind: String::new(),
+            priority: Priority::default(),
+            risk: Risk::default(),
+            role: None,
+            lane: None,
+            sprint: None,
+            tags: Vec::new(),
+            scope: Vec::new(),
+            parent: None,
+            merge_order: None,
+            origin: None,
+            checks: Vec::new(),
+        }
+    }
+}
+
 /// A command that proves a part of the work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

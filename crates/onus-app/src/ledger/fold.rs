@@ -7,7 +7,7 @@ use onus_core::event::{CheckRun, Reviewed};
 use onus_core::event::{Event, Stamped};
 use onus_core::hash::Digest;
 use onus_core::id::Seq;
-use onus_core::task::{Assignment, Inconsistent, Priority, Risk, Spec, Task, evolve};
+use onus_core::task::{Assignment, Inconsistent, Spec, Task, evolve};
 use onus_core::time::Timestamp;
 use onus_store::args;
 use onus_store::evidence::{review_columns, run_columns};
@@ -43,7 +43,7 @@ impl Fold {
     ) -> Result<(), Inconsistent> {
         if let Event::Added(added) = &mut entry.event {
             // Its checks may change; they are told with the row.
-            let kept = Spec { checks: added.spec.checks.clone(), ..empty_spec() };
+            let kept = Spec { checks: added.spec.checks.clone(), ..Spec::titled("") };
             listener.spec(std::mem::replace(&mut added.spec, kept));
         }
         let before = self.task.take();
@@ -97,27 +97,6 @@ impl Fold {
             listener.session(session);
         }
         self.task
-    }
-}
-
-/// A spec that costs nothing to copy.
-fn empty_spec() -> Spec {
-    Spec {
-        title: String::new(),
-        body: None,
-        task_type: None,
-        kind: String::new(),
-        priority: Priority::default(),
-        risk: Risk::default(),
-        role: None,
-        lane: None,
-        sprint: None,
-        tags: Vec::new(),
-        scope: Vec::new(),
-        parent: None,
-        merge_order: None,
-        origin: None,
-        checks: Vec::new(),
     }
 }
 

@@ -7,7 +7,7 @@ use onus_core::facts::Caller;
 use onus_core::id::{Handle, TaskId, TaskType, WorkstationName};
 use onus_core::identity_map::{self, Explanation, Policy, Verdict, Winner};
 use onus_core::refusal::{Finding, Refusal};
-use onus_core::task::{Priority, Risk, Spec, State, Task};
+use onus_core::task::{Priority, Spec, State, Task};
 use onus_core::time::Timestamp;
 use onus_store::load;
 use onus_store::port::Store;
@@ -161,23 +161,7 @@ fn imagined(task_type: Option<TaskType>, priority: Priority) -> Result<Task, Ref
     Ok(Task {
         id: no_task()?,
         uid: Uuid::nil(),
-        spec: Spec {
-            title: String::new(),
-            body: None,
-            task_type,
-            kind: String::new(),
-            priority,
-            risk: Risk::default(),
-            role: None,
-            lane: None,
-            sprint: None,
-            tags: Vec::new(),
-            scope: Vec::new(),
-            parent: None,
-            merge_order: None,
-            origin: None,
-            checks: Vec::new(),
-        },
+        spec: Spec { task_type, priority, ..Spec::titled("") },
         depends_on: BTreeSet::new(),
         exceptions: BTreeMap::new(),
         state: State::Open,

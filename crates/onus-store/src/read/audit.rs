@@ -23,6 +23,20 @@ use onus_core::time::Timestamp;
 use super::effort::{CORRECTED, USED};
 use super::story::{PastAssignment, Session};
 
+/// Whose it is, the text that the record has by its digest, the rest as `evidence::run_columns` gives it.
+macro_rules! run_columns {
+    () => {
+        "task, output, seq, check_id, verdict, exit, signal, took_ms, commit_id, dirty, output_length, output_sha256, \
+         environment, sandbox"
+    };
+}
+
+macro_rules! review_columns {
+    () => {
+        "task, note, seq, verdict, classification, commit_id"
+    };
+}
+
 macro_rules! session_columns {
     () => {
         "id, epoch, worker, workstation, started_at, ended_at, end_reason"
@@ -49,12 +63,10 @@ sql! {
     SESSIONS = "SELECT task, ", session_columns!(), " FROM session WHERE +workspace = ?1";
     SESSION_FACTS = "SELECT task, ", fact_columns!(), " FROM session_fact WHERE +workspace = ?1";
     NOTES = "SELECT task, text, seq, kind FROM note WHERE +workspace = ?1";
-    RUNS = "SELECT task, output, seq, check_id, verdict, exit, signal, took_ms, commit_id, dirty, output_length, \
-        output_sha256, environment, sandbox FROM evidence WHERE +workspace = ?1";
-    REVIEWS = "SELECT task, note, seq, verdict, classification, commit_id FROM review WHERE +workspace = ?1";
-    RUNS_OF = "SELECT task, output, seq, check_id, verdict, exit, signal, took_ms, commit_id, dirty, output_length, \
-        output_sha256, environment, sandbox FROM evidence WHERE workspace = ?1 AND task = ?2";
-    REVIEWS_OF = "SELECT task, note, seq, verdict, classification, commit_id FROM review WHERE workspace = ?1 AND task = ?2";
+    RUNS = "SELECT ", run_columns!(), " FROM evidence WHERE +workspace = ?1";
+    REVIEWS = "SELECT ", review_columns!(), " FROM review WHERE +workspace = ?1";
+    RUNS_OF = "SELECT ", run_columns!(), " FROM evidence WHERE workspace = ?1 AND task = ?2";
+    REVIEWS_OF = "SELECT ", review_columns!(), " FROM review WHERE workspace = ?1 AND task = ?2";
     ENTRIES = "SELECT ", entry_columns!(), " FROM ledger l WHERE +l.workspace = ?1 AND l.seq > ?2 ORDER BY l.seq";
     TASK_ROW = "SELECT ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 AND t.id = ?2";
     ASSIGNMENTS_OF = "SELECT epoch, ended_at, end_reason, ", assignment_columns!(), "FROM assignment \
