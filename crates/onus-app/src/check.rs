@@ -1,7 +1,7 @@
 //! `check`: runs a task's approved commands where the work is, and keeps what they showed (mission D7).
 
+use crate::Onus;
 use crate::submit::Target;
-use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Run};
 use onus_core::evidence::CheckVerdict;
@@ -109,7 +109,7 @@ impl<S: Store> Onus<S> {
 
     /// The state of the work, when its holder says that it is done.
     pub fn proof(&mut self, task: &TaskId) -> Result<Proof, Refusal> {
-        let Some(stored) = self.ask(|tx| load::task(tx, LOCAL, task))? else {
+        let Some(stored) = self.ask(|tx| load::task(tx, task))? else {
             return Ok(Proof::default());
         };
         let Some(held) = stored.task.assignment() else {
@@ -131,7 +131,7 @@ impl<S: Store> Onus<S> {
 
     /// The task as it is now.
     pub fn task(&mut self, id: &TaskId) -> Result<Task, Refusal> {
-        let stored = self.ask(|tx| load::task(tx, LOCAL, id))?;
+        let stored = self.ask(|tx| load::task(tx, id))?;
         stored.map(|stored| stored.task).ok_or_else(|| {
             Refusal::new(Code::UnknownTask, format!("there is no task {id}")).hint("onus list --state all")
         })
@@ -159,7 +159,7 @@ impl<S: Store> Onus<S> {
 
     /// The last runs of a task's checks, the newest first.
     pub fn check_runs(&mut self, task: &TaskId, limit: i64) -> Result<Vec<evidence::KeptRun>, Refusal> {
-        self.ask(|tx| evidence::runs(tx, LOCAL, task, limit))
+        self.ask(|tx| evidence::runs(tx, task, limit))
     }
 }
 

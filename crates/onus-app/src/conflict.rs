@@ -1,7 +1,7 @@
 //! Two tasks changed the same lines: whose work stays, in the order that the queue gives (mission D11).
 
+use crate::Onus;
 use crate::merge::short;
-use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::id::{TaskId, WorkstationName};
 use onus_core::queue;
@@ -84,12 +84,12 @@ fn relations(
     task: &TaskId,
     others: &BTreeSet<TaskId>,
 ) -> onus_store::error::Result<BTreeMap<TaskId, Relation>> {
-    let below = load::reachable(tx, LOCAL, task)?;
+    let below = load::reachable(tx, task)?;
     let mut found = BTreeMap::new();
     for other in others {
         let relation = if queue::path(&below, task, other).is_some() {
             Relation::DependsOnIt
-        } else if queue::path(&load::reachable(tx, LOCAL, other)?, other, task).is_some() {
+        } else if queue::path(&load::reachable(tx, other)?, other, task).is_some() {
             Relation::IsNeededByIt
         } else {
             Relation::Neither

@@ -8,9 +8,9 @@ mod commits;
 mod places;
 mod queue;
 
+use crate::Onus;
 use crate::progress::Progress;
 use crate::view::HeldView;
-use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::id::TaskId;
 use onus_core::refusal::{Finding, Refusal};
@@ -144,7 +144,7 @@ impl<S: Store> Onus<S> {
         progress: &mut dyn Progress,
     ) -> Result<ConsistencyView, Refusal> {
         let (repo, main) = self.main_of_repository()?;
-        let workstations = self.ask(|tx| registry::workstations(tx, LOCAL))?;
+        let workstations = self.ask(|tx| registry::workstations(tx))?;
         let held = self.held()?;
         let record = read(&repo, main, since, workstations, progress)?;
         let queue = self.ask(|tx| Queue::load(tx, &record))?;

@@ -4,11 +4,11 @@
 //! carried out claim by claim. Nothing is taken over, forced or taken away, and a dispatcher that lost a race has lost
 //! nothing else.
 
+use crate::Onus;
 use crate::probe::Probed;
 use crate::route::required;
 use crate::submit::{Receipt, Rehearsal, Target, claim, findings};
 use crate::workstation::keep_probes;
-use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::identity_map::{self, IdentityMap, Policy, Signals, TypePattern};
@@ -103,7 +103,7 @@ impl<S: Store> Onus<S> {
         limit: usize,
         keep: Keep<'_>,
     ) -> Result<DispatchView, Refusal> {
-        let by = person(&self.ask(|tx| load::caller(tx, LOCAL, actor))?)?.clone();
+        let by = person(&self.ask(|tx| load::caller(tx, actor))?)?.clone();
         let rows = self.workstation_rows()?;
         let all: Vec<Workstation> = rows.into_iter().map(|row| row.workstation).collect();
         let probed = self.run_all_probes(&all);
@@ -194,13 +194,13 @@ fn plan(
 
 /// In queue order; whether there are more.
 fn offered(tx: &mut dyn Tx, map: &IdentityMap) -> onus_store::error::Result<(Vec<Task>, bool)> {
-    let mut tasks = queue::ready(tx, LOCAL, &Filter::default(), HEAD)?;
+    let mut tasks = queue::ready(tx, &Filter::default(), HEAD)?;
     let more = tasks.len() as i64 == HEAD;
     if more {
         for rule in &map.routing {
             if let TypePattern::One(task_type) = &rule.task_type {
                 let filter = Filter { task_type: Some(task_type.clone()), ..Filter::default() };
-                tasks.extend(queue::ready(tx, LOCAL, &filter, PER_TYPE)?);
+                tasks.extend(queue::ready(tx, &filter, PER_TYPE)?);
             }
         }
         tasks.sort_by_key(|task| (task.spec.priority.rank(), task.born));

@@ -2,7 +2,7 @@
 
 use crate::ledger::{FindingView, Standing, Tip};
 use crate::progress::Progress;
-use crate::{LOCAL, Onus, anchor};
+use crate::{Onus, anchor};
 use onus_core::code::Code;
 use onus_core::hash::encode_hex;
 use onus_core::refusal::{Finding, Refusal};
@@ -68,7 +68,7 @@ use Outcome::{Ill, Well};
 
 impl Onus<Sqlite> {
     pub fn doctor(&mut self, progress: &mut dyn Progress) -> Result<DoctorView, Refusal> {
-        let workspace = self.ask(|tx| load::workspace(tx, LOCAL));
+        let workspace = self.ask(|tx| load::workspace(tx));
         let mut checks = Vec::new();
         let mut check =
             |name: &'static str, outcome: Result<Outcome, Refusal>| checks.push(view(name, outcome));
@@ -144,14 +144,14 @@ impl Onus<Sqlite> {
     }
 
     fn orphan_sessions(&mut self) -> Result<Outcome, Refusal> {
-        let orphans = self.ask(|tx| survey::orphan_sessions(tx, LOCAL))?;
+        let orphans = self.ask(|tx| survey::orphan_sessions(tx))?;
         let named: Vec<String> =
             orphans.iter().map(|(task, epoch)| format!("{task} (epoch {epoch})")).collect();
         Ok(none_of(&named, "no session runs without its assignment", "sessions run without an assignment"))
     }
 
     fn queue_order(&mut self) -> Result<Outcome, Refusal> {
-        let misplaced = self.ask(|tx| survey::misqueued(tx, LOCAL))?;
+        let misplaced = self.ask(|tx| survey::misqueued(tx))?;
         Ok(none_of(
             &misplaced,
             "what is ready and what waits is known",
@@ -160,19 +160,19 @@ impl Onus<Sqlite> {
     }
 
     fn shared_workstations(&mut self) -> Result<Outcome, Refusal> {
-        let shared = self.ask(|tx| survey::shared_workstations(tx, LOCAL))?;
+        let shared = self.ask(|tx| survey::shared_workstations(tx))?;
         let named: Vec<String> = shared.iter().map(|(name, tasks)| format!("{name}: {tasks}")).collect();
         Ok(none_of(&named, "no workstation holds two assignments", "workstations hold two live assignments"))
     }
 
     fn split_leases(&mut self) -> Result<Outcome, Refusal> {
-        let split = self.ask(|tx| survey::split_leases(tx, LOCAL))?;
+        let split = self.ask(|tx| survey::split_leases(tx))?;
         Ok(none_of(&split, "leases and assignments agree", "leases and assignments disagree"))
     }
 
     fn clock(&mut self) -> Result<Outcome, Refusal> {
         let now = clock::now().wall;
-        let last = self.ask(|tx| ledger::log(tx, LOCAL, &Part::Latest, 1))?;
+        let last = self.ask(|tx| ledger::log(tx, &Part::Latest, 1))?;
         Ok(match last.first() {
             Some(entry) if entry.at > now.plus(CLOCK_TOLERANCE) => {
                 let detail = format!("it says {now}; the last entry was written at {}", entry.at);
@@ -184,7 +184,7 @@ impl Onus<Sqlite> {
 
     fn anchor(&mut self, workspace: &Workspace) -> Result<Outcome, Refusal> {
         let tip = Tip::read(&anchor(&self.path, &workspace.uid)?)?;
-        let known = self.store.read(|tx| ledger::checkpoints(tx, LOCAL))?;
+        let known = self.store.read(|tx| ledger::checkpoints(tx))?;
         Ok(match (tip.standing(&known, workspace.generation), &workspace.anchor) {
             (Standing::Bare, None) => Well("nothing was anchored yet".into()),
             (Standing::Bare, Some(id)) => Ill(
@@ -207,7 +207,7 @@ impl Onus<Sqlite> {
     }
 
     fn last_checkpoint(&mut self, workspace: &Workspace) -> Result<Outcome, Refusal> {
-        let Some(last) = self.ask(|tx| ledger::last_checkpoint(tx, LOCAL))? else {
+        let Some(last) = self.ask(|tx| ledger::last_checkpoint(tx))? else {
             return Ok(Well("none yet; make one with: onus ledger checkpoint".into()));
         };
         let checkpoint: onus_core::ledger::Checkpoint = match serde_json::from_str(&last.document) {

@@ -1,8 +1,8 @@
 //! `exception`: a dependency that is not waited for, with its decision record (mission D1).
 
+use crate::Onus;
 use crate::story::unknown_task;
 use crate::submit::{Receipt, Target};
-use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
 use onus_core::id::{Handle, RequestId, TaskId};
@@ -151,11 +151,11 @@ impl<S: Store> Onus<S> {
     pub fn exceptions(&mut self, only: Option<&TaskId>) -> Result<ExceptionsView, Refusal> {
         let exceptions = match only {
             Some(id) => {
-                let found = self.ask(|tx| load::task(tx, LOCAL, id))?.ok_or_else(|| unknown_task(id))?;
+                let found = self.ask(|tx| load::task(tx, id))?.ok_or_else(|| unknown_task(id))?;
                 ExceptionView::of(&found.task)
             }
             None => {
-                let all = self.ask(|tx| story::exceptions(tx, LOCAL))?;
+                let all = self.ask(|tx| story::exceptions(tx))?;
                 let views = all.iter().flat_map(|(task, exceptions)| {
                     exceptions.iter().map(|(on, exception)| ExceptionView::new(task, on, exception))
                 });

@@ -2,9 +2,9 @@
 
 mod archive;
 
+use crate::Onus;
 use crate::progress::Progress;
 use crate::view::TaskView;
-use crate::{LOCAL, Onus};
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
 use onus_store::bulk;
@@ -64,9 +64,9 @@ impl<S: Store> Onus<S> {
     ) -> Result<u64, ExportError> {
         let mut sheet = Sheet::new(writer);
         let read = self.store.read(|tx| {
-            progress.begin("exporting", u64::try_from(bulk::count_tasks(tx, LOCAL)?).ok());
+            progress.begin("exporting", u64::try_from(bulk::count_tasks(tx)?).ok());
             let mut seen = 0;
-            bulk::resolved_tasks(tx, LOCAL, &mut |stored, resolution| {
+            bulk::resolved_tasks(tx, &mut |stored, resolution| {
                 seen += 1;
                 if seen % STRIDE == 0 {
                     progress.at(seen);

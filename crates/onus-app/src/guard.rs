@@ -1,7 +1,7 @@
 //! What git's hooks ask: may this reference move? The rules are in `onus_core::guard`; here is what they need to know
 //! (mission B5, E1). Nothing is written: a refusal is git's to report.
 
-use crate::{LOCAL, Onus};
+use crate::Onus;
 use onus_core::boundary;
 use onus_core::guard::{self, Change, Credentials, Held, Local, Post, Push};
 use onus_core::id::{Generation, Handle, TaskId, WorkstationName};
@@ -143,10 +143,10 @@ impl<S: Store> Onus<S> {
 
     fn fleet(&mut self) -> Result<Fleet, Refusal> {
         self.ask(|tx| {
-            let rows = registry::workstations(tx, LOCAL)?;
-            let held = story::live(tx, LOCAL)?.into_iter();
+            let rows = registry::workstations(tx)?;
+            let held = story::live(tx)?.into_iter();
             Ok(Fleet {
-                generation: load::workspace(tx, LOCAL)?.generation,
+                generation: load::workspace(tx)?.generation,
                 workstations: rows.into_iter().map(|row| row.workstation).collect(),
                 held: held
                     .map(|held| (held.assignment.workstation.clone(), (held.task, held.assignment)))
@@ -165,7 +165,7 @@ impl<S: Store> Onus<S> {
         let (Some(new), Some(history)) = (&update.new, history) else {
             return Ok(());
         };
-        let Some(stored) = self.ask(|tx| load::task(tx, LOCAL, held.task))? else {
+        let Some(stored) = self.ask(|tx| load::task(tx, held.task))? else {
             return Ok(());
         };
         let spec = &stored.task.spec;

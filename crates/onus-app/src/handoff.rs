@@ -1,8 +1,8 @@
 //! Handoffs: what git and the store know about the work, composed for whoever holds the task next (mission D10).
 
+use crate::Onus;
 use crate::salvage::Evicted;
 use crate::submit::unexpected;
-use crate::{LOCAL, Onus};
 use onus_core::handoff::{DependsOn, FORMAT, HandedCommit, Handoff, LeftOut, Standing, TestRun, Words};
 use onus_core::id::{CommitId, TaskId};
 use onus_core::refusal::Refusal;
@@ -50,7 +50,7 @@ impl<S: Store> Onus<S> {
         blocker: Option<&Blocker>,
         words: &Words,
     ) -> Result<Option<Text>, Refusal> {
-        let Some(task) = self.ask(|tx| load::task(tx, LOCAL, task))?.map(|stored| stored.task) else {
+        let Some(task) = self.ask(|tx| load::task(tx, task))?.map(|stored| stored.task) else {
             return Ok(None);
         };
         let Some(held) = task.assignment().cloned() else {
@@ -72,7 +72,7 @@ impl<S: Store> Onus<S> {
         salvage: Option<&str>,
     ) -> Result<Option<Text>, Refusal> {
         let task = self.task(&evicted.task)?;
-        let past = self.ask(|tx| story::assignments(tx, LOCAL, &evicted.task))?;
+        let past = self.ask(|tx| story::assignments(tx, &evicted.task))?;
         let Some(lost) = past.into_iter().find(|row| row.assignment.epoch == evicted.epoch) else {
             return Ok(None);
         };
@@ -90,8 +90,8 @@ impl<S: Store> Onus<S> {
     ) -> Result<Handoff, Refusal> {
         let words = words.checked().map_err(Refusal::invalid)?;
         let (dependencies, workstation, at) = self.ask(|tx| {
-            let dependencies = load::dependencies(tx, LOCAL, &task.id)?;
-            let workstation = load::workstation(tx, LOCAL, &held.workstation)?;
+            let dependencies = load::dependencies(tx, &task.id)?;
+            let workstation = load::workstation(tx, &held.workstation)?;
             Ok((dependencies, workstation.map(|(found, _)| found), tx.now()?.wall))
         })?;
         let depends_on: Vec<DependsOn> = dependencies
@@ -172,7 +172,7 @@ impl<S: Store> Onus<S> {
     /// The last handoff of a task.
     pub fn last_handoff(&mut self, task: &TaskId) -> Result<Option<HandoffView>, Refusal> {
         self.task(task)?;
-        let notes = self.ask(|tx| story::notes(tx, LOCAL, task))?;
+        let notes = self.ask(|tx| story::notes(tx, task))?;
         let last = notes.into_iter().rfind(|note| note.kind == "handoff");
         Ok(last.map(|note| view(task, &note.text)))
     }

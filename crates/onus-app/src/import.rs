@@ -12,7 +12,7 @@ mod plan;
 pub use archive::RestoreView;
 
 use crate::progress::Progress;
-use crate::{LOCAL, Onus, registry};
+use crate::{Onus, registry};
 use file::File;
 use line::Line;
 use onus_core::code::Code;
@@ -114,7 +114,7 @@ struct Step {
 
 impl Session<'_> {
     fn rehearse(&self, tx: &mut dyn Tx, file: File) -> Result<ImportView, Refusal> {
-        let caller = load::caller(tx, LOCAL, self.import.actor)?;
+        let caller = load::caller(tx, self.import.actor)?;
         onus_core::registry::known(&caller)?;
         let (_, view) = self.decide(tx, caller, file)?;
         Ok(view)
@@ -126,9 +126,9 @@ impl Session<'_> {
         file: File,
         progress: &mut dyn Progress,
     ) -> Result<Outcome<ImportView>, Refusal> {
-        let caller = load::caller(tx, LOCAL, self.import.actor)?;
+        let caller = load::caller(tx, self.import.actor)?;
         let actor = onus_core::registry::known(&caller)?.handle.clone();
-        if let Some(earlier) = load::replay(tx, LOCAL, self.import.request)? {
+        if let Some(earlier) = load::replay(tx, self.import.request)? {
             if earlier.fingerprint != apply::fingerprint_key(&self.fingerprint()) {
                 let request = self.import.request;
                 return Err(Refusal::new(
@@ -147,7 +147,7 @@ impl Session<'_> {
         let imported =
             Imported { created: view.created, existing: view.existing, digest: Text::known_by(self.digest) };
         registry::record(tx, &actor, imported)?;
-        apply::request(tx, LOCAL, self.import.request, &self.fingerprint(), seq)?;
+        apply::request(tx, self.import.request, &self.fingerprint(), seq)?;
         Ok(Outcome::Commit(view))
     }
 
@@ -167,7 +167,7 @@ impl Session<'_> {
             Refusal::new(Code::LedgerBroken, format!("the entry {seq} records no import"))
                 .hint("onus ledger verify")
         };
-        let entry = ledger::entry(tx, LOCAL, seq)?.ok_or_else(broken)?;
+        let entry = ledger::entry(tx, seq)?.ok_or_else(broken)?;
         let Ok(Event::Imported(Imported { created, existing, .. })) =
             entry.open().map(|stamped| stamped.event)
         else {
@@ -254,7 +254,7 @@ impl Session<'_> {
         steps: Steps,
         progress: &mut dyn Progress,
     ) -> Result<Seq, Refusal> {
-        let workspace: Workspace = load::workspace(tx, LOCAL)?;
+        let workspace: Workspace = load::workspace(tx)?;
         progress.begin("importing", Some(steps.decided.len() as u64));
         let mut seq = workspace.last_seq;
         let mut edges: Vec<(TaskId, BTreeSet<TaskId>)> = Vec::new();
@@ -266,11 +266,7 @@ impl Session<'_> {
             let entry = Entry::seal(&workspace.uid, &stamped, Digest::ZERO).map_err(unexpected)?;
             let effects = effects(None, &stamped, &after);
             let depends_on = std::mem::take(&mut after.depends_on);
-            apply::change(
-                tx,
-                LOCAL,
-                &Change { before: None, after: &after, entry: &entry, effects: &effects },
-            )?;
+            apply::change(tx, &Change { before: None, after: &after, entry: &entry, effects: &effects })?;
             if !depends_on.is_empty() {
                 edges.push((after.id, depends_on));
             }
@@ -280,12 +276,12 @@ impl Session<'_> {
         }
         for (task, depends_on) in &edges {
             for on in depends_on {
-                onus_store::bulk::depend(tx, LOCAL, task, on)?;
+                onus_store::bulk::depend(tx, task, on)?;
             }
         }
-        apply::refresh_younger(tx, LOCAL, workspace.last_seq)?;
+        apply::refresh_younger(tx, workspace.last_seq)?;
         for (project, number) in steps.numbers {
-            apply::reserve(tx, LOCAL, &TaskId { project, number })?;
+            apply::reserve(tx, &TaskId { project, number })?;
         }
         progress.end();
         Ok(seq)

@@ -34,7 +34,6 @@ pub mod validate;
 pub mod view;
 pub mod workstation;
 
-use onus_core::id::WorkspaceId;
 use onus_core::identity_map::Policy;
 use onus_core::refusal::Refusal;
 use onus_core::settings::Settings;
@@ -43,9 +42,6 @@ use onus_host::identity_map;
 use onus_host::place::Place;
 use onus_store::port::{Store, Tx};
 use std::path::PathBuf;
-
-/// A local store holds exactly one workspace.
-pub const LOCAL: WorkspaceId = WorkspaceId(1);
 
 /// An open store with the settings that apply to it.
 #[derive(Debug)]

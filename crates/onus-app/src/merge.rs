@@ -7,9 +7,9 @@ mod checks;
 
 pub use checks::MergeCheckView;
 
+use crate::Onus;
 use crate::progress::Progress;
 use crate::submit::{Target, step, unexpected};
-use crate::{LOCAL, Onus};
 use onus_core::boundary::path_findings;
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
@@ -141,7 +141,7 @@ impl<S: Store> Onus<S> {
     fn site_of(&mut self, task: &Task) -> Result<Site, Refusal> {
         let held = task.assignment().ok_or_else(|| unexpected("a merge of what nobody holds"))?;
         let name = held.workstation.clone();
-        let found = self.ask(|tx| load::workstation(tx, LOCAL, &name))?.map(|(found, _)| found);
+        let found = self.ask(|tx| load::workstation(tx, &name))?.map(|(found, _)| found);
         let place = found.and_then(|found| found.path.zip(found.branch));
         let not_ready = |detail: String| Refusal::new(Code::WorkstationNotReady, detail).task(&task.id);
         let Some((directory, branch)) = place else {
@@ -178,7 +178,7 @@ impl<S: Store> Onus<S> {
         main: &str,
         commit: &str,
     ) -> Result<MergeView, Refusal> {
-        let entries = self.ask(|tx| ledger::log(tx, LOCAL, &Part::Task(&task.id, 0), i64::MAX))?;
+        let entries = self.ask(|tx| ledger::log(tx, &Part::Task(&task.id, 0), i64::MAX))?;
         let merged = entries.iter().rev().find_map(|entry| match entry.open().ok()?.event {
             Event::Merged(merged) if merged.commit.as_str() == commit => Some(merged),
             _ => None,
@@ -208,7 +208,7 @@ impl<S: Store> Onus<S> {
     }
 
     fn version(&mut self, task: &Task) -> Result<i64, Refusal> {
-        let stored = self.ask(|tx| load::task(tx, LOCAL, &task.id))?;
+        let stored = self.ask(|tx| load::task(tx, &task.id))?;
         Ok(stored.map_or(0, |stored| stored.task.version))
     }
 }

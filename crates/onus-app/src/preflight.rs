@@ -1,7 +1,7 @@
 //! `preflight`: can work in a role begin here, now? (mission D6)
 
+use crate::Onus;
 use crate::route::no_task;
-use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::facts::Place;
 use onus_core::gate;
@@ -82,7 +82,7 @@ pub struct Start<'a> {
 impl<S: Store> Onus<S> {
     /// Looks at everything that a claim in this role would meet. The probes run now, and what they say is kept.
     pub fn preflight(&mut self, start: &Start<'_>) -> Result<PreflightView, Refusal> {
-        let caller = self.ask(|tx| load::caller(tx, LOCAL, start.actor))?;
+        let caller = self.ask(|tx| load::caller(tx, start.actor))?;
         let worker = known(&caller)?.clone();
         let policy = self.policy()?;
         let mut checks = Checks::default();
@@ -186,7 +186,7 @@ impl<S: Store> Onus<S> {
     }
 
     fn leases(&mut self, worker: &Worker, checks: &mut Checks) -> Result<(), Refusal> {
-        let rows = self.ask(|tx| registry::workers(tx, LOCAL, Some(&worker.handle)))?;
+        let rows = self.ask(|tx| registry::workers(tx, Some(&worker.handle)))?;
         let held: Vec<String> = rows.iter().flat_map(|row| &row.holds).map(ToString::to_string).collect();
         match held.first() {
             None => checks.ok("leases", format!("{} holds nothing", worker.handle)),
@@ -200,7 +200,7 @@ impl<S: Store> Onus<S> {
 
     fn next(&mut self, role: &Role, checks: &mut Checks) -> Result<Vec<TaskId>, Refusal> {
         let filter = Filter { role: Some(role.clone()), ..Filter::default() };
-        let tasks = self.ask(|tx| queue::ready(tx, LOCAL, &filter, NAMED))?;
+        let tasks = self.ask(|tx| queue::ready(tx, &filter, NAMED))?;
         let ids: Vec<TaskId> = tasks.into_iter().map(|task| task.id).collect();
         if ids.is_empty() {
             let state = StateName::Open.name();

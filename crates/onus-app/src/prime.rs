@@ -1,8 +1,8 @@
 //! `prime`: what an agent needs to know now, in few words (mission E2).
 
+use crate::Onus;
 use crate::handoff::HandoffView;
 use crate::view::{HeldView, TaskView};
-use crate::{LOCAL, Onus};
 use onus_core::facts::Caller;
 use onus_core::id::{Handle, Role, TaskId, WorkstationName};
 use onus_core::refusal::Refusal;
@@ -65,7 +65,7 @@ pub struct OfferView {
 impl<S: Store> Onus<S> {
     /// What `actor` needs to know; with a task, about that one of those it holds.
     pub fn prime(&mut self, actor: Option<&Handle>, only: Option<&TaskId>) -> Result<PrimeView, Refusal> {
-        let caller = self.ask(|tx| load::caller(tx, LOCAL, actor))?;
+        let caller = self.ask(|tx| load::caller(tx, actor))?;
         known(&caller)?;
         let Caller::Registered(worker) = caller else {
             return Err(crate::submit::unexpected("a known worker is not registered"));

@@ -1,7 +1,7 @@
 //! Runs a workstation's probes and keeps what they said (mission C5). Always outside a transaction: a probe may take
 //! seconds, and nobody should wait for it but who asked.
 
-use crate::{LOCAL, Onus};
+use crate::Onus;
 use onus_core::command::{Command, Envelope};
 use onus_core::facts::Caller;
 use onus_core::id::{Handle, WorkstationName};
@@ -98,13 +98,13 @@ fn places(
         _ => return Ok(Vec::new()),
     };
     // Whoever is not registered starts nothing, not even a probe.
-    let Caller::Registered(caller) = load::caller(tx, LOCAL, envelope.actor.as_ref())? else {
+    let Caller::Registered(caller) = load::caller(tx, envelope.actor.as_ref())? else {
         return Ok(Vec::new());
     };
     let mut names: Vec<WorkstationName> = named.iter().cloned().collect();
     if names.is_empty() {
         let task = match &envelope.task {
-            Some(id) => load::task(tx, LOCAL, id)?.map(|stored| stored.task.spec),
+            Some(id) => load::task(tx, id)?.map(|stored| stored.task.spec),
             None => None,
         };
         let worker = assignee.unwrap_or(&caller.handle);
@@ -117,7 +117,7 @@ fn places(
     names.dedup();
     let mut found = Vec::with_capacity(names.len());
     for name in &names {
-        found.extend(load::workstation(tx, LOCAL, name)?.map(|(workstation, _)| workstation));
+        found.extend(load::workstation(tx, name)?.map(|(workstation, _)| workstation));
     }
     Ok(found)
 }

@@ -1,8 +1,8 @@
 //! `list`, `ready`, `stale` and `status`: where the work stands.
 
+use crate::Onus;
 use crate::submit::{Judge, claim};
 use crate::view::{CountsView, HeldView, ListView, NotReadyView, ReadyView, StaleView, StatusView, TaskView};
-use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::id::{Handle, shown};
 use onus_core::refusal::{Finding, Refusal};
@@ -32,7 +32,7 @@ impl<S: Store> Onus<S> {
         limit: i64,
     ) -> Result<ListView, Refusal> {
         let after = cursor.map_or(Ok(After::START), |text| parse_cursor(text, which))?;
-        let mut tasks = self.ask(|tx| queue::list(tx, LOCAL, which, filter, after, limit + 1))?;
+        let mut tasks = self.ask(|tx| queue::list(tx, which, filter, after, limit + 1))?;
         let more = tasks.len() as i64 > limit;
         tasks.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
         let next = tasks.last().filter(|_| more).map(|last| {
@@ -44,9 +44,9 @@ impl<S: Store> Onus<S> {
 
     pub fn ready(&mut self, filter: &Filter, limit: i64) -> Result<ReadyView, Refusal> {
         self.ask(|tx| {
-            let tasks = queue::ready(tx, LOCAL, filter, limit)?;
+            let tasks = queue::ready(tx, filter, limit)?;
             let wanted = (limit * WINDOW).clamp(20, 1_000);
-            let mut window = queue::window(tx, LOCAL, filter, wanted + 1)?;
+            let mut window = queue::window(tx, filter, wanted + 1)?;
             let more = window.len() as i64 > wanted;
             window.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
             let mut not_ready = Vec::new();
@@ -102,21 +102,21 @@ impl<S: Store> Onus<S> {
         let settings = self.settings.clone();
         let store = self.path.display().to_string();
         self.ask(|tx| {
-            let workspace = load::workspace(tx, LOCAL)?;
+            let workspace = load::workspace(tx)?;
             let mut counts: std::collections::BTreeMap<String, i64> =
                 StateName::ALL.iter().map(|state| (state.name().to_owned(), 0)).collect();
-            for (state, count) in survey::states(tx, LOCAL)? {
+            for (state, count) in survey::states(tx)? {
                 counts.insert(state.name().to_owned(), count);
             }
             Ok(StatusView {
                 store,
                 workspace: workspace.uid,
                 generation: workspace.generation,
-                projects: registry::projects(tx, LOCAL)?.iter().map(ToString::to_string).collect(),
+                projects: registry::projects(tx)?.iter().map(ToString::to_string).collect(),
                 counts,
                 held: held(tx, &settings)?,
-                ledger_entries: ledger::count(tx, LOCAL)?,
-                last_checkpoint: ledger::checkpoints(tx, LOCAL)?.last().map(|checkpoint| checkpoint.seq),
+                ledger_entries: ledger::count(tx)?,
+                last_checkpoint: ledger::checkpoints(tx)?.last().map(|checkpoint| checkpoint.seq),
             })
         })
     }
@@ -124,7 +124,7 @@ impl<S: Store> Onus<S> {
 
 fn held(tx: &mut dyn Tx, settings: &Settings) -> onus_store::error::Result<Vec<HeldView>> {
     let now = tx.now()?;
-    let live = story::live(tx, LOCAL)?;
+    let live = story::live(tx)?;
     Ok(live.into_iter().map(|held| held_view(held, settings, &now)).collect())
 }
 
@@ -158,7 +158,7 @@ fn why_not(tx: &mut dyn Tx, queued: &Queued) -> onus_store::error::Result<NotRea
     }
     if queued.waiting {
         reasons.push(Code::DependencyIncomplete);
-        let dependencies = load::dependencies(tx, LOCAL, &queued.id)?;
+        let dependencies = load::dependencies(tx, &queued.id)?;
         let incomplete =
             dependencies.iter().filter(|dependency| dependency.state != Some(StateName::Complete));
         waits_for.extend(incomplete.map(|dependency| dependency.id.to_string()));

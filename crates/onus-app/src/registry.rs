@@ -2,7 +2,7 @@
 
 use crate::submit::unexpected;
 use crate::view::{WorkerView, WorkersView};
-use crate::{LOCAL, Onus, workstation};
+use crate::{Onus, workstation};
 use onus_core::code::Code;
 use onus_core::event::{Event, ProjectAdded, Stamped, WorkerAdded, WorkspaceCreated, WorkstationAdded};
 use onus_core::facts::Caller;
@@ -52,7 +52,7 @@ impl<S: Store> Onus<S> {
         key: impl Fn(&str) -> Result<String, Refusal>,
     ) -> Result<Founded, Refusal> {
         self.store.write(|tx| {
-            let founded = match load::workspace(tx, LOCAL) {
+            let founded = match load::workspace(tx) {
                 Ok(workspace) => join_workspace(tx, workspace.uid, founding)?,
                 Err(StoreError::Missing(_)) => found_workspace(tx, founding, &key)?,
                 Err(error) => return Err(Refusal::from(error)),
@@ -67,9 +67,9 @@ impl<S: Store> Onus<S> {
         wanted: &WorkerAdded,
     ) -> Result<(Registration, Worker), Refusal> {
         self.store.write(|tx| {
-            let caller = load::caller(tx, LOCAL, actor)?;
+            let caller = load::caller(tx, actor)?;
             let by = person(&caller)?;
-            let found = load::worker(tx, LOCAL, &wanted.handle)?;
+            let found = load::worker(tx, &wanted.handle)?;
             match (worker::register(found.as_ref(), wanted)?, found) {
                 (Registration::Existing, Some(found)) => {
                     Ok(Outcome::Rollback((Registration::Existing, found)))
@@ -103,15 +103,15 @@ impl<S: Store> Onus<S> {
         decide: impl FnOnce(&Caller, &Worker) -> Result<(Handle, Event), Refusal>,
     ) -> Result<Worker, Refusal> {
         self.store.write(|tx| {
-            let caller = load::caller(tx, LOCAL, actor)?;
-            let found = load::worker(tx, LOCAL, handle)?.ok_or_else(|| no_worker(handle))?;
+            let caller = load::caller(tx, actor)?;
+            let found = load::worker(tx, handle)?.ok_or_else(|| no_worker(handle))?;
             let (by, event) = decide(&caller, &found)?;
             Ok(Outcome::Commit(change_worker(tx, &by, event)?))
         })
     }
 
     pub fn workers(&mut self, only: Option<&Handle>) -> Result<WorkersView, Refusal> {
-        let rows = self.ask(|tx| registry::workers(tx, LOCAL, only))?;
+        let rows = self.ask(|tx| registry::workers(tx, only))?;
         match only {
             Some(handle) if rows.is_empty() => Err(no_worker(handle)),
             _ => Ok(WorkersView { workers: rows.iter().map(WorkerView::from).collect() }),
@@ -128,7 +128,7 @@ fn found_workspace(
     let uid = new_uid(now.wall.0)?;
     let public_key = key(&uid.to_string())?;
     let person = &founding.person.handle;
-    registry::insert_workspace(tx, LOCAL, &uid.to_string(), &public_key, now.wall)?;
+    registry::insert_workspace(tx, &uid.to_string(), &public_key, now.wall)?;
     record(tx, person, WorkspaceCreated { uid, public_key })?;
     change_worker(tx, person, founding.person.clone().into())?;
     let project = founding.project.as_ref().unwrap_or(&founding.default_project);
@@ -146,8 +146,8 @@ fn found_workspace(
 /// A store that is there keeps its people: running `init` in it makes nobody a person. A registered person's `init`
 /// adds the project and the checkout that are missing.
 fn join_workspace(tx: &mut dyn Tx, uid: String, founding: &Founding) -> Result<Founded, Refusal> {
-    let caller = load::caller(tx, LOCAL, Some(&founding.person.handle))?;
-    let known = registry::projects(tx, LOCAL)?;
+    let caller = load::caller(tx, Some(&founding.person.handle))?;
+    let known = registry::projects(tx)?;
     let mut created = false;
     if let Some(wanted) = founding.project.as_ref().filter(|wanted| !known.contains(wanted)) {
         add_project(tx, person(&caller)?, wanted)?;
@@ -170,7 +170,7 @@ fn join_workspace(tx: &mut dyn Tx, uid: String, founding: &Founding) -> Result<F
 }
 
 fn add_project(tx: &mut dyn Tx, by: &Handle, key: &ProjectKey) -> Result<(), Refusal> {
-    registry::insert_project(tx, LOCAL, key)?;
+    registry::insert_project(tx, key)?;
     record(tx, by, ProjectAdded { key: key.clone() })
 }
 
@@ -187,13 +187,13 @@ fn no_worker(handle: &Handle) -> Refusal {
 /// Records what happened to a worker, and makes its row say so.
 fn change_worker(tx: &mut dyn Tx, by: &Handle, event: Event) -> Result<Worker, Refusal> {
     let handle = worker::changed(&event).ok_or_else(|| unexpected("an event about no worker"))?;
-    let before = load::worker(tx, LOCAL, handle)?;
+    let before = load::worker(tx, handle)?;
     let is_new = before.is_none();
     let after = worker::evolve(before, &event).map_err(unexpected)?;
     if is_new {
-        registry::insert_worker(tx, LOCAL, &after)?;
+        registry::insert_worker(tx, &after)?;
     } else {
-        registry::put_worker(tx, LOCAL, &after)?;
+        registry::put_worker(tx, &after)?;
     }
     record(tx, by, event)?;
     Ok(after)
@@ -205,7 +205,7 @@ fn checkout_of(
     by: &Handle,
     wanted: &WorkstationAdded,
 ) -> Result<(WorkstationName, bool), Refusal> {
-    let known = registry::workstations(tx, LOCAL)?;
+    let known = registry::workstations(tx)?;
     let is_there = |row: &&WorkstationHolding| {
         row.workstation.path == wanted.path && row.workstation.state != WorkstationState::Retired
     };
@@ -227,7 +227,7 @@ fn checkout_of(
 
 /// Writes an event of the workspace's own chain down.
 pub(crate) fn record(tx: &mut dyn Tx, actor: &Handle, event: impl Into<Event>) -> Result<(), Refusal> {
-    let workspace = load::workspace(tx, LOCAL)?;
+    let workspace = load::workspace(tx)?;
     let stamped = Stamped {
         seq: workspace.last_seq + 1,
         task: None,
@@ -238,5 +238,5 @@ pub(crate) fn record(tx: &mut dyn Tx, actor: &Handle, event: impl Into<Event>) -
         event: event.into(),
     };
     let entry = Entry::seal(&workspace.uid, &stamped, workspace.head).map_err(unexpected)?;
-    Ok(apply::workspace_entry(tx, LOCAL, &entry)?)
+    Ok(apply::workspace_entry(tx, &entry)?)
 }

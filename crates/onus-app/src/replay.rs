@@ -1,6 +1,5 @@
 //! The answer to a repeated request, told from the ledger: no receipt is stored beside it.
 
-use crate::LOCAL;
 use crate::submit::{Receipt, ReceiptKind};
 use onus_core::code::Code;
 use onus_core::event::Event;
@@ -18,8 +17,7 @@ pub(crate) fn answer(
     seq: Seq,
 ) -> Result<Result<Receipt, Refusal>, Refusal> {
     let broken = |what: String| Refusal::new(Code::LedgerBroken, what).hint("onus ledger verify");
-    let entry =
-        ledger::entry(tx, LOCAL, seq)?.ok_or_else(|| broken(format!("the entry {seq} is missing")))?;
+    let entry = ledger::entry(tx, seq)?.ok_or_else(|| broken(format!("the entry {seq} is missing")))?;
     let stamped = entry.open().map_err(broken)?;
     if let Event::Refused(refused) = &stamped.event {
         return Ok(Err(Refusal {
@@ -34,10 +32,10 @@ pub(crate) fn answer(
     let id = stamped.task.clone().ok_or_else(|| broken(format!("the entry {seq} is about no task")))?;
     let task = as_of(tx, &id, seq)?;
     let token = match &stamped.event {
-        Event::Claimed(_) | Event::TakenOver(_) => load::granted_lease(tx, LOCAL, &id, stamped.epoch)?
+        Event::Claimed(_) | Event::TakenOver(_) => load::granted_lease(tx, &id, stamped.epoch)?
             .map(|(lease, _)| {
                 // A token dies with its generation; a replay must not revive it.
-                let generation = ledger::generation_at(tx, LOCAL, seq)?;
+                let generation = ledger::generation_at(tx, seq)?;
                 Ok::<_, Refusal>(Token {
                     generation: generation.min(workspace.generation),
                     epoch: stamped.epoch,
@@ -56,7 +54,7 @@ pub(crate) fn answer(
 fn as_of(tx: &mut dyn Tx, id: &TaskId, seq: Seq) -> Result<Task, Refusal> {
     let broken = |what: String| Refusal::new(Code::LedgerBroken, what).task(id).hint("onus ledger verify");
     let mut task = None;
-    for entry in ledger::log(tx, LOCAL, &Part::Task(id, 0), i64::MAX)? {
+    for entry in ledger::log(tx, &Part::Task(id, 0), i64::MAX)? {
         if entry.seq > seq {
             break;
         }
@@ -65,7 +63,7 @@ fn as_of(tx: &mut dyn Tx, id: &TaskId, seq: Seq) -> Result<Task, Refusal> {
     }
     let mut task = task.ok_or_else(|| broken(format!("{id} has no entry")))?;
     // The ledger knows the body by its digest only; the row has the text.
-    if let Some(stored) = load::task(tx, LOCAL, id)?
+    if let Some(stored) = load::task(tx, id)?
         && stored.task.spec == task.spec
     {
         task.spec = stored.task.spec;

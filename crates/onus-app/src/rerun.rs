@@ -2,7 +2,7 @@
 
 use crate::story::unknown_task;
 use crate::submit::{Receipt, Target, step, unexpected};
-use crate::{LOCAL, Onus, replay};
+use crate::{Onus, replay};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::id::{CommitId, Handle, OriginRef, RequestId, TaskId, WorkstationName};
@@ -46,7 +46,7 @@ impl<S: Store> Onus<S> {
         if let Some(granted) = self.replayed(&step(call.request, "claim")?)? {
             return granted;
         }
-        let original = self.ask(|tx| load::task(tx, LOCAL, call.task))?.map(|stored| stored.task);
+        let original = self.ask(|tx| load::task(tx, call.task))?.map(|stored| stored.task);
         let original = original.ok_or_else(|| unknown_task(call.task))?;
         let setting = self.setting(&original)?;
         let again = self.again(call, &original)?;
@@ -68,15 +68,15 @@ impl<S: Store> Onus<S> {
 
     /// The last completed assignment, if all of it is still there.
     fn setting(&mut self, task: &Task) -> Result<Setting, Refusal> {
-        let past = self.ask(|tx| story::assignments(tx, LOCAL, &task.id))?;
+        let past = self.ask(|tx| story::assignments(tx, &task.id))?;
         let last = past.into_iter().rfind(|row| row.end_reason.as_deref() == Some("completed"));
         let Some(last) = last.map(|row| row.assignment) else {
             return Err(Refusal::new(Code::WrongState, format!("{} was never completed", task.id))
                 .task(&task.id)
                 .hint(format!("onus show {}", task.id)));
         };
-        let (worker, rows) = self
-            .ask(|tx| Ok((load::worker(tx, LOCAL, &last.assignee)?, registry::workstations(tx, LOCAL)?)))?;
+        let (worker, rows) =
+            self.ask(|tx| Ok((load::worker(tx, &last.assignee)?, registry::workstations(tx)?)))?;
         let row = rows.into_iter().find(|row| row.workstation.name == last.workstation);
         let mut findings = Vec::new();
         if worker.is_none() {
@@ -120,8 +120,8 @@ impl<S: Store> Onus<S> {
         let mut number = 1_u32;
         let origin = loop {
             let origin: OriginRef = format!("rerun:{}/{number}", original.id).parse().map_err(unexpected)?;
-            let earlier = self.ask(|tx| match load::task_by_origin(tx, LOCAL, &origin)? {
-                Some(id) => load::task(tx, LOCAL, &id),
+            let earlier = self.ask(|tx| match load::task_by_origin(tx, &origin)? {
+                Some(id) => load::task(tx, &id),
                 None => Ok(None),
             })?;
             match earlier.map(|stored| stored.task) {
@@ -165,7 +165,7 @@ impl<S: Store> Onus<S> {
 
     /// What a request was answered, if it was carried out before.
     fn replayed(&mut self, request: &RequestId) -> Result<Option<Result<Receipt, Refusal>>, Refusal> {
-        let found = self.ask(|tx| Ok((load::workspace(tx, LOCAL)?, load::replay(tx, LOCAL, request)?)))?;
+        let found = self.ask(|tx| Ok((load::workspace(tx)?, load::replay(tx, request)?)))?;
         let (workspace, Some(earlier)) = found else { return Ok(None) };
         self.ask(|tx| Ok(replay::answer(tx, &workspace, earlier.seq)))?.map(Some)
     }

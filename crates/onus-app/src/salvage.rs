@@ -1,9 +1,9 @@
 //! After somebody lost a task against their will: what was on its way has arrived or is refused, and what they left
 //! behind is kept (mission B5, B6).
 
+use crate::Onus;
 use crate::submit::{Receipt, Target};
 use crate::view::{HeldView, LeftView};
-use crate::{LOCAL, Onus};
 use onus_core::command::{Command, Envelope};
 use onus_core::id::{CommitId, Epoch, Handle, RequestId, TaskId, WorkstationName};
 use onus_core::refusal::Refusal;
@@ -35,7 +35,7 @@ impl<S: Store> Onus<S> {
     /// crash in the middle of it, secures the work as well.
     pub fn evicted(&mut self, receipt: &Receipt) -> Result<Option<Evicted>, Refusal> {
         let task = &receipt.task.id;
-        let past = self.ask(|tx| story::assignments(tx, LOCAL, task))?;
+        let past = self.ask(|tx| story::assignments(tx, task))?;
         let present = receipt.task.assignment().map(|held| held.epoch);
         let before = past.into_iter().rfind(|row| present.is_none_or(|epoch| row.assignment.epoch < epoch));
         let against_will = |reason: &str| matches!(reason, "taken_over" | "forced" | "dropped");
@@ -52,7 +52,7 @@ impl<S: Store> Onus<S> {
         task: &TaskId,
         workstation: &WorkstationName,
     ) -> Result<Option<Evicted>, Refusal> {
-        let held = self.ask(|tx| load::task(tx, LOCAL, task))?;
+        let held = self.ask(|tx| load::task(tx, task))?;
         let held = held.and_then(|stored| stored.task.assignment().cloned());
         let held = held.filter(|held| held.workstation == *workstation);
         held.map(|held| self.site(task, held.epoch, &held.assignee, &held.workstation)).transpose()
@@ -65,7 +65,7 @@ impl<S: Store> Onus<S> {
         worker: &Handle,
         workstation: &WorkstationName,
     ) -> Result<Evicted, Refusal> {
-        let found = self.ask(|tx| load::workstation(tx, LOCAL, workstation))?.map(|(found, _)| found);
+        let found = self.ask(|tx| load::workstation(tx, workstation))?.map(|(found, _)| found);
         Ok(Evicted {
             task: task.clone(),
             epoch,

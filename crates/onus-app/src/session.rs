@@ -1,7 +1,7 @@
 //! `session list` and `worker day`: what somebody did, stretch by stretch.
 
+use crate::Onus;
 use crate::timesheet::RowView;
-use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::id::{Handle, Seq, TaskId};
 use onus_core::refusal::Refusal;
@@ -131,13 +131,13 @@ impl<S: Store> Onus<S> {
         }
         let sessions = self.ask(|tx| {
             if let Some(task) = task
-                && onus_store::load::state(tx, LOCAL, task)?.is_none()
+                && onus_store::load::state(tx, task)?.is_none()
             {
                 return Ok(None);
             }
             // The sessions of one task are few; how many of them are this worker's is seen only afterwards.
             let most = if task.is_some() && worker.is_some() { i64::MAX } else { limit };
-            let mut found = effort::list(tx, LOCAL, which, most)?;
+            let mut found = effort::list(tx, which, most)?;
             found.retain(|session| worker.is_none_or(|worker| session.worker == *worker));
             found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
             views(tx, &found).map(Some)
@@ -152,7 +152,7 @@ impl<S: Store> Onus<S> {
     /// The session with this number.
     pub fn session(&mut self, id: Seq) -> Result<SessionView, Refusal> {
         let found = self.ask(|tx| {
-            let found = effort::list(tx, LOCAL, Which::One(id), 1)?;
+            let found = effort::list(tx, Which::One(id), 1)?;
             views(tx, &found)
         })?;
         found.into_iter().next().ok_or_else(|| {
@@ -175,14 +175,14 @@ impl<S: Store> Onus<S> {
         let (sessions, tasks) = self.ask(|tx| {
             let mut listed = Vec::new();
             for id in &ids {
-                listed.extend(effort::list(tx, LOCAL, Which::One(*id), 1)?);
+                listed.extend(effort::list(tx, Which::One(*id), 1)?);
             }
             let mut tasks = Vec::new();
             for row in &sheet.rows {
                 let Some(task) = &row.task else { continue };
-                let acts = effort::acts(tx, LOCAL, task, worker, (days.begin(), days.end()))?;
+                let acts = effort::acts(tx, task, worker, (days.begin(), days.end()))?;
                 tasks.push(DayTaskView {
-                    title: effort::title(tx, LOCAL, task)?,
+                    title: effort::title(tx, task)?,
                     row: row.clone(),
                     acts: acts.into_iter().filter(is_telling).map(ActView::from).collect(),
                     untrusted: true,
@@ -221,7 +221,7 @@ impl From<effort::Act> for ActView {
 pub(crate) fn views(tx: &mut dyn Tx, found: &[Listed]) -> StoreResult<Vec<SessionView>> {
     let ids = found.iter().map(|session| session.id);
     let mut used: HashMap<Seq, Counts> = HashMap::new();
-    effort::used_in(tx, LOCAL, ids, Seq::MAX, &Default::default(), &mut |one| {
+    effort::used_in(tx, ids, Seq::MAX, &Default::default(), &mut |one| {
         used.insert(one.session, one.counts());
         Ok(())
     })?;

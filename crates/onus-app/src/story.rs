@@ -1,9 +1,9 @@
 //! `show`: everything that is known about one task.
 
+use crate::Onus;
 use crate::handoff::{self, HandoffView};
 use crate::session::{self, SessionView};
 use crate::view::{AssignmentView, DependencyView, EntryView, LedgerView, NoteView, StoryView, TaskView};
-use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
@@ -18,28 +18,25 @@ use onus_store::read::story::{self, Note};
 impl<S: Store> Onus<S> {
     pub fn show(&mut self, id: &TaskId) -> Result<StoryView, Refusal> {
         let found = self.ask(|tx| {
-            let Some(stored) = load::task(tx, LOCAL, id)? else {
+            let Some(stored) = load::task(tx, id)? else {
                 return Ok(None);
             };
             let task = stored.task;
-            let notes = story::notes(tx, LOCAL, id)?;
+            let notes = story::notes(tx, id)?;
             Ok(Some(StoryView {
-                dependencies: load::dependencies(tx, LOCAL, id)?
+                dependencies: load::dependencies(tx, id)?
                     .into_iter()
                     .map(|dependency| DependencyView { task: dependency.id, state: dependency.state })
                     .collect(),
-                dependents: story::dependents(tx, LOCAL, id)?,
-                assignments: story::assignments(tx, LOCAL, id)?
+                dependents: story::dependents(tx, id)?,
+                assignments: story::assignments(tx, id)?
                     .iter()
                     .map(|past| AssignmentView::past(&task, past))
                     .collect(),
                 sessions: sessions(tx, id)?,
                 handoff: handed_on(&task, &notes),
                 notes: notes.iter().map(NoteView::from).collect(),
-                ledger: ledger::log(tx, LOCAL, &Part::Task(id, 0), i64::MAX)?
-                    .iter()
-                    .map(EntryView::from)
-                    .collect(),
+                ledger: ledger::log(tx, &Part::Task(id, 0), i64::MAX)?.iter().map(EntryView::from).collect(),
                 task: TaskView::from(&task),
             }))
         })?;
@@ -55,7 +52,7 @@ impl<S: Store> Onus<S> {
     ) -> Result<LedgerView, Refusal> {
         let entries = self.ask(|tx| {
             if let Some(id) = task
-                && load::state(tx, LOCAL, id)?.is_none()
+                && load::state(tx, id)?.is_none()
             {
                 return Ok(None);
             }
@@ -64,7 +61,7 @@ impl<S: Store> Onus<S> {
                 (None, Some(seq)) => Part::After(seq),
                 (None, None) => Part::Latest,
             };
-            ledger::log(tx, LOCAL, &part, limit).map(Some)
+            ledger::log(tx, &part, limit).map(Some)
         })?;
         match (entries, task) {
             (Some(entries), _) => Ok(LedgerView { entries: entries.iter().map(EntryView::from).collect() }),
@@ -85,7 +82,7 @@ fn handed_on(task: &Task, notes: &[Note]) -> Option<HandoffView> {
 
 /// A task's sessions as they count, the first one first.
 fn sessions(tx: &mut dyn Tx, id: &TaskId) -> StoreResult<Vec<SessionView>> {
-    let mut found = effort::list(tx, LOCAL, effort::Which::OfTask(id), i64::MAX)?;
+    let mut found = effort::list(tx, effort::Which::OfTask(id), i64::MAX)?;
     found.reverse();
     session::views(tx, &found)
 }

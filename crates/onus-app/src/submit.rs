@@ -4,7 +4,7 @@ mod rehearsal;
 
 pub(crate) use rehearsal::{Judge, Rehearsal, claim, findings};
 
-use crate::{LOCAL, Onus, anchor, replay, workstation};
+use crate::{Onus, anchor, replay, workstation};
 use onus_core::code::Code;
 use onus_core::command::Envelope;
 use onus_core::decide::{Decision, decide};
@@ -153,7 +153,7 @@ impl<'a> Call<'a> {
         envelope: &'a Envelope,
         target: &'a Target,
     ) -> Result<Call<'a>, Refusal> {
-        let workspace = load::workspace(tx, LOCAL)?;
+        let workspace = load::workspace(tx)?;
         let now = tx.now()?;
         let policy = match envelope.command.needs_policy() {
             true => identity_map::load(outside.place, outside.settings)?,
@@ -171,7 +171,7 @@ impl<'a> Call<'a> {
     }
 
     fn carry_out(&self, tx: &mut dyn Tx) -> Result<Outcome<Answer>, Refusal> {
-        if let Some(earlier) = load::replay(tx, LOCAL, &self.envelope.request)? {
+        if let Some(earlier) = load::replay(tx, &self.envelope.request)? {
             if earlier.fingerprint != apply::fingerprint_key(&self.fingerprint) {
                 let request = &self.envelope.request;
                 return Err(Refusal::new(
@@ -184,7 +184,7 @@ impl<'a> Call<'a> {
         }
         match self.target {
             Target::Named => {
-                let loaded = load::facts(tx, LOCAL, self.envelope, &self.policy, self.now.wall)?;
+                let loaded = load::facts(tx, self.envelope, &self.policy, self.now.wall)?;
                 self.decide_one(tx, self.envelope, loaded)
             }
             Target::Next(filter) => self.decide_next(tx, filter),
@@ -195,9 +195,9 @@ impl<'a> Call<'a> {
     /// against the next; what concerns the caller or the workstation stands against all.
     fn decide_next(&self, tx: &mut dyn Tx, filter: &Filter) -> Result<Outcome<Answer>, Refusal> {
         let mut refusals_written = false;
-        for task in queue::ready(tx, LOCAL, filter, CANDIDATES)? {
+        for task in queue::ready(tx, filter, CANDIDATES)? {
             let envelope = Envelope { task: Some(task.id), ..self.envelope.clone() };
-            let loaded = load::facts(tx, LOCAL, &envelope, &self.policy, self.now.wall)?;
+            let loaded = load::facts(tx, &envelope, &self.policy, self.now.wall)?;
             let outcome = self.decide_one(tx, &envelope, loaded)?;
             let concerns_task = |code: Code| {
                 matches!(
@@ -216,7 +216,7 @@ impl<'a> Call<'a> {
             }
         }
         // Identity errors come before "nothing ready": a stranger is not told about the queue.
-        onus_core::registry::known(&load::caller(tx, LOCAL, self.envelope.actor.as_ref())?)?;
+        onus_core::registry::known(&load::caller(tx, self.envelope.actor.as_ref())?)?;
         let nothing = Err(Refusal::new(Code::NothingReady, "no task is ready for this claim")
             .hint("onus ready tells what the others wait for"));
         Ok(if refusals_written { Outcome::Commit(nothing) } else { Outcome::Rollback(nothing) })
@@ -236,8 +236,7 @@ impl<'a> Call<'a> {
         let fresh = fresh(&self.now)?;
         match decide(&facts, &envelope.command, &self.now, &fresh) {
             Ok(Decision::Existing(id)) => {
-                let task =
-                    load::task(tx, LOCAL, &id)?.ok_or_else(|| unexpected("an existing task vanished"))?.task;
+                let task = load::task(tx, &id)?.ok_or_else(|| unexpected("an existing task vanished"))?.task;
                 Ok(Outcome::Rollback(Ok(Receipt { kind: ReceiptKind::Existing, task, token: None })))
             }
             Ok(Decision::Change { events, workstation }) => {
@@ -256,7 +255,7 @@ impl<'a> Call<'a> {
                 {
                     retire_if_spent(tx, &act, &ended)?;
                 }
-                apply::request(tx, LOCAL, &self.envelope.request, &self.fingerprint, seq)?;
+                apply::request(tx, &self.envelope.request, &self.fingerprint, seq)?;
                 let token = is_grant.then_some(Token {
                     generation: self.workspace.generation,
                     epoch: task.epoch,
@@ -326,7 +325,7 @@ impl<'a> Call<'a> {
         let (_, seq) = self.append(tx, &act, self.now.wall, Some(stored.task), stored.head, vec![event])?;
         // A claim of whatever comes next may go on to another task under the same request.
         if matches!(self.target, Target::Named) {
-            apply::request(tx, LOCAL, &self.envelope.request, &self.fingerprint, seq)?;
+            apply::request(tx, &self.envelope.request, &self.fingerprint, seq)?;
         }
         Ok(Outcome::Commit(Err(refusal)))
     }
@@ -334,11 +333,11 @@ impl<'a> Call<'a> {
     fn new_id(&self, tx: &mut dyn Tx) -> Result<TaskId, Refusal> {
         let project = match self.envelope.project.clone().or_else(|| self.outside.settings.project.clone()) {
             Some(project) => project,
-            None => registry::projects(tx, LOCAL)?.into_iter().next().ok_or_else(|| {
+            None => registry::projects(tx)?.into_iter().next().ok_or_else(|| {
                 Refusal::new(Code::UnknownName, "the store has no project").hint("onus init")
             })?,
         };
-        apply::allocate(tx, LOCAL, &project)?.ok_or_else(|| {
+        apply::allocate(tx, &project)?.ok_or_else(|| {
             Refusal::new(Code::UnknownName, format!("there is no project {project}"))
                 .hint(format!("onus init --project {project}"))
         })
@@ -363,7 +362,7 @@ impl<'a> Call<'a> {
             let entry = Entry::seal(&self.workspace.uid, &stamped, head).map_err(unexpected)?;
             let effects = effects(row.as_ref(), &stamped, &after);
             let change = Change { before: row.as_ref(), after: &after, entry: &entry, effects: &effects };
-            apply::change(tx, LOCAL, &change)?;
+            apply::change(tx, &change)?;
             head = entry.hash;
             row = Some(after);
         }
@@ -374,7 +373,7 @@ impl<'a> Call<'a> {
     fn last_seq(&self, tx: &mut dyn Tx) -> Result<Seq, Refusal> {
         match self.target {
             Target::Named => Ok(self.workspace.last_seq),
-            Target::Next(_) => Ok(load::workspace(tx, LOCAL)?.last_seq),
+            Target::Next(_) => Ok(load::workspace(tx)?.last_seq),
         }
     }
 
@@ -397,7 +396,7 @@ impl<'a> Call<'a> {
         let Ok(anchored) = serde_json::from_slice::<Checkpoint>(&document) else {
             return Ok(true);
         };
-        let known = read::ledger::checkpoints(tx, LOCAL)?;
+        let known = read::ledger::checkpoints(tx)?;
         Ok(!known.iter().any(|stored| {
             stored.seq == anchored.seq
                 && serde_json::from_str::<Checkpoint>(&stored.document).is_ok_and(|own| own == anchored)
@@ -407,7 +406,7 @@ impl<'a> Call<'a> {
 
 /// A workstation of a single task ends with its assignment (mission C3).
 fn retire_if_spent(tx: &mut dyn Tx, act: &Act, ended: &Assignment) -> Result<(), Refusal> {
-    match load::workstation(tx, LOCAL, &ended.workstation)? {
+    match load::workstation(tx, &ended.workstation)? {
         Some((found, _))
             if found.lifecycle == Lifecycle::SingleTask && found.state != WorkstationState::Retired =>
         {

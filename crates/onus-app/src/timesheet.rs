@@ -10,7 +10,7 @@ pub use approval::{ApprovalView, ApprovedView};
 pub(crate) use view::units;
 pub use view::{RowView, TimesheetView};
 
-use crate::{LOCAL, Onus};
+use crate::Onus;
 use onus_core::code::Code;
 use onus_core::id::{Handle, Seq, TaskId};
 use onus_core::refusal::Refusal;
@@ -57,18 +57,18 @@ impl<S: Store> Onus<S> {
         let workers = self.people(ask.worker.as_ref())?;
         let people = people(&workers, ask.from, ask.to)?;
         self.ask(|tx| {
-            let uid = onus_store::load::workspace(tx, LOCAL)?.uid;
+            let uid = onus_store::load::workspace(tx)?.uid;
             let mut events = Vec::new();
             let period = period(&people, ask.worker.as_ref(), Seq::MAX);
-            let corrections = effort::corrections(tx, LOCAL, period.as_of)?;
-            effort::sessions(tx, LOCAL, &period, &corrections, &mut |session| {
+            let corrections = effort::corrections(tx, period.as_of)?;
+            effort::sessions(tx, &period, &corrections, &mut |session| {
                 if touches(&people, &session) {
                     events.push(ics::Event::new(&session).map_err(StoreError::Corrupt)?);
                 }
                 Ok(())
             })?;
             for event in &mut events {
-                event.title = effort::title(tx, LOCAL, &event.task)?;
+                event.title = effort::title(tx, &event.task)?;
             }
             events.sort_by_key(|event| (event.from, event.session));
             Ok(ics::Calendar { uid, events, now: tx.now()?.wall })
@@ -82,8 +82,8 @@ impl<S: Store> Onus<S> {
         self.ask(|tx| {
             let mut found = Vec::new();
             let period = period(&people, ask.worker.as_ref(), Seq::MAX);
-            let corrections = effort::corrections(tx, LOCAL, period.as_of)?;
-            effort::sessions(tx, LOCAL, &period, &corrections, &mut |session| {
+            let corrections = effort::corrections(tx, period.as_of)?;
+            effort::sessions(tx, &period, &corrections, &mut |session| {
                 if touches(&people, &session) {
                     found.push((session.from, session.id));
                 }
@@ -97,7 +97,7 @@ impl<S: Store> Onus<S> {
     /// The zone of a worker's days; the world's where nobody is named.
     pub fn zone_of(&mut self, worker: Option<&Handle>) -> Result<String, Refusal> {
         let found = match worker {
-            Some(worker) => self.ask(|tx| onus_store::load::worker(tx, LOCAL, worker))?,
+            Some(worker) => self.ask(|tx| onus_store::load::worker(tx, worker))?,
             None => None,
         };
         Ok(found.map_or_else(|| "UTC".to_owned(), |worker| worker.tz))
@@ -111,7 +111,7 @@ impl<S: Store> Onus<S> {
     }
 
     pub(crate) fn people(&mut self, only: Option<&Handle>) -> Result<Vec<Worker>, Refusal> {
-        let rows = self.ask(|tx| registry::workers(tx, LOCAL, only))?;
+        let rows = self.ask(|tx| registry::workers(tx, only))?;
         match only {
             Some(handle) if rows.is_empty() => {
                 Err(Refusal::new(Code::UnknownName, format!("{handle} is not registered"))
@@ -163,8 +163,8 @@ fn read(tx: &mut dyn Tx, people: Vec<Person>, worker: Option<&Handle>, as_of: Se
     let period = period(&people, worker, as_of);
     let mut sheet = Sheet::new(people);
     let (mut running, mut span, mut own) = (0, None, Vec::new());
-    let corrections = effort::corrections(tx, LOCAL, as_of)?;
-    effort::sessions(tx, LOCAL, &period, &corrections, &mut |session| {
+    let corrections = effort::corrections(tx, as_of)?;
+    effort::sessions(tx, &period, &corrections, &mut |session| {
         running += i64::from(session.is_running && session.to >= period.from);
         let (first, last) = span.unwrap_or((session.id, session.id));
         span = Some((first.min(session.id), last.max(session.id)));
@@ -178,8 +178,8 @@ fn read(tx: &mut dyn Tx, people: Vec<Person>, worker: Option<&Handle>, as_of: Se
         sheet.usage(&used.worker, &used.task, used.began, &counts).map_err(StoreError::Corrupt)
     };
     match (worker, span) {
-        (Some(_), _) => effort::used_in(tx, LOCAL, own.into_iter(), as_of, &corrections, &mut take)?,
-        (None, Some(span)) => effort::used(tx, LOCAL, span, as_of, &corrections, &mut take)?,
+        (Some(_), _) => effort::used_in(tx, own.into_iter(), as_of, &corrections, &mut take)?,
+        (None, Some(span)) => effort::used(tx, span, as_of, &corrections, &mut take)?,
         (None, None) => {}
     }
     Ok(Read { sheet, running })
@@ -189,7 +189,7 @@ impl Read {
     fn rows(&self, tx: &mut dyn Tx, by: &[Dimension], settings: &EffortSettings) -> StoreResult<Vec<Row>> {
         let asks = by.iter().any(|dimension| matches!(dimension, Dimension::Sprint | Dimension::Type));
         let about = if asks || !settings.billable.is_empty() {
-            let about = |task: &TaskId| effort::about(tx, LOCAL, task);
+            let about = |task: &TaskId| effort::about(tx, task);
             self.sheet.tasks().iter().map(about).collect::<StoreResult<Vec<About>>>()?
         } else {
             Vec::new()

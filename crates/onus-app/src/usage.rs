@@ -6,9 +6,9 @@
 pub mod otel;
 pub mod transcript;
 
+use crate::Onus;
 use crate::session::SessionView;
 use crate::submit::{ReceiptKind, Target};
-use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
 use onus_core::hash::Fields;
@@ -122,7 +122,7 @@ impl<S: Store> Onus<S> {
     ) -> Result<RecordedView, Refusal> {
         let (key, source) = (usage.key.clone(), usage.source.clone());
         let (model, counts) = (usage.model.clone(), usage.counts);
-        let task = match self.ask(|tx| effort::list(tx, LOCAL, Which::One(session), 1))?.pop() {
+        let task = match self.ask(|tx| effort::list(tx, Which::One(session), 1))?.pop() {
             Some(found) => found.task,
             None => reporter.task.clone(),
         };

@@ -1,7 +1,7 @@
 //! `validate`: is the queue sound? (mission D13; the rules are in `onus_core::validate`)
 
+use crate::Onus;
 use crate::progress::Progress;
-use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::id::TaskId;
 use onus_core::refusal::{Finding, Refusal};
@@ -74,17 +74,17 @@ impl<S: Store> Onus<S> {
 }
 
 fn load(tx: &mut dyn Tx, progress: &mut dyn Progress) -> onus_store::error::Result<Queue> {
-    let total = bulk::count_tasks(tx, LOCAL)?;
+    let total = bulk::count_tasks(tx)?;
     progress.begin("validating", u64::try_from(total).ok());
     let mut tasks = Vec::with_capacity(usize::try_from(total).unwrap_or(0));
-    bulk::standings(tx, LOCAL, &mut |standing| {
+    bulk::standings(tx, &mut |standing| {
         tasks.push(standing);
         if tasks.len() % STRIDE == 0 {
             progress.at(tasks.len() as u64);
         }
         Ok(())
     })?;
-    let queue = Queue { tasks, edges: bulk::edges(tx, LOCAL)?, live: bulk::live(tx, LOCAL)? };
+    let queue = Queue { tasks, edges: bulk::edges(tx)?, live: bulk::live(tx)? };
     progress.end();
     Ok(queue)
 }

@@ -1,9 +1,9 @@
 //! `workstation`: where work goes, and whether it may (mission C3, C5, C6).
 
+use crate::Onus;
 use crate::registry::record;
 use crate::submit::unexpected;
 use crate::view::{WorkstationView, WorkstationsView};
-use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::event::{Event, WorkstationAdded};
 use onus_core::facts::Caller;
@@ -27,9 +27,9 @@ impl<S: Store> Onus<S> {
     ) -> Result<(Registration, Workstation), Refusal> {
         self.may_add_workstation(actor, &wanted.name)?;
         self.store.write(|tx| {
-            let caller = load::caller(tx, LOCAL, actor)?;
+            let caller = load::caller(tx, actor)?;
             let by = person(&caller)?;
-            let rows = registry::workstations(tx, LOCAL)?;
+            let rows = registry::workstations(tx)?;
             let all: Vec<Workstation> = rows.into_iter().map(|row| row.workstation).collect();
             let found = all.iter().find(|other| other.name == wanted.name);
             match (workstation::register(found, &all, wanted)?, found) {
@@ -48,7 +48,7 @@ impl<S: Store> Onus<S> {
         actor: Option<&Handle>,
         name: &WorkstationName,
     ) -> Result<(), Refusal> {
-        let caller = self.ask(|tx| load::caller(tx, LOCAL, actor))?;
+        let caller = self.ask(|tx| load::caller(tx, actor))?;
         person(&caller)?;
         if let Policy::InForce(map) = self.policy()?
             && let Some(convention) = &map.map.naming
@@ -62,11 +62,11 @@ impl<S: Store> Onus<S> {
 
     pub fn workstations(&mut self, only: Option<&WorkstationName>) -> Result<WorkstationsView, Refusal> {
         let rows = self.ask(|tx| {
-            let mut rows = registry::workstations(tx, LOCAL)?;
+            let mut rows = registry::workstations(tx)?;
             rows.retain(|row| only.is_none_or(|name| row.workstation.name == *name));
             let mut seen = Vec::with_capacity(rows.len());
             for row in rows {
-                let results = registry::probes(tx, LOCAL, &row.workstation.name)?;
+                let results = registry::probes(tx, &row.workstation.name)?;
                 seen.push((row, results));
             }
             Ok(seen)
@@ -80,23 +80,23 @@ impl<S: Store> Onus<S> {
 
     /// One workstation and what it holds.
     pub fn workstation(&mut self, name: &WorkstationName) -> Result<WorkstationHolding, Refusal> {
-        let rows = self.ask(|tx| registry::workstations(tx, LOCAL))?;
+        let rows = self.ask(|tx| registry::workstations(tx))?;
         rows.into_iter().find(|row| row.workstation.name == *name).ok_or_else(|| no_workstation(name))
     }
 
     /// Who asks, as far as the store knows.
     pub fn caller(&mut self, actor: Option<&Handle>) -> Result<Caller, Refusal> {
-        self.ask(|tx| load::caller(tx, LOCAL, actor))
+        self.ask(|tx| load::caller(tx, actor))
     }
 
     /// All workstations, for whoever looks after them.
     pub fn workstation_rows(&mut self) -> Result<Vec<WorkstationHolding>, Refusal> {
-        self.ask(|tx| registry::workstations(tx, LOCAL))
+        self.ask(|tx| registry::workstations(tx))
     }
 
     /// The workstation whose directory contains `here`: the innermost one.
     pub fn workstation_at(&mut self, here: &Path) -> Result<Option<(WorkstationName, PathBuf)>, Refusal> {
-        let rows = self.ask(|tx| registry::workstations(tx, LOCAL))?;
+        let rows = self.ask(|tx| registry::workstations(tx))?;
         let containing = rows.into_iter().filter_map(|row| {
             let path = PathBuf::from(row.workstation.path?);
             here.starts_with(&path).then_some((row.workstation.name, path))
@@ -106,12 +106,12 @@ impl<S: Store> Onus<S> {
 
     /// The directory of a workstation, if it has one.
     pub fn directory_of(&mut self, name: &WorkstationName) -> Result<Option<PathBuf>, Refusal> {
-        Ok(self.ask(|tx| registry::directory(tx, LOCAL, name))?.map(PathBuf::from))
+        Ok(self.ask(|tx| registry::directory(tx, name))?.map(PathBuf::from))
     }
 
     /// The directory in which `worker` holds `task`, if it does and the workstation has one.
     pub fn holding_directory(&mut self, task: &TaskId, worker: &Handle) -> Result<Option<PathBuf>, Refusal> {
-        Ok(self.ask(|tx| registry::holding_directory(tx, LOCAL, task, worker))?.map(PathBuf::from))
+        Ok(self.ask(|tx| registry::holding_directory(tx, task, worker))?.map(PathBuf::from))
     }
 
     pub fn quarantine(
@@ -151,8 +151,7 @@ impl<S: Store> Onus<S> {
 
     /// Whether a workstation may be retired, without doing it: asked before its directory is removed.
     pub fn may_retire(&mut self, actor: Option<&Handle>, name: &WorkstationName) -> Result<(), Refusal> {
-        let (caller, rows) =
-            self.ask(|tx| Ok((load::caller(tx, LOCAL, actor)?, registry::workstations(tx, LOCAL)?)))?;
+        let (caller, rows) = self.ask(|tx| Ok((load::caller(tx, actor)?, registry::workstations(tx)?)))?;
         let row = find(&rows, name)?;
         workstation::retire(&caller, &row.workstation, row.holds.as_ref(), None, true).map(drop)
     }
@@ -166,7 +165,7 @@ impl<S: Store> Onus<S> {
         results: &[ProbeResult],
     ) -> Result<Workstation, Refusal> {
         self.store.write(|tx| {
-            let caller = load::caller(tx, LOCAL, actor)?;
+            let caller = load::caller(tx, actor)?;
             let by = known(&caller)?.handle.clone();
             let after = keep_probes(tx, &by, name, results)?;
             Ok(Outcome::Commit(after))
@@ -180,8 +179,8 @@ impl<S: Store> Onus<S> {
         decide: impl FnOnce(&Caller, &WorkstationHolding) -> Result<(Handle, Event), Refusal>,
     ) -> Result<WorkstationHolding, Refusal> {
         self.store.write(|tx| {
-            let caller = load::caller(tx, LOCAL, actor)?;
-            let rows = registry::workstations(tx, LOCAL)?;
+            let caller = load::caller(tx, actor)?;
+            let rows = registry::workstations(tx)?;
             let row = find(&rows, name)?;
             let (by, event) = decide(&caller, row)?;
             let workstation = change(tx, &by, event)?;
@@ -207,9 +206,9 @@ pub(crate) fn keep_probes(
     name: &WorkstationName,
     results: &[ProbeResult],
 ) -> Result<Workstation, Refusal> {
-    let (found, _) = load::workstation(tx, LOCAL, name)?.ok_or_else(|| no_workstation(name))?;
+    let (found, _) = load::workstation(tx, name)?.ok_or_else(|| no_workstation(name))?;
     let at = results.iter().map(|result| result.at).max().unwrap_or(tx.now()?.wall);
-    registry::put_probes(tx, LOCAL, name, at, results)?;
+    registry::put_probes(tx, name, at, results)?;
     match workstation::readiness(&found, results) {
         Some(event) => change(tx, by, event),
         None => Ok(found),
@@ -219,10 +218,10 @@ pub(crate) fn keep_probes(
 /// Records what happened to a workstation, and makes its row say so.
 pub(crate) fn change(tx: &mut dyn Tx, by: &Handle, event: Event) -> Result<Workstation, Refusal> {
     let name = workstation::changed(&event).ok_or_else(|| unexpected("an event about no workstation"))?;
-    let before = load::workstation(tx, LOCAL, name)?.map(|(workstation, _)| workstation);
+    let before = load::workstation(tx, name)?.map(|(workstation, _)| workstation);
     let put = if before.is_none() { Put::New } else { Put::Changed };
     let after = workstation::evolve(before, &event).map_err(unexpected)?;
-    registry::put_workstation(tx, LOCAL, put, &after)?;
+    registry::put_workstation(tx, put, &after)?;
     record(tx, by, event)?;
     Ok(after)
 }

@@ -10,7 +10,7 @@ use crate::{args, sql};
 use onus_core::effect::Effect;
 use onus_core::event::TimesheetApproved;
 use onus_core::hash::Digest;
-use onus_core::id::{ProjectKey, RequestId, Seq, TaskId, WorkspaceId};
+use onus_core::id::{ProjectKey, RequestId, Seq, TaskId};
 use onus_core::ledger::Entry;
 use onus_core::task::{Assignment, State, StateName, Task};
 
@@ -76,7 +76,8 @@ sql! {
 }
 
 /// The next id of a project. Numbers are used once; a gap is no error.
-pub fn allocate(tx: &mut dyn Tx, workspace: WorkspaceId, project: &ProjectKey) -> Result<Option<TaskId>> {
+pub fn allocate(tx: &mut dyn Tx, project: &ProjectKey) -> Result<Option<TaskId>> {
+    let workspace = tx.workspace();
     if tx.run(&NEXT_NUMBER, &args![workspace.0, project.as_str()])? == 0 {
         return Ok(None);
     }
@@ -87,7 +88,8 @@ pub fn allocate(tx: &mut dyn Tx, workspace: WorkspaceId, project: &ProjectKey) -
 }
 
 /// Takes an id that came from elsewhere out of circulation.
-pub fn reserve(tx: &mut dyn Tx, workspace: WorkspaceId, id: &TaskId) -> Result<()> {
+pub fn reserve(tx: &mut dyn Tx, id: &TaskId) -> Result<()> {
+    let workspace = tx.workspace();
     tx.run(&RAISE_NUMBER, &args![workspace.0, id.project.as_str(), id.number]).map(drop)
 }
 
@@ -100,27 +102,29 @@ pub struct Change<'a> {
     pub effects: &'a [Effect],
 }
 
-pub fn change(tx: &mut dyn Tx, workspace: WorkspaceId, change: &Change<'_>) -> Result<()> {
+pub fn change(tx: &mut dyn Tx, change: &Change<'_>) -> Result<()> {
+    let workspace = tx.workspace();
     let id = change.after.id.to_string();
     match change.before {
-        None => insert_task(tx, workspace, &id, change)?,
+        None => insert_task(tx, &id, change)?,
         Some(before) => {
-            update_task(tx, workspace, &id, before, change)?;
-            move_dependencies(tx, workspace, &id, before, change.after)?;
+            update_task(tx, &id, before, change)?;
+            move_dependencies(tx, &id, before, change.after)?;
             let is_complete = |task: &Task| task.state.name() == StateName::Complete;
             if is_complete(before) != is_complete(change.after) {
                 tx.run(&REFRESH_DEPENDENTS, &args![workspace.0, id.as_str()])?;
             }
         }
     }
-    entry(tx, workspace, change.entry)?;
+    entry(tx, change.entry)?;
     for effect in change.effects {
-        apply_effect(tx, workspace, &id, change.entry.seq, effect)?;
+        apply_effect(tx, &id, change.entry.seq, effect)?;
     }
     Ok(())
 }
 
-fn insert_task(tx: &mut dyn Tx, workspace: WorkspaceId, id: &str, change: &Change<'_>) -> Result<()> {
+fn insert_task(tx: &mut dyn Tx, id: &str, change: &Change<'_>) -> Result<()> {
+    let workspace = tx.workspace();
     let task = change.after;
     let spec = &task.spec;
     let moving = Moving::of(task);
@@ -170,13 +174,8 @@ fn insert_task(tx: &mut dyn Tx, workspace: WorkspaceId, id: &str, change: &Chang
     tx.run_one(&REFRESH_TASK, &args![workspace.0, id])
 }
 
-fn update_task(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    id: &str,
-    before: &Task,
-    change: &Change<'_>,
-) -> Result<()> {
+fn update_task(tx: &mut dyn Tx, id: &str, before: &Task, change: &Change<'_>) -> Result<()> {
+    let workspace = tx.workspace();
     let task = change.after;
     let (was, is) = (Moving::of(before), Moving::of(task));
     tx.run_one(
@@ -233,13 +232,8 @@ impl Moving<'_> {
     }
 }
 
-fn move_dependencies(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    id: &str,
-    before: &Task,
-    after: &Task,
-) -> Result<()> {
+fn move_dependencies(tx: &mut dyn Tx, id: &str, before: &Task, after: &Task) -> Result<()> {
+    let workspace = tx.workspace();
     for on in after.depends_on.difference(&before.depends_on) {
         tx.run_one(&INSERT_DEPENDENCY, &args![workspace.0, id, on.to_string()])?;
     }
@@ -262,12 +256,14 @@ fn move_dependencies(
 }
 
 /// After many tasks and their dependencies were written at once: finds out which of the younger ones wait.
-pub fn refresh_younger(tx: &mut dyn Tx, workspace: WorkspaceId, than: Seq) -> Result<()> {
+pub fn refresh_younger(tx: &mut dyn Tx, than: Seq) -> Result<()> {
+    let workspace = tx.workspace();
     tx.run(&REFRESH_YOUNGER, &args![workspace.0, than]).map(drop)
 }
 
 /// Appends to the record. The unique index on (task, prev) refuses a fork.
-pub fn entry(tx: &mut dyn Tx, workspace: WorkspaceId, entry: &Entry) -> Result<()> {
+pub fn entry(tx: &mut dyn Tx, entry: &Entry) -> Result<()> {
+    let workspace = tx.workspace();
     tx.run_one(
         &INSERT_ENTRY,
         &args![
@@ -287,18 +283,15 @@ pub fn entry(tx: &mut dyn Tx, workspace: WorkspaceId, entry: &Entry) -> Result<(
 }
 
 /// Appends to the workspace's own chain.
-pub fn workspace_entry(tx: &mut dyn Tx, workspace: WorkspaceId, appended: &Entry) -> Result<()> {
+pub fn workspace_entry(tx: &mut dyn Tx, appended: &Entry) -> Result<()> {
+    let workspace = tx.workspace();
     tx.run_one(&MOVE_HEAD, &args![workspace.0, &appended.prev, &appended.hash])?;
-    entry(tx, workspace, appended)
+    entry(tx, appended)
 }
 
 /// Keeps an approval; its own entry has the number `seq`.
-pub fn approval(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    seq: Seq,
-    approved: &TimesheetApproved,
-) -> Result<()> {
+pub fn approval(tx: &mut dyn Tx, seq: Seq, approved: &TimesheetApproved) -> Result<()> {
+    let workspace = tx.workspace();
     let TimesheetApproved { worker, from, to, fingerprint } = approved;
     tx.run_one(
         &INSERT_APPROVAL,
@@ -306,13 +299,8 @@ pub fn approval(
     )
 }
 
-pub fn request(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    request: &RequestId,
-    fingerprint: &Digest,
-    seq: Seq,
-) -> Result<()> {
+pub fn request(tx: &mut dyn Tx, request: &RequestId, fingerprint: &Digest, seq: Seq) -> Result<()> {
+    let workspace = tx.workspace();
     let key = request_key(request);
     tx.run_one(&INSERT_REQUEST, &args![workspace.0, key.as_slice(), fingerprint_key(fingerprint), seq])
 }
@@ -322,15 +310,10 @@ pub fn fingerprint_key(fingerprint: &Digest) -> &[u8] {
     &fingerprint.0[..8]
 }
 
-fn apply_effect(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    task: &str,
-    seq: Seq,
-    effect: &Effect,
-) -> Result<()> {
+fn apply_effect(tx: &mut dyn Tx, task: &str, seq: Seq, effect: &Effect) -> Result<()> {
+    let workspace = tx.workspace();
     match effect {
-        Effect::AssignmentStarted(assignment) => start_assignment(tx, workspace, task, assignment),
+        Effect::AssignmentStarted(assignment) => start_assignment(tx, task, assignment),
         Effect::AssignmentRenewed(Assignment { epoch, lease, resting, .. }) => tx.run_one(
             &RENEW_ASSIGNMENT,
             &args![
@@ -362,8 +345,8 @@ fn apply_effect(
         Effect::SessionStopped { epoch, at, reason } => {
             tx.run_one(&STOP_SESSION, &args![workspace.0, task, *epoch, at.0, reason.name()])
         }
-        Effect::CheckRan(run) => evidence::insert_run(tx, workspace, task, seq, run),
-        Effect::ReviewWritten(review) => evidence::insert_review(tx, workspace, task, seq, review),
+        Effect::CheckRan(run) => evidence::insert_run(tx, task, seq, run),
+        Effect::ReviewWritten(review) => evidence::insert_review(tx, task, seq, review),
         Effect::SessionCorrected { .. } | Effect::SessionUsed { .. } => {
             let fact = audit::session_fact(seq, effect)
                 .ok_or_else(|| StoreError::Guard("a fact that says nothing".into()))?;
@@ -379,12 +362,8 @@ fn apply_effect(
     }
 }
 
-fn start_assignment(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    task: &str,
-    assignment: &Assignment,
-) -> Result<()> {
+fn start_assignment(tx: &mut dyn Tx, task: &str, assignment: &Assignment) -> Result<()> {
+    let workspace = tx.workspace();
     let lease = &assignment.lease;
     let secret = lease.id.secret().ok_or_else(|| StoreError::Guard("a grant without its lease id".into()))?;
     tx.run_one(

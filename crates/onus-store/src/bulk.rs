@@ -7,7 +7,7 @@ use crate::codec::{self, StoredTask, task_columns, task_from};
 use crate::error::{Result, StoreError};
 use crate::port::{Row, Tx};
 use crate::{args, sql};
-use onus_core::id::{ProjectKey, TaskId, WorkspaceId};
+use onus_core::id::{ProjectKey, TaskId};
 use onus_core::task::StateName;
 use onus_core::validate::{Fence, Standing};
 use uuid::Uuid;
@@ -28,7 +28,8 @@ sql! {
 }
 
 /// Every project, the oldest first, with the last number it gave away.
-pub fn counters(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(ProjectKey, i64)>> {
+pub fn counters(tx: &mut dyn Tx) -> Result<Vec<(ProjectKey, i64)>> {
+    let workspace = tx.workspace();
     tx.rows(&COUNTERS, &args![workspace.0])?
         .into_iter()
         .map(|mut row| Ok((row.parsed()?, row.int()?)))
@@ -36,7 +37,8 @@ pub fn counters(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(ProjectK
 }
 
 /// The uid of the task that has this id.
-pub fn uid(tx: &mut dyn Tx, workspace: WorkspaceId, id: &TaskId) -> Result<Option<Uuid>> {
+pub fn uid(tx: &mut dyn Tx, id: &TaskId) -> Result<Option<Uuid>> {
+    let workspace = tx.workspace();
     let Some(mut row) = tx.row(&UID, &args![workspace.0, id.to_string()])? else {
         return Ok(None);
     };
@@ -44,25 +46,28 @@ pub fn uid(tx: &mut dyn Tx, workspace: WorkspaceId, id: &TaskId) -> Result<Optio
 }
 
 /// Whether there is any task: an empty store need not be asked about each line of a file.
-pub fn is_empty(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<bool> {
+pub fn is_empty(tx: &mut dyn Tx) -> Result<bool> {
+    let workspace = tx.workspace();
     Ok(tx.row(&SOME_TASK, &args![workspace.0])?.is_none())
 }
 
-pub fn count_tasks(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<i64> {
+pub fn count_tasks(tx: &mut dyn Tx) -> Result<i64> {
+    let workspace = tx.workspace();
     tx.row(&COUNT_TASKS, &args![workspace.0])?.map_or(Ok(0), |mut row| row.int())
 }
 
 /// Writes one dependency down. Both tasks must be there: within one file they may refer to each other in any order.
-pub fn depend(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId, on: &TaskId) -> Result<()> {
+pub fn depend(tx: &mut dyn Tx, task: &TaskId, on: &TaskId) -> Result<()> {
+    let workspace = tx.workspace();
     tx.run_one(&INSERT_DEPENDENCY, &args![workspace.0, task.to_string(), on.to_string()])
 }
 
 /// Streams every task with the resolution of those that have ended, in the order in which they were asked for: parents before their children.
 pub fn resolved_tasks(
     tx: &mut dyn Tx,
-    workspace: WorkspaceId,
     each: &mut dyn FnMut(StoredTask, Option<String>) -> Result<()>,
 ) -> Result<()> {
+    let workspace = tx.workspace();
     tx.each(&RESOLVED_TASKS, &args![workspace.0], &mut |mut row| {
         let resolution = row.opt_text()?;
         each(codec::task(&mut row)?, resolution)
@@ -70,11 +75,8 @@ pub fn resolved_tasks(
 }
 
 /// Streams every task as far as its place in the queue matters.
-pub fn standings(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    each: &mut dyn FnMut(Standing) -> Result<()>,
-) -> Result<()> {
+pub fn standings(tx: &mut dyn Tx, each: &mut dyn FnMut(Standing) -> Result<()>) -> Result<()> {
+    let workspace = tx.workspace();
     tx.each(&STANDINGS, &args![workspace.0], &mut |mut row| each(standing(&mut row)?))
 }
 
@@ -93,7 +95,8 @@ fn standing(row: &mut Row) -> Result<Standing> {
 }
 
 /// Every `(task, depends_on)`, whether or not there are such tasks.
-pub fn edges(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(TaskId, TaskId)>> {
+pub fn edges(tx: &mut dyn Tx) -> Result<Vec<(TaskId, TaskId)>> {
+    let workspace = tx.workspace();
     let mut found = Vec::new();
     tx.each(&EDGES, &args![workspace.0], &mut |mut row| {
         found.push((row.parsed()?, row.parsed()?));
@@ -103,6 +106,7 @@ pub fn edges(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(TaskId, Tas
 }
 
 /// Every assignment that has not ended.
-pub fn live(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(TaskId, i64)>> {
+pub fn live(tx: &mut dyn Tx) -> Result<Vec<(TaskId, i64)>> {
+    let workspace = tx.workspace();
     tx.rows(&LIVE, &args![workspace.0])?.into_iter().map(|mut row| Ok((row.parsed()?, row.int()?))).collect()
 }

@@ -6,7 +6,7 @@ use crate::port::{Tx, Value};
 use crate::{args, sql};
 use onus_core::event::{CheckRun, Reviewed};
 use onus_core::evidence::{CheckVerdict, Classification, Evidence, Ground, Review, ReviewVerdict};
-use onus_core::id::{Seq, TaskId, WorkspaceId};
+use onus_core::id::{Seq, TaskId};
 use onus_core::time::Timestamp;
 
 sql! {
@@ -24,13 +24,8 @@ sql! {
         JOIN ledger l ON l.seq = e.seq WHERE e.workspace = ?1 AND e.task = ?2 ORDER BY e.seq DESC LIMIT ?3";
 }
 
-pub(crate) fn insert_run(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    task: &str,
-    seq: Seq,
-    run: &CheckRun,
-) -> Result<()> {
+pub(crate) fn insert_run(tx: &mut dyn Tx, task: &str, seq: Seq, run: &CheckRun) -> Result<()> {
+    let workspace = tx.workspace();
     let [output, rest] = run_columns(run);
     let output = run.output.content().map(Value::from).or_else(|| output.into_iter().next());
     let output = output.ok_or_else(|| StoreError::Guard("a run without its output".into()))?;
@@ -40,13 +35,8 @@ pub(crate) fn insert_run(
     tx.run_one(&INSERT_EVIDENCE, &args)
 }
 
-pub(crate) fn insert_review(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    task: &str,
-    seq: Seq,
-    review: &Reviewed,
-) -> Result<()> {
+pub(crate) fn insert_review(tx: &mut dyn Tx, task: &str, seq: Seq, review: &Reviewed) -> Result<()> {
+    let workspace = tx.workspace();
     let note = review.note.as_ref().and_then(|note| note.content());
     let mut args = args![workspace.0, task, seq, note].to_vec();
     args.extend(review_columns(review)[1].clone());
@@ -81,7 +71,8 @@ pub fn review_columns(review: &Reviewed) -> [Vec<Value<'_>>; 2] {
     [args![review.note.as_ref().map(|note| note.digest())].into(), rest.into()]
 }
 
-pub fn evidence(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<Vec<Evidence>> {
+pub fn evidence(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<Evidence>> {
+    let workspace = tx.workspace();
     let rows = tx.rows(&EVIDENCE, &args![workspace.0, task.to_string()])?;
     rows.into_iter().map(|mut row| read(&mut row)).collect()
 }
@@ -96,7 +87,8 @@ fn read(row: &mut crate::port::Row) -> Result<Evidence> {
     })
 }
 
-pub fn reviews(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<Vec<Review>> {
+pub fn reviews(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<Review>> {
+    let workspace = tx.workspace();
     let rows = tx.rows(&REVIEWS, &args![workspace.0, task.to_string()])?;
     rows.into_iter()
         .map(|mut row| {
@@ -129,7 +121,8 @@ pub struct KeptRun {
 }
 
 /// The last runs of a task's checks, the newest first.
-pub fn runs(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId, limit: i64) -> Result<Vec<KeptRun>> {
+pub fn runs(tx: &mut dyn Tx, task: &TaskId, limit: i64) -> Result<Vec<KeptRun>> {
+    let workspace = tx.workspace();
     let rows = tx.rows(&RUNS, &args![workspace.0, task.to_string(), limit])?;
     rows.into_iter()
         .map(|mut row| {

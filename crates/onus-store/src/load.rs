@@ -63,7 +63,8 @@ pub struct Workspace {
     pub last_seq: Seq,
 }
 
-pub fn workspace(tx: &mut dyn Tx, id: WorkspaceId) -> Result<Workspace> {
+pub fn workspace(tx: &mut dyn Tx) -> Result<Workspace> {
+    let id = tx.workspace();
     let Some(mut row) = tx.row(&WORKSPACE, &args![id.0])? else {
         return Err(StoreError::Missing("the store has no workspace yet".into()));
     };
@@ -91,7 +92,8 @@ pub(crate) fn request_key(request: &RequestId) -> Vec<u8> {
     Digest::of(request.as_str().as_bytes()).0[..16].to_vec()
 }
 
-pub fn replay(tx: &mut dyn Tx, workspace: WorkspaceId, request: &RequestId) -> Result<Option<Replay>> {
+pub fn replay(tx: &mut dyn Tx, request: &RequestId) -> Result<Option<Replay>> {
+    let workspace = tx.workspace();
     let key = request_key(request);
     let Some(mut row) = tx.row(&REQUEST, &args![workspace.0, key.as_slice()])? else {
         return Ok(None);
@@ -99,29 +101,33 @@ pub fn replay(tx: &mut dyn Tx, workspace: WorkspaceId, request: &RequestId) -> R
     Ok(Some(Replay { fingerprint: row.opt_blob()?.unwrap_or_default(), seq: row.int()? }))
 }
 
-pub fn worker(tx: &mut dyn Tx, workspace: WorkspaceId, handle: &Handle) -> Result<Option<Worker>> {
+pub fn worker(tx: &mut dyn Tx, handle: &Handle) -> Result<Option<Worker>> {
+    let workspace = tx.workspace();
     tx.row(&WORKER, &args![workspace.0, handle.as_str()])?.map(|mut row| codec::worker(&mut row)).transpose()
 }
 
-pub fn caller(tx: &mut dyn Tx, workspace: WorkspaceId, actor: Option<&Handle>) -> Result<Caller> {
+pub fn caller(tx: &mut dyn Tx, actor: Option<&Handle>) -> Result<Caller> {
     let Some(handle) = actor else {
         return Ok(Caller::Anonymous);
     };
-    Ok(match worker(tx, workspace, handle)? {
+    Ok(match worker(tx, handle)? {
         Some(worker) => Caller::Registered(worker),
         None => Caller::Unregistered(handle.clone()),
     })
 }
 
-pub fn task(tx: &mut dyn Tx, workspace: WorkspaceId, id: &TaskId) -> Result<Option<Stored>> {
+pub fn task(tx: &mut dyn Tx, id: &TaskId) -> Result<Option<Stored>> {
+    let workspace = tx.workspace();
     tx.row(&TASK, &args![workspace.0, id.to_string()])?.map(|mut row| codec::task(&mut row)).transpose()
 }
 
-pub fn task_by_origin(tx: &mut dyn Tx, workspace: WorkspaceId, origin: &OriginRef) -> Result<Option<TaskId>> {
+pub fn task_by_origin(tx: &mut dyn Tx, origin: &OriginRef) -> Result<Option<TaskId>> {
+    let workspace = tx.workspace();
     tx.row(&ORIGIN, &args![workspace.0, origin.as_str()])?.map(|mut row| row.parsed()).transpose()
 }
 
-pub fn state(tx: &mut dyn Tx, workspace: WorkspaceId, id: &TaskId) -> Result<Option<StateName>> {
+pub fn state(tx: &mut dyn Tx, id: &TaskId) -> Result<Option<StateName>> {
+    let workspace = tx.workspace();
     tx.row(&STATE, &args![workspace.0, id.to_string()])?.map(|mut row| state_name(&row.text()?)).transpose()
 }
 
@@ -129,7 +135,8 @@ fn state_name(text: &str) -> Result<StateName> {
     StateName::parse(text).ok_or_else(|| StoreError::Corrupt(format!("unknown state `{text}`")))
 }
 
-pub fn dependencies(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<Vec<Dependency>> {
+pub fn dependencies(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<Dependency>> {
+    let workspace = tx.workspace();
     let rows = tx.rows(&DEPENDENCIES, &args![workspace.0, task.to_string()])?;
     rows.into_iter()
         .map(|mut row| {
@@ -141,12 +148,8 @@ pub fn dependencies(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> R
 }
 
 /// The token of a grant that was made earlier, for a replayed request.
-pub fn granted_lease(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    task: &TaskId,
-    epoch: i64,
-) -> Result<Option<([u8; 16], i64)>> {
+pub fn granted_lease(tx: &mut dyn Tx, task: &TaskId, epoch: i64) -> Result<Option<([u8; 16], i64)>> {
+    let workspace = tx.workspace();
     let Some(mut row) = tx.row(&ASSIGNMENT_SECRET, &args![workspace.0, task.to_string(), epoch])? else {
         return Ok(None);
     };
@@ -178,16 +181,11 @@ pub struct Loaded {
 }
 
 /// Loads the facts of one call. `policy` says which candidates matter.
-pub fn facts(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    envelope: &Envelope,
-    policy: &Policy,
-    now: Timestamp,
-) -> Result<Loaded> {
+pub fn facts(tx: &mut dyn Tx, envelope: &Envelope, policy: &Policy, now: Timestamp) -> Result<Loaded> {
+    let workspace = tx.workspace();
     let mut loaded = Loaded {
-        caller: caller(tx, workspace, envelope.actor.as_ref())?,
-        task: envelope.task.as_ref().map(|id| task(tx, workspace, id)).transpose()?.flatten(),
+        caller: caller(tx, envelope.actor.as_ref())?,
+        task: envelope.task.as_ref().map(|id| task(tx, id)).transpose()?.flatten(),
         holder: None,
         suspended: false,
         dependencies: Vec::new(),
@@ -212,57 +210,57 @@ pub fn facts(
     match &envelope.command {
         Command::Add { spec, depends_on, .. } => {
             if let Some(origin) = &spec.origin {
-                loaded.existing = task_by_origin(tx, workspace, origin)?;
+                loaded.existing = task_by_origin(tx, origin)?;
             }
             for id in depends_on.iter().chain(&spec.parent) {
-                loaded.dependencies.push(mentioned_task(tx, workspace, id)?);
+                loaded.dependencies.push(mentioned_task(tx, id)?);
             }
         }
         Command::AddDependency { on } => {
-            loaded.dependencies.push(mentioned_task(tx, workspace, on)?);
-            loaded.reachable = reachable(tx, workspace, on)?;
+            loaded.dependencies.push(mentioned_task(tx, on)?);
+            loaded.reachable = reachable(tx, on)?;
         }
         Command::Claim { .. } | Command::Takeover { .. } => {
-            grant::load(tx, workspace, envelope, policy, now, &mut loaded)?;
+            grant::load(tx, envelope, policy, now, &mut loaded)?;
             let grantee = match loaded.mentioned.as_ref().unwrap_or(&loaded.caller) {
                 Caller::Registered(worker) => Some(&worker.handle),
                 Caller::Anonymous | Caller::Unregistered(_) => None,
             };
             if let (Some(worker), Some(found)) = (grantee, &loaded.ground.place.found) {
-                loaded.rested = session::rested(tx, workspace, worker, &found.name)?;
+                loaded.rested = session::rested(tx, worker, &found.name)?;
             }
         }
         Command::Merge { .. } => {
             if let Some(stored) = &loaded.task {
-                loaded.dependencies = dependencies(tx, workspace, &stored.task.id)?;
-                loaded.slices = slices(tx, workspace, &stored.task)?;
+                loaded.dependencies = dependencies(tx, &stored.task.id)?;
+                loaded.slices = slices(tx, &stored.task)?;
             }
         }
         Command::Complete { .. } => {
             if let Some(stored) = &loaded.task {
-                loaded.evidence = evidence::evidence(tx, workspace, &stored.task.id)?;
-                loaded.reviews = evidence::reviews(tx, workspace, &stored.task.id)?;
+                loaded.evidence = evidence::evidence(tx, &stored.task.id)?;
+                loaded.reviews = evidence::reviews(tx, &stored.task.id)?;
             }
         }
         Command::Review { .. } => {
             if let Some(stored) = &loaded.task {
-                loaded.ground.builders = grant::workers_of(tx, workspace, &stored.task.id)?;
+                loaded.ground.builders = grant::workers_of(tx, &stored.task.id)?;
             }
         }
-        Command::Block { on, .. } => blocker(tx, workspace, on, &mut loaded)?,
-        Command::StartSession => loaded.rested = rested_holder(tx, workspace, loaded.task.as_ref())?,
+        Command::Block { on, .. } => blocker(tx, on, &mut loaded)?,
+        Command::StartSession => loaded.rested = rested_holder(tx, loaded.task.as_ref())?,
         Command::CorrectSession { session, .. } => {
-            loaded.session = session::recorded(tx, workspace, *session, None)?;
+            loaded.session = session::recorded(tx, *session, None)?;
         }
         Command::RecordUsage { session, usage } => {
-            loaded.session = session::recorded(tx, workspace, *session, Some(&usage.key))?;
+            loaded.session = session::recorded(tx, *session, Some(&usage.key))?;
         }
         Command::Unblock => {
-            loaded.rested = rested_holder(tx, workspace, loaded.task.as_ref())?;
+            loaded.rested = rested_holder(tx, loaded.task.as_ref())?;
             if let Some(State::Blocked { on, .. }) =
                 loaded.task.as_ref().map(|stored| stored.task.state.clone())
             {
-                blocker(tx, workspace, &on, &mut loaded)?;
+                blocker(tx, &on, &mut loaded)?;
             }
         }
         _ => {}
@@ -271,23 +269,20 @@ pub fn facts(
 }
 
 /// When the holder last worked where it holds the task.
-fn rested_holder(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    task: Option<&Stored>,
-) -> Result<Option<Timestamp>> {
+fn rested_holder(tx: &mut dyn Tx, task: Option<&Stored>) -> Result<Option<Timestamp>> {
     match task.and_then(|stored| stored.task.assignment()) {
-        Some(held) => session::rested(tx, workspace, &held.assignee, &held.workstation),
+        Some(held) => session::rested(tx, &held.assignee, &held.workstation),
         None => Ok(None),
     }
 }
 
-fn mentioned_task(tx: &mut dyn Tx, workspace: WorkspaceId, id: &TaskId) -> Result<Dependency> {
-    Ok(Dependency { id: id.clone(), state: state(tx, workspace, id)?, excepted: false })
+fn mentioned_task(tx: &mut dyn Tx, id: &TaskId) -> Result<Dependency> {
+    Ok(Dependency { id: id.clone(), state: state(tx, id)?, excepted: false })
 }
 
 /// The other slices of the task's parent that have a place in its order.
-fn slices(tx: &mut dyn Tx, workspace: WorkspaceId, task: &Task) -> Result<Vec<Slice>> {
+fn slices(tx: &mut dyn Tx, task: &Task) -> Result<Vec<Slice>> {
+    let workspace = tx.workspace();
     let Some(parent) = &task.spec.parent else {
         return Ok(Vec::new());
     };
@@ -301,23 +296,20 @@ fn slices(tx: &mut dyn Tx, workspace: WorkspaceId, task: &Task) -> Result<Vec<Sl
 }
 
 /// What a blocker names, as the store knows it.
-fn blocker(tx: &mut dyn Tx, workspace: WorkspaceId, on: &Blocker, loaded: &mut Loaded) -> Result<()> {
+fn blocker(tx: &mut dyn Tx, on: &Blocker, loaded: &mut Loaded) -> Result<()> {
     match on {
         Blocker::Task(id) => {
-            loaded.dependencies.push(mentioned_task(tx, workspace, id)?);
+            loaded.dependencies.push(mentioned_task(tx, id)?);
         }
-        Blocker::Person(handle) => loaded.mentioned = Some(caller(tx, workspace, Some(handle))?),
+        Blocker::Person(handle) => loaded.mentioned = Some(caller(tx, Some(handle))?),
         Blocker::External(_) | Blocker::Exception(_) => {}
     }
     Ok(())
 }
 
 /// What each task that can be reached from one along `depends_on` depends on.
-pub fn reachable(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    from: &TaskId,
-) -> Result<BTreeMap<TaskId, Vec<TaskId>>> {
+pub fn reachable(tx: &mut dyn Tx, from: &TaskId) -> Result<BTreeMap<TaskId, Vec<TaskId>>> {
+    let workspace = tx.workspace();
     let mut edges: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
     for mut row in tx.rows(&REACHABLE, &args![workspace.0, from.to_string()])? {
         let task: TaskId = row.parsed()?;

@@ -2,6 +2,7 @@
 
 use crate::error::{Result, StoreError};
 use onus_core::hash::Digest;
+use onus_core::id::WorkspaceId;
 use onus_core::time::Now;
 use std::borrow::Cow;
 
@@ -164,8 +165,10 @@ impl Row {
 /// Told of one row's values, in the statement's order.
 pub type Look<'a> = &'a mut dyn FnMut(&[Value<'_>]) -> Result<()>;
 
-/// An open transaction.
+/// An open transaction, in one workspace: no call can name another.
 pub trait Tx {
+    fn workspace(&self) -> WorkspaceId;
+
     /// The database's word for the present moment, read after the transaction has its locks.
     fn now(&mut self) -> Result<Now>;
 

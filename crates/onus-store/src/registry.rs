@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::port::Tx;
 use crate::{args, sql};
 use onus_core::hash::Digest;
-use onus_core::id::{Generation, Handle, ProjectKey, TaskId, WorkspaceId, WorkstationName};
+use onus_core::id::{Generation, Handle, ProjectKey, TaskId, WorkstationName};
 use onus_core::probe::ProbeResult;
 use onus_core::time::Timestamp;
 use onus_core::worker::Worker;
@@ -42,40 +42,35 @@ sql! {
         AND a.ended_at IS NULL WHERE w.workspace = ?1 ORDER BY w.name";
 }
 
-pub fn insert_workspace(
-    tx: &mut dyn Tx,
-    id: WorkspaceId,
-    uid: &str,
-    public_key: &str,
-    created_at: Timestamp,
-) -> Result<()> {
-    tx.run_one(&INSERT_WORKSPACE, &args![id.0, uid, &Digest::ZERO, public_key, created_at.0])
+pub fn insert_workspace(tx: &mut dyn Tx, uid: &str, public_key: &str, created_at: Timestamp) -> Result<()> {
+    let workspace = tx.workspace();
+    tx.run_one(&INSERT_WORKSPACE, &args![workspace.0, uid, &Digest::ZERO, public_key, created_at.0])
 }
 
-pub fn raise_generation(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    from: Generation,
-    to: Generation,
-) -> Result<()> {
+pub fn raise_generation(tx: &mut dyn Tx, from: Generation, to: Generation) -> Result<()> {
+    let workspace = tx.workspace();
     tx.run_one(&RAISE_GENERATION, &args![workspace.0, from, to])
 }
 
-pub fn set_anchor(tx: &mut dyn Tx, workspace: WorkspaceId, anchor: &str) -> Result<()> {
+pub fn set_anchor(tx: &mut dyn Tx, anchor: &str) -> Result<()> {
+    let workspace = tx.workspace();
     tx.run_one(&SET_ANCHOR, &args![workspace.0, anchor])
 }
 
 /// Adds a project; its own ledger entry must be the next one.
-pub fn insert_project(tx: &mut dyn Tx, workspace: WorkspaceId, key: &ProjectKey) -> Result<()> {
+pub fn insert_project(tx: &mut dyn Tx, key: &ProjectKey) -> Result<()> {
+    let workspace = tx.workspace();
     tx.run_one(&INSERT_PROJECT, &args![workspace.0, key.as_str()])
 }
 
 /// The projects, the oldest first.
-pub fn projects(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<ProjectKey>> {
+pub fn projects(tx: &mut dyn Tx) -> Result<Vec<ProjectKey>> {
+    let workspace = tx.workspace();
     tx.rows(&PROJECTS, &args![workspace.0])?.into_iter().map(|mut row| row.parsed()).collect()
 }
 
-pub fn insert_worker(tx: &mut dyn Tx, workspace: WorkspaceId, worker: &Worker) -> Result<()> {
+pub fn insert_worker(tx: &mut dyn Tx, worker: &Worker) -> Result<()> {
+    let workspace = tx.workspace();
     tx.run_one(
         &INSERT_WORKER,
         &args![
@@ -97,7 +92,8 @@ pub struct WorkerHolding {
     pub holds: Vec<TaskId>,
 }
 
-pub fn workers(tx: &mut dyn Tx, workspace: WorkspaceId, only: Option<&Handle>) -> Result<Vec<WorkerHolding>> {
+pub fn workers(tx: &mut dyn Tx, only: Option<&Handle>) -> Result<Vec<WorkerHolding>> {
+    let workspace = tx.workspace();
     let rows = tx.rows(&WORKERS, &args![workspace.0, only.map(Handle::as_str)])?;
     rows.into_iter()
         .map(|mut row| {
@@ -110,7 +106,8 @@ pub fn workers(tx: &mut dyn Tx, workspace: WorkspaceId, only: Option<&Handle>) -
 }
 
 /// Writes a worker's new state.
-pub fn put_worker(tx: &mut dyn Tx, workspace: WorkspaceId, worker: &Worker) -> Result<()> {
+pub fn put_worker(tx: &mut dyn Tx, worker: &Worker) -> Result<()> {
+    let workspace = tx.workspace();
     tx.run_one(&PUT_WORKER, &args![workspace.0, worker.handle.as_str(), worker.state.name()])
 }
 
@@ -121,12 +118,8 @@ pub enum Put {
     Changed,
 }
 
-pub fn put_workstation(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    put: Put,
-    workstation: &Workstation,
-) -> Result<()> {
+pub fn put_workstation(tx: &mut dyn Tx, put: Put, workstation: &Workstation) -> Result<()> {
+    let workspace = tx.workspace();
     let statement = match put {
         Put::New => &INSERT_WORKSTATION,
         Put::Changed => &PUT_WORKSTATION,
@@ -151,34 +144,32 @@ pub fn put_workstation(
 /// Keeps what the probes of a workstation said, in place of what they said before.
 pub fn put_probes(
     tx: &mut dyn Tx,
-    workspace: WorkspaceId,
     name: &WorkstationName,
     at: Timestamp,
     results: &[ProbeResult],
 ) -> Result<()> {
+    let workspace = tx.workspace();
     let results = codec::json_text(&results)?;
     tx.run(&PUT_PROBES, &args![workspace.0, name.as_str(), at.0, results]).map(drop)
 }
 
 /// What the probes of a workstation said last.
-pub fn probes(tx: &mut dyn Tx, workspace: WorkspaceId, name: &WorkstationName) -> Result<Vec<ProbeResult>> {
+pub fn probes(tx: &mut dyn Tx, name: &WorkstationName) -> Result<Vec<ProbeResult>> {
+    let workspace = tx.workspace();
     let row = tx.row(&PROBES, &args![workspace.0, name.as_str()])?;
     row.map_or(Ok(Vec::new()), |mut row| codec::json_list(&mut row))
 }
 
 /// The directory of a workstation; none where it has none or is not registered.
-pub fn directory(tx: &mut dyn Tx, workspace: WorkspaceId, name: &WorkstationName) -> Result<Option<String>> {
+pub fn directory(tx: &mut dyn Tx, name: &WorkstationName) -> Result<Option<String>> {
+    let workspace = tx.workspace();
     let row = tx.row(&DIRECTORY, &args![workspace.0, name.as_str()])?;
     row.map_or(Ok(None), |mut row| row.opt_text())
 }
 
 /// The directory of the workstation in which `worker` holds `task`.
-pub fn holding_directory(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    task: &TaskId,
-    worker: &Handle,
-) -> Result<Option<String>> {
+pub fn holding_directory(tx: &mut dyn Tx, task: &TaskId, worker: &Handle) -> Result<Option<String>> {
+    let workspace = tx.workspace();
     let row = tx.row(&HOLDING_DIRECTORY, &args![workspace.0, task.to_string(), worker.as_str()])?;
     row.map_or(Ok(None), |mut row| row.opt_text())
 }
@@ -190,7 +181,8 @@ pub struct WorkstationHolding {
     pub holds: Option<(TaskId, Handle)>,
 }
 
-pub fn workstations(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<WorkstationHolding>> {
+pub fn workstations(tx: &mut dyn Tx) -> Result<Vec<WorkstationHolding>> {
+    let workspace = tx.workspace();
     let rows = tx.rows(&WORKSTATIONS, &args![workspace.0])?;
     rows.into_iter()
         .map(|mut row| {

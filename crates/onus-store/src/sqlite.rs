@@ -11,11 +11,15 @@ pub use open::{Closing, Options};
 
 use crate::error::{Result, StoreError};
 use crate::port::{Look, Outcome, Row, Sql, Store, Tx, Value};
+use onus_core::id::WorkspaceId;
 use onus_core::time::Now;
 use queue::WriterQueue;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, ToSql};
 use std::path::{Path, PathBuf};
+
+/// An embedded store holds exactly one workspace.
+const ONLY: WorkspaceId = WorkspaceId(1);
 
 /// A store in one SQLite file.
 #[derive(Debug)]
@@ -69,6 +73,10 @@ struct SqliteTx<'c> {
 }
 
 impl Tx for SqliteTx<'_> {
+    fn workspace(&self) -> WorkspaceId {
+        ONLY
+    }
+
     fn now(&mut self) -> Result<Now> {
         Ok((self.clock)())
     }

@@ -1,7 +1,6 @@
 //! The part of the queue that the commits speak of.
 
 use super::{Record, tasks_of};
-use crate::LOCAL;
 use onus_core::id::{TaskId, WorkstationName};
 use onus_core::task::StateName;
 use onus_store::error::Result;
@@ -40,7 +39,7 @@ impl Queue {
         wanted.extend(salvaged);
         let mut queue = Queue::default();
         let mut grants: HashMap<TaskId, Vec<Grant>> = HashMap::new();
-        grants::grants(tx, LOCAL, &mut |grant| {
+        grants::grants(tx, &mut |grant| {
             if wanted.contains(&grant.task) {
                 grants.entry(grant.task.clone()).or_default().push(grant.clone());
             }
@@ -48,7 +47,7 @@ impl Queue {
             Ok(())
         })?;
         wanted.extend(queue.last.values().map(|grant| grant.task.clone()));
-        grants::states(tx, LOCAL, &mut |Standing { task, state, archived }| {
+        grants::states(tx, &mut |Standing { task, state, archived }| {
             if wanted.contains(&task) {
                 let grants = grants.remove(&task).unwrap_or_default();
                 queue.tasks.insert(task, Known { state, archived, grants });

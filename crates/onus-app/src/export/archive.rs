@@ -4,8 +4,8 @@
 //! signing key is no part of it.
 
 use super::{ExportError, STRIDE, Sheet};
+use crate::Onus;
 use crate::progress::Progress;
-use crate::{LOCAL, Onus};
 use onus_core::hash::{Digest, Running, encode_hex};
 use onus_store::bulk::table::{SCHEMA, TABLES, Table};
 use onus_store::port::{Store, Tx, Value};
@@ -119,16 +119,16 @@ fn rows(
     let header = Header {
         format: FORMAT.to_owned(),
         schema: SCHEMA,
-        workspace: load::workspace(tx, LOCAL)?.uid,
-        entries: ledger::count(tx, LOCAL)?,
-        tasks: bulk::count_tasks(tx, LOCAL)?,
+        workspace: load::workspace(tx)?.uid,
+        entries: ledger::count(tx)?,
+        tasks: bulk::count_tasks(tx)?,
     };
     progress.begin("archiving", None);
     sheet.line(&header)?;
     let mut total = 0;
     for table in TABLES {
         let mut count = 0;
-        table.each(tx, LOCAL, &mut |values| {
+        table.each(tx, &mut |values| {
             count += 1;
             total += 1;
             if total % STRIDE == 0 {

@@ -1,8 +1,8 @@
 //! Restores a whole store from an archive, into a store that has no workspace yet.
 
+use crate::Onus;
 use crate::export::{FORMAT, Header, Trailer};
 use crate::progress::Progress;
-use crate::{LOCAL, Onus};
 use onus_core::hash::{Running, decode_hex};
 use onus_core::refusal::Refusal;
 use onus_store::bulk::table::{Column, Kind, SCHEMA, TABLES, Table};
@@ -45,7 +45,7 @@ impl<S: Store> Onus<S> {
         progress: &mut dyn Progress,
     ) -> Result<RestoreView, Refusal> {
         self.store.write(|tx| {
-            match load::workspace(tx, LOCAL) {
+            match load::workspace(tx) {
                 Err(StoreError::Missing(_)) => {}
                 Ok(workspace) => {
                     let detail = format!("the store already holds the workspace {}", workspace.uid);
@@ -93,7 +93,7 @@ impl Restoring<'_> {
         }
         let count = |table: &str| self.counts.get(table).copied().unwrap_or(0) as i64;
         let view = RestoreView {
-            workspace: load::workspace(tx, LOCAL)?.uid,
+            workspace: load::workspace(tx)?.uid,
             tasks: count("task"),
             ledger_entries: count("ledger"),
             rows,
@@ -130,7 +130,7 @@ impl Restoring<'_> {
     fn restore(&mut self, tx: &mut dyn Tx, line: RowLine) -> Result<(), Refusal> {
         let table = Table::named(&line.table).ok_or_else(|| self.wrong("there is no such table"))?;
         let values = values(table, line.row).map_err(|what| self.wrong(&what))?;
-        table.restore(tx, LOCAL, values).map_err(|error| match error {
+        table.restore(tx, values).map_err(|error| match error {
             // Whatever does not fit the schema was not written by an export.
             StoreError::Guard(what) => self.wrong(&what),
             other => other.into(),

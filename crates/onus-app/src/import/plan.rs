@@ -2,7 +2,6 @@
 
 use super::file::{Complaints, File};
 use super::line::{Line, Reference};
-use crate::LOCAL;
 use onus_core::code::Code;
 use onus_core::id::{OriginRef, ProjectKey, TaskId};
 use onus_core::intake::{derived_origin, may_be_kept};
@@ -86,7 +85,7 @@ pub(super) struct Numbers {
 impl Numbers {
     /// `wanted` is the project that the caller or the settings name; else the store's first one is home.
     pub(super) fn load(tx: &mut dyn Tx, wanted: Option<&ProjectKey>) -> Result<Numbers, Refusal> {
-        let counters = bulk::counters(tx, LOCAL)?;
+        let counters = bulk::counters(tx)?;
         let home = match wanted {
             Some(project) if counters.iter().any(|(key, _)| key == project) => project.clone(),
             Some(project) => {
@@ -117,7 +116,7 @@ impl Numbers {
 pub(super) fn plan(tx: &mut dyn Tx, file: &mut File, mut numbers: Numbers) -> Result<Plan, Refusal> {
     let mut complaints = std::mem::take(&mut file.complaints);
     let names = Names::of(&file.lines, &mut complaints);
-    let knows_nothing = bulk::is_empty(tx, LOCAL)?;
+    let knows_nothing = bulk::is_empty(tx)?;
     let mut known: Vec<Option<Fate>> = Vec::with_capacity(file.lines.len());
     for (place, line) in file.lines.iter().enumerate() {
         let fate = match names.first_with_origin(line, place) {
@@ -188,14 +187,14 @@ impl Names {
 fn look_up(tx: &mut dyn Tx, line: &Line, numbers: &Numbers) -> Result<Option<Fate>, Refusal> {
     let origin = line.spec.origin.clone().or_else(|| derived_origin(line.id.as_ref(), line.uid));
     if let Some(origin) = origin
-        && let Some(id) = load::task_by_origin(tx, LOCAL, &origin)?
+        && let Some(id) = load::task_by_origin(tx, &origin)?
     {
         return Ok(Some(Fate::Existing(id)));
     }
     let Some(id) = &line.id else {
         return Ok(None);
     };
-    Ok(match bulk::uid(tx, LOCAL, id)? {
+    Ok(match bulk::uid(tx, id)? {
         Some(uid) if line.uid == Some(uid) => Some(Fate::Existing(id.clone())),
         Some(_) => None,
         None => kept(line, numbers),
@@ -265,8 +264,8 @@ impl Resolver<'_> {
         }
         let stored = match reference {
             _ if self.knows_nothing => None,
-            Reference::Id(id) => load::state(tx, LOCAL, id)?.map(|_| id.clone()),
-            Reference::Origin(origin) => load::task_by_origin(tx, LOCAL, origin)?,
+            Reference::Id(id) => load::state(tx, id)?.map(|_| id.clone()),
+            Reference::Origin(origin) => load::task_by_origin(tx, origin)?,
         };
         if stored.is_none() && !self.file.may_name(reference) {
             let detail = format!("there is no task {reference}, neither in the file nor in the store");

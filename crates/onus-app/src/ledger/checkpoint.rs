@@ -7,7 +7,7 @@ use super::anchorage::{Standing, Tip, append};
 use super::heads::{Heads, WORKSPACE_CHAIN};
 use super::unexpected;
 use crate::registry::record;
-use crate::{LOCAL, Onus, anchor};
+use crate::{Onus, anchor};
 use onus_core::code::Code;
 use onus_core::hash::{Digest, encode_hex};
 use onus_core::id::{Generation, Handle};
@@ -69,7 +69,7 @@ enum Consent {
 impl<S: Store> Onus<S> {
     /// Signs the heads of all chains and anchors them. Any registered worker may.
     pub fn checkpoint(&mut self, actor: Option<&Handle>) -> Result<CheckpointView, Refusal> {
-        self.ask(|tx| load::caller(tx, LOCAL, actor))
+        self.ask(|tx| load::caller(tx, actor))
             .and_then(|caller| onus_core::registry::known(&caller).map(drop))?;
         self.checkpoint_after(Consent::None)
     }
@@ -80,17 +80,17 @@ impl<S: Store> Onus<S> {
         actor: Option<&Handle>,
         reason: Option<&str>,
     ) -> Result<GenerationView, Refusal> {
-        let workspace = self.ask(|tx| load::workspace(tx, LOCAL))?;
-        let caller = self.ask(|tx| load::caller(tx, LOCAL, actor))?;
+        let workspace = self.ask(|tx| load::workspace(tx))?;
+        let caller = self.ask(|tx| load::caller(tx, actor))?;
         raise_generation(&caller, reason, workspace.generation, None)?;
         // Whatever stands in the way of the checkpoint must show before the generation is raised.
         signing_key(&workspace)?;
         let tip = Tip::read(&anchor(&self.path, &workspace.uid)?)?;
         let raised = self.store.write(|tx| {
-            let workspace = load::workspace(tx, LOCAL)?;
-            let caller = load::caller(tx, LOCAL, actor)?;
+            let workspace = load::workspace(tx)?;
+            let caller = load::caller(tx, actor)?;
             let (by, raised) = raise_generation(&caller, reason, workspace.generation, tip.generation())?;
-            registry::raise_generation(tx, LOCAL, workspace.generation, raised.generation)?;
+            registry::raise_generation(tx, workspace.generation, raised.generation)?;
             record(tx, &by, raised.clone())?;
             Ok::<_, Refusal>(Outcome::Commit(raised))
         })?;
@@ -99,7 +99,7 @@ impl<S: Store> Onus<S> {
     }
 
     fn checkpoint_after(&mut self, consent: Consent) -> Result<CheckpointView, Refusal> {
-        let uid = self.ask(|tx| load::workspace(tx, LOCAL))?.uid;
+        let uid = self.ask(|tx| load::workspace(tx))?.uid;
         let anchor = anchor(&self.path, &uid)?;
         let (outcome, stored) = self.sign(&anchor, consent)?;
         let id = self.anchor_up(&anchor, &stored, consent)?;
@@ -137,11 +137,11 @@ impl<S: Store> Onus<S> {
             }
             let key = signing_key(&ledger.workspace)?;
             let made = self.store.write(|tx| {
-                if ledger::last_checkpoint(tx, LOCAL)?.as_ref() != ledger.known.last() {
+                if ledger::last_checkpoint(tx)?.as_ref() != ledger.known.last() {
                     return Ok::<_, Refusal>(Outcome::Rollback(None));
                 }
                 let stored = ledger.sign(&key, tx.now()?.wall)?;
-                ledger::insert_checkpoint(tx, LOCAL, &stored)?;
+                ledger::insert_checkpoint(tx, &stored)?;
                 Ok(Outcome::Commit(Some(stored)))
             })?;
             if let Some(stored) = made {
@@ -161,7 +161,7 @@ impl<S: Store> Onus<S> {
         for _ in 0..ATTEMPTS {
             let tip = Tip::read(anchor)?;
             let (generation, known) =
-                self.ask(|tx| Ok((load::workspace(tx, LOCAL)?.generation, ledger::checkpoints(tx, LOCAL)?)))?;
+                self.ask(|tx| Ok((load::workspace(tx)?.generation, ledger::checkpoints(tx)?)))?;
             refuse_if_behind(&tip, &known, generation, consent)?;
             let since = match (tip.standing(&known, generation), tip.id()) {
                 (Standing::Known { seq }, Some(id)) if seq >= stored.seq => {
@@ -187,13 +187,13 @@ impl<S: Store> Onus<S> {
 
     /// Notes where the last checkpoint is anchored, so that a grant need not read it.
     fn remember(&mut self, anchor: &Anchor, id: &str) -> Result<(), Refusal> {
-        if self.ask(|tx| load::workspace(tx, LOCAL))?.anchor.as_deref() == Some(id) {
+        if self.ask(|tx| load::workspace(tx))?.anchor.as_deref() == Some(id) {
             return Ok(());
         }
         self.store.write(|tx| {
             // Another process may have anchored a later one meanwhile.
             if anchor.tip()?.as_deref() == Some(id) {
-                registry::set_anchor(tx, LOCAL, id)?;
+                registry::set_anchor(tx, id)?;
             }
             Ok(Outcome::Commit(()))
         })
@@ -213,12 +213,12 @@ struct Ledger {
 
 impl Ledger {
     fn read(tx: &mut dyn Tx) -> onus_store::error::Result<Ledger> {
-        let workspace = load::workspace(tx, LOCAL)?;
-        let known = ledger::checkpoints(tx, LOCAL)?;
+        let workspace = load::workspace(tx)?;
+        let known = ledger::checkpoints(tx)?;
         let then = known.last().map(|last| last.seq);
         let mut heads = Heads::default();
         let mut root_then = None;
-        ledger::heads(tx, LOCAL, 0, &mut |seq, task, hash| {
+        ledger::heads(tx, 0, &mut |seq, task, hash| {
             if then.is_some_and(|then| then < seq) && root_then.is_none() {
                 root_then = Some(heads.root());
             }

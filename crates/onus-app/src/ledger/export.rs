@@ -1,8 +1,8 @@
 //! `ledger export`: everything that a third party needs to verify the ledger without this program.
 
 use super::unexpected;
+use crate::Onus;
 use crate::progress::Progress;
-use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::hash::{Digest, encode_hex};
 use onus_core::ledger::{Checkpoint, Entry};
@@ -97,7 +97,7 @@ fn write(
     writer: &mut dyn Write,
     progress: &mut dyn Progress,
 ) -> Result<ExportedView, Refusal> {
-    let workspace = load::workspace(tx, LOCAL)?;
+    let workspace = load::workspace(tx)?;
     line(
         writer,
         &Title {
@@ -114,7 +114,7 @@ fn write(
     progress.begin("exporting the ledger", u64::try_from(workspace.last_seq).ok());
     let mut view = ExportedView { entries: 0, checkpoints: 0 };
     let mut stopped = None;
-    let read = ledger::every(tx, LOCAL, 0, &mut |seq, entry| {
+    let read = ledger::every(tx, 0, &mut |seq, entry| {
         let outcome = entry.map_err(Refusal::from).and_then(|entry| line(writer, &entry_line(&entry)));
         if let Err(refusal) = outcome {
             stopped = Some(refusal);
@@ -130,7 +130,7 @@ fn write(
         return Err(refusal);
     }
     read?;
-    for stored in ledger::checkpoints(tx, LOCAL)? {
+    for stored in ledger::checkpoints(tx)? {
         let checkpoint: Checkpoint = serde_json::from_str(&stored.document).map_err(|error| {
             Refusal::new(Code::LedgerBroken, format!("the checkpoint {} cannot be read: {error}", stored.seq))
                 .hint("onus ledger verify")

@@ -1,6 +1,5 @@
 //! The last entry of every chain, as the record is read from its beginning.
 
-use crate::LOCAL;
 use onus_core::hash::Digest;
 use onus_core::id::Seq;
 use onus_core::ledger::{Head, leaf, root_of_leaves};
@@ -57,7 +56,7 @@ impl Heads {
     /// The heads as they were right after the entry `until`.
     pub(super) fn until(tx: &mut dyn Tx, until: Seq) -> Result<Heads> {
         let mut heads = Heads::default();
-        ledger::heads(tx, LOCAL, 0, &mut |seq, task, hash| {
+        ledger::heads(tx, 0, &mut |seq, task, hash| {
             if seq <= until {
                 heads.advance(task.as_deref().unwrap_or(WORKSPACE_CHAIN), seq, hash);
             }

@@ -2,7 +2,6 @@
 
 use super::finding::{Findings, Kind};
 use super::fold::{Collect, Fold};
-use crate::LOCAL;
 use onus_core::effect::Effect;
 use onus_core::hash::Digest;
 use onus_core::id::Seq;
@@ -39,7 +38,7 @@ pub(super) type Chain = Vec<(Seq, std::result::Result<Entry, String>)>;
 
 pub(super) fn read_chain(tx: &mut dyn Tx, task: Option<&str>) -> Result<Chain> {
     let mut entries = Vec::new();
-    ledger::chain(tx, LOCAL, task, &mut |seq, entry| {
+    ledger::chain(tx, task, &mut |seq, entry| {
         entries.push((seq, entry.map_err(|error| error.to_string())));
         Ok(())
     })?;
@@ -49,7 +48,7 @@ pub(super) fn read_chain(tx: &mut dyn Tx, task: Option<&str>) -> Result<Chain> {
 pub(super) fn task(tx: &mut dyn Tx, site: &Site<'_>, name: &str, found: &mut Findings) -> Result<()> {
     let before = found.count();
     let entries = read_chain(tx, Some(name))?;
-    let row = audit::task_row(tx, LOCAL, name)?;
+    let row = audit::task_row(tx, name)?;
     links(site, Some(name), &entries, found);
     match &row {
         None => found.add(
@@ -191,7 +190,7 @@ fn shown(
         Shown::Run => "run of a check",
         Shown::Review => "review",
     };
-    audit::shown_of(tx, LOCAL, name, about, &mut |_, [text, rest]| {
+    audit::shown_of(tx, name, about, &mut |_, [text, rest]| {
         let (Some(Value::Int(seq)), columns) = (rest.first(), rest.get(1..).unwrap_or_default()) else {
             return Ok(());
         };
@@ -277,7 +276,7 @@ fn spec_fields(said: &serde_json::Value, row: &serde_json::Value) -> Vec<String>
 fn assignments(tx: &mut dyn Tx, name: &str, said: Vec<PastAssignment>, found: &mut Findings) -> Result<()> {
     let mut said: BTreeMap<i64, PastAssignment> =
         said.into_iter().map(|past| (past.assignment.epoch, past)).collect();
-    for row in audit::assignments_of(tx, LOCAL, name)? {
+    for row in audit::assignments_of(tx, name)? {
         match row {
             Err(error) => found.add(
                 Kind::RowDiffers,
@@ -307,7 +306,7 @@ fn assignments(tx: &mut dyn Tx, name: &str, said: Vec<PastAssignment>, found: &m
 
 fn sessions(tx: &mut dyn Tx, name: &str, said: Vec<Session>, found: &mut Findings) -> Result<()> {
     let mut said: BTreeMap<Seq, Session> = said.into_iter().map(|session| (session.id, session)).collect();
-    for row in audit::sessions_of(tx, LOCAL, name)? {
+    for row in audit::sessions_of(tx, name)? {
         match row {
             Err(error) => {
                 found.add(Kind::RowDiffers, None, Some(name), format!("a session makes no sense: {error}"));
@@ -330,7 +329,7 @@ fn sessions(tx: &mut dyn Tx, name: &str, said: Vec<Session>, found: &mut Finding
 
 fn session_facts(tx: &mut dyn Tx, name: &str, said: &[(Seq, Effect)], found: &mut Findings) -> Result<()> {
     let mut said: BTreeMap<Seq, &Effect> = said.iter().map(|(seq, effect)| (*seq, effect)).collect();
-    for (seq, row) in audit::session_facts_of(tx, LOCAL, name)? {
+    for (seq, row) in audit::session_facts_of(tx, name)? {
         let columns = said.remove(&seq).and_then(|effect| audit::session_fact(seq, effect));
         if columns.is_none_or(|columns| columns.as_slice() != row.as_slice()) {
             let detail = "what its row says about a session is not what the entry says";
@@ -351,7 +350,7 @@ fn notes(
 ) -> Result<()> {
     let mut said: BTreeMap<Seq, (&str, Digest)> =
         said.iter().map(|(seq, kind, text)| (*seq, (*kind, *text))).collect();
-    for row in audit::notes_of(tx, LOCAL, name)? {
+    for row in audit::notes_of(tx, name)? {
         match said.remove(&row.seq) {
             Some((kind, text)) if text == Digest::of(row.text.as_bytes()) => {
                 if kind != row.kind {

@@ -10,7 +10,7 @@ use super::locate::{self, Site};
 use super::signed::{self, AsOf, Authority};
 use super::workspace::{Register, tolerate};
 use crate::progress::Progress;
-use crate::{LOCAL, Onus, anchor};
+use crate::{Onus, anchor};
 use onus_core::id::Seq;
 use onus_core::ledger::EntryRef;
 use onus_core::refusal::Refusal;
@@ -55,7 +55,7 @@ impl VerifyView {
 
 impl<S: Store> Onus<S> {
     pub fn verify(&mut self, progress: &mut dyn Progress) -> Result<VerifyView, Refusal> {
-        let uid = self.ask(|tx| load::workspace(tx, LOCAL))?.uid;
+        let uid = self.ask(|tx| load::workspace(tx))?.uid;
         // Before the store's own view is taken: what was anchored by then was stored before.
         progress.begin("reading the anchor", None);
         let anchorage = Anchorage::read(anchor(&self.path, &uid), &mut |done| progress.at(done));
@@ -71,10 +71,10 @@ fn examine(
     scale: &Scale,
     progress: &mut dyn Progress,
 ) -> StoreResult<VerifyView> {
-    let workspace = load::workspace(tx, LOCAL)?;
+    let workspace = load::workspace(tx)?;
     let mut found = Findings::default();
     let mut checkpoints = Vec::new();
-    tolerate(ledger::checkpoints(tx, LOCAL).map(|stored| checkpoints = stored), &mut found)?;
+    tolerate(ledger::checkpoints(tx).map(|stored| checkpoints = stored), &mut found)?;
     let read = std::thread::scope(|scope| {
         let mut reader = Reader {
             workspace: &workspace,
@@ -163,7 +163,7 @@ impl Reader<'_, '_> {
     /// Rows first: they tell where each chain ends.
     fn rows(&mut self, tx: &mut dyn Tx) -> StoreResult<()> {
         self.progress.begin("reading the rows", None);
-        let read = audit::tasks(tx, LOCAL, &mut |row| {
+        let read = audit::tasks(tx, &mut |row| {
             let chain = self.heads.names.number(row.id);
             let asked = self.scale.weigh(About::Asked, row.asked);
             let said = self.scale.task(asked, row.lifecycle);
@@ -174,19 +174,19 @@ impl Reader<'_, '_> {
                 .map_err(lost)
         });
         tolerate(read, self.found)?;
-        let read = audit::dependencies(tx, LOCAL, &mut |task, row| self.said(About::Dependency, task, row));
+        let read = audit::dependencies(tx, &mut |task, row| self.said(About::Dependency, task, row));
         tolerate(read, self.found)?;
-        let read = audit::assignments(tx, LOCAL, &mut |task, row| self.said(About::Assignment, task, row));
+        let read = audit::assignments(tx, &mut |task, row| self.said(About::Assignment, task, row));
         tolerate(read, self.found)?;
-        let read = audit::sessions(tx, LOCAL, &mut |task, row| self.said(About::Session, task, row));
+        let read = audit::sessions(tx, &mut |task, row| self.said(About::Session, task, row));
         tolerate(read, self.found)?;
-        let read = audit::session_facts(tx, LOCAL, &mut |task, row| self.said(About::SessionFact, task, row));
+        let read = audit::session_facts(tx, &mut |task, row| self.said(About::SessionFact, task, row));
         tolerate(read, self.found)?;
-        let read = audit::notes(tx, LOCAL, &mut |task, row| self.said(About::Note, task, row));
+        let read = audit::notes(tx, &mut |task, row| self.said(About::Note, task, row));
         tolerate(read, self.found)?;
-        let read = audit::runs(tx, LOCAL, &mut |task, row| self.said(About::Run, task, row));
+        let read = audit::runs(tx, &mut |task, row| self.said(About::Run, task, row));
         tolerate(read, self.found)?;
-        let read = audit::reviews(tx, LOCAL, &mut |task, row| self.said(About::Review, task, row));
+        let read = audit::reviews(tx, &mut |task, row| self.said(About::Review, task, row));
         tolerate(read, self.found)?;
         self.progress.end();
         Ok(())
@@ -202,7 +202,7 @@ impl Reader<'_, '_> {
         self.progress.begin("following the chains", u64::try_from(self.workspace.last_seq).ok());
         let mut after = 0;
         for _ in 0..UNREADABLE_MAX {
-            let read = audit::entries(tx, LOCAL, after, &mut |seq, entry| self.entry(seq, entry));
+            let read = audit::entries(tx, after, &mut |seq, entry| self.entry(seq, entry));
             match read {
                 Err(StoreError::Corrupt(detail)) => {
                     self.found.add(Kind::Unreadable, self.next, None, detail);

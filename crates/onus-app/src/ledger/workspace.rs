@@ -2,7 +2,6 @@
 
 use super::finding::{Findings, Kind};
 use super::locate::{self, Site};
-use crate::LOCAL;
 use onus_core::event::{Event, TimesheetApproved, WorkspaceCreated};
 use onus_core::hash::Digest;
 use onus_core::id::{Generation, Handle, ProjectKey, Seq, WorkstationName};
@@ -125,7 +124,7 @@ impl Register {
     }
 
     fn registered(&self, tx: &mut dyn Tx, found: &mut Findings) -> Result<()> {
-        let projects = registry::projects(tx, LOCAL)?;
+        let projects = registry::projects(tx)?;
         let unknown = projects.iter().filter(|key| !self.projects.contains_key(key));
         unknown.for_each(|key| {
             found.add(Kind::RowMissing, None, None, format!("no entry adds the project {key}"));
@@ -134,13 +133,13 @@ impl Register {
             found.add(Kind::RowMissing, *seq, None, format!("the project {key} is gone"));
         }
         let mut workers = self.workers.clone();
-        for row in registry::workers(tx, LOCAL, None)? {
+        for row in registry::workers(tx, None)? {
             let is = row.worker;
             differs(found, "worker", is.handle.as_str(), workers.remove(&is.handle).as_ref(), &is);
         }
         gone(found, "worker", &workers);
         let mut workstations = self.workstations.clone();
-        for row in registry::workstations(tx, LOCAL)? {
+        for row in registry::workstations(tx)? {
             let is = row.workstation;
             differs(found, "workstation", is.name.as_str(), workstations.remove(&is.name).as_ref(), &is);
         }
@@ -149,7 +148,7 @@ impl Register {
     }
 
     fn approved(&self, tx: &mut dyn Tx, found: &mut Findings) -> Result<()> {
-        let rows: BTreeMap<Seq, TimesheetApproved> = effort::every_approval(tx, LOCAL)?.into_iter().collect();
+        let rows: BTreeMap<Seq, TimesheetApproved> = effort::every_approval(tx)?.into_iter().collect();
         for (seq, row) in &rows {
             if self.approvals.get(seq) != Some(row) {
                 found.add(Kind::RowDiffers, *seq, None, "an approval is not what the record says");

@@ -1,7 +1,7 @@
 //! Whether a map can be followed here: its own mistakes, and what the store knows about those it names. Fit for CI.
 
 use super::invalid;
-use crate::{LOCAL, Onus};
+use crate::Onus;
 use onus_core::code::Code;
 use onus_core::id::{Handle, WorkstationName};
 use onus_core::identity_map::{FILE, IdentityMap, Policy};
@@ -141,12 +141,12 @@ struct Known {
 
 impl Known {
     fn load(tx: &mut dyn Tx) -> onus_store::error::Result<Known> {
-        let workers = registry::workers(tx, LOCAL, None)?.into_iter();
-        let workstations = registry::workstations(tx, LOCAL)?.into_iter().map(|row| row.workstation);
+        let workers = registry::workers(tx, None)?.into_iter();
+        let workstations = registry::workstations(tx)?.into_iter().map(|row| row.workstation);
         Ok(Known {
             workers: workers.map(|row| (row.worker.handle.clone(), row.worker)).collect(),
             workstations: workstations.map(|it| (it.name, it.state)).collect(),
-            open: survey::open_types(tx, LOCAL)?,
+            open: survey::open_types(tx)?,
         })
     }
 

@@ -1,7 +1,7 @@
 //! Why a task goes where it goes, told by the rules that a claim meets.
 
+use crate::Onus;
 use crate::submit::{Judge, claim, unexpected};
-use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::facts::Caller;
 use onus_core::id::{Handle, TaskId, TaskType, WorkstationName};
@@ -64,12 +64,12 @@ impl<S: Store> Onus<S> {
         self.judge(&policy, |judge| {
             let task = match subject {
                 Subject::Task(id) => {
-                    load::task(judge.tx, LOCAL, id)?.ok_or_else(|| crate::story::unknown_task(id))?.task
+                    load::task(judge.tx, id)?.ok_or_else(|| crate::story::unknown_task(id))?.task
                 }
                 Subject::Kind { task_type, priority } => imagined(task_type.clone(), *priority)?,
             };
             let now = judge.tx.now()?.wall;
-            let signals = load::signals(judge.tx, LOCAL, &policy, &task, now)?;
+            let signals = load::signals(judge.tx, &policy, &task, now)?;
             let mut explanation = identity_map::explain(&policy, &task.spec, &signals);
             if is_real(&task) {
                 weigh(judge, &task, &mut explanation)?;
@@ -126,12 +126,12 @@ fn told(
     task: &Task,
     (actor, here): (&Handle, Option<&WorkstationName>),
 ) -> Result<CallerView, Refusal> {
-    let Caller::Registered(worker) = load::caller(judge.tx, LOCAL, Some(actor))? else {
+    let Caller::Registered(worker) = load::caller(judge.tx, Some(actor))? else {
         return Err(Refusal::new(Code::UnknownWorker, format!("{actor} is not registered"))
             .hint(format!("onus worker add {actor} --kind agent")));
     };
     let now = judge.tx.now()?.wall;
-    let signals = load::signals(judge.tx, LOCAL, policy, task, now)?;
+    let signals = load::signals(judge.tx, policy, task, now)?;
     let workstation = identity_map::workstation_for(policy, &task.spec, &worker, &signals).or(here);
     let answer = if is_real(task) {
         judge.claim(&claim(Some(actor), &task.id, None, workstation)?)?

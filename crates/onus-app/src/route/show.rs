@@ -1,8 +1,8 @@
 //! The map in force, and since when it says what it says.
 
 use super::required;
+use crate::Onus;
 use crate::view::HeldByView;
-use crate::{LOCAL, Onus};
 use onus_core::code::Code;
 use onus_core::id::{Handle, Role, TaskType};
 use onus_core::identity_map::{
@@ -166,8 +166,8 @@ fn role_views(map: &IdentityMap, at_work: &[AtWork]) -> Vec<RoleView> {
 /// There are never more live assignments than workstations.
 fn at_work(tx: &mut dyn Tx) -> onus_store::error::Result<Vec<AtWork>> {
     let mut found = Vec::new();
-    for held in story::live(tx, LOCAL)? {
-        let spec = load::task(tx, LOCAL, &held.task)?.map(|stored| stored.task.spec);
+    for held in story::live(tx)? {
+        let spec = load::task(tx, &held.task)?.map(|stored| stored.task.spec);
         let Some((role, asked)) = spec.and_then(|spec| Some((spec.role?, spec.lane))) else { continue };
         let lane = held.assignment.lane.or(asked).unwrap_or(1);
         let held = HeldByView { task: held.task, worker: held.assignment.assignee };

@@ -1,7 +1,7 @@
 //! Claims of which nothing stays: what would happen, told by the rules themselves.
 
 use super::{Answer, Call, Outside, Target, fingerprint, fresh, unexpected};
-use crate::{LOCAL, Onus};
+use crate::Onus;
 use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::decide::{Decision, decide};
 use onus_core::event::Event;
@@ -94,7 +94,7 @@ impl Judge<'_> {
         envelope: &Envelope,
     ) -> Result<Result<Option<Route>, Vec<Finding>>, Refusal> {
         let call = call(self.tx, self.outside, self.policy, envelope)?;
-        let loaded = load::facts(self.tx, LOCAL, envelope, self.policy, call.now.wall)?;
+        let loaded = load::facts(self.tx, envelope, self.policy, call.now.wall)?;
         let facts = call.facts(self.tx, envelope, loaded)?;
         Ok(match decide(&facts, &envelope.command, &call.now, &fresh(&call.now)?) {
             Ok(Decision::Change { events, .. }) => Ok(events.into_iter().find_map(route)),
@@ -116,7 +116,7 @@ fn call<'a>(
         envelope,
         target: &Target::Named,
         fingerprint: fingerprint(envelope, &Target::Named)?,
-        workspace: load::workspace(tx, LOCAL)?,
+        workspace: load::workspace(tx)?,
         now: tx.now()?,
     })
 }

@@ -1,8 +1,8 @@
 //! `timesheet approve`: a person's word about a period, and what has changed since.
 
 use super::{people, read};
+use crate::Onus;
 use crate::registry::record;
-use crate::{LOCAL, Onus};
 use onus_core::event::Event;
 use onus_core::hash::Digest;
 use onus_core::id::{Handle, Seq};
@@ -67,10 +67,10 @@ impl<S: Store> Onus<S> {
         let person = people(std::slice::from_ref(&worker), from, to)?.remove(0);
         let settings = self.settings.effort.clone();
         self.store.write(|tx| {
-            let caller = load::caller(tx, LOCAL, actor)?;
+            let caller = load::caller(tx, actor)?;
             let now = tx.now()?.wall;
             let printed = print(tx, &worker, &person, (from, to), Seq::MAX)?;
-            let last = latest(effort::approvals(tx, LOCAL, &worker.handle, (from, to))?)
+            let last = latest(effort::approvals(tx, &worker.handle, (from, to))?)
                 .into_iter()
                 .rfind(|approval| (approval.from, approval.to) == (from, to));
             let period = Approving {
@@ -99,9 +99,9 @@ impl<S: Store> Onus<S> {
             let Some(event) = event else {
                 return Ok(Outcome::Rollback(view));
             };
-            let seq = load::workspace(tx, LOCAL)?.last_seq + 1;
+            let seq = load::workspace(tx)?.last_seq + 1;
             if let Event::TimesheetApproved(approved) = &event {
-                apply::approval(tx, LOCAL, seq, approved)?;
+                apply::approval(tx, seq, approved)?;
             }
             record(tx, &by, event)?;
             Ok::<_, Refusal>(Outcome::Commit(view))
@@ -116,7 +116,7 @@ impl<S: Store> Onus<S> {
         to: Date,
     ) -> Result<Vec<ApprovalView>, Refusal> {
         let settings = self.settings.effort.clone();
-        let found = self.ask(|tx| effort::approvals(tx, LOCAL, &worker.handle, (from, to)))?;
+        let found = self.ask(|tx| effort::approvals(tx, &worker.handle, (from, to)))?;
         let mut views = Vec::new();
         for approval in latest(found) {
             let person = people(std::slice::from_ref(worker), approval.from, approval.to)?.remove(0);
@@ -179,10 +179,10 @@ fn print(
 ) -> StoreResult<Printed> {
     let (begin, end) = (person.days.begin(), person.days.end());
     let period = effort::Period { from: begin, to: end, as_of, worker: Some(&worker.handle) };
-    let corrections = effort::corrections(tx, LOCAL, as_of)?;
+    let corrections = effort::corrections(tx, as_of)?;
     let mut sessions: BTreeMap<Seq, (String, Timestamp, Timestamp)> = BTreeMap::new();
     let mut running = None;
-    effort::sessions(tx, LOCAL, &period, &corrections, &mut |session| {
+    effort::sessions(tx, &period, &corrections, &mut |session| {
         if session.is_running {
             running = Some(session.id);
         }
@@ -194,7 +194,7 @@ fn print(
         Ok(())
     })?;
     let mut used: HashMap<Seq, Counts> = HashMap::new();
-    effort::used_in(tx, LOCAL, sessions.keys().copied(), as_of, &corrections, &mut |found| {
+    effort::used_in(tx, sessions.keys().copied(), as_of, &corrections, &mut |found| {
         // Usage counts on the day on which its session began.
         if found.began >= begin && found.began < end {
             used.insert(found.session, found.counts());

@@ -151,10 +151,7 @@ impl Desk {
 
     pub(crate) fn task(&mut self, task: &str) -> Task {
         let task = id(task);
-        self.onus
-            .store
-            .read(|tx| Ok(onus_store::load::task(tx, onus_app::LOCAL, &task)?.unwrap().task))
-            .unwrap()
+        self.onus.store.read(|tx| Ok(onus_store::load::task(tx, &task)?.unwrap().task)).unwrap()
     }
 
     /// One line per task: id, state, title, what it waits for, its parent and its origin.
@@ -177,9 +174,9 @@ impl Desk {
             .onus
             .store
             .read(|tx| {
-                let uid = onus_store::load::workspace(tx, onus_app::LOCAL)?.uid;
+                let uid = onus_store::load::workspace(tx)?.uid;
                 let all = onus_store::read::ledger::Part::After(0);
-                Ok((uid, onus_store::read::ledger::log(tx, onus_app::LOCAL, &all, i64::MAX)?))
+                Ok((uid, onus_store::read::ledger::log(tx, &all, i64::MAX)?))
             })
             .unwrap();
         let mut heads = std::collections::BTreeMap::new();

@@ -5,7 +5,6 @@
 use crate::args;
 use crate::error::{Result, StoreError};
 use crate::port::{Sql, Tx, Value};
-use onus_core::id::WorkspaceId;
 
 /// The schema whose columns these are.
 pub const SCHEMA: i64 = 4;
@@ -125,16 +124,13 @@ impl Table {
     }
 
     /// Streams the table's rows, each in the order of its columns.
-    pub fn each(
-        &self,
-        tx: &mut dyn Tx,
-        workspace: WorkspaceId,
-        row: &mut dyn FnMut(&[Value<'static>]) -> Result<()>,
-    ) -> Result<()> {
+    pub fn each(&self, tx: &mut dyn Tx, row: &mut dyn FnMut(&[Value<'static>]) -> Result<()>) -> Result<()> {
+        let workspace = tx.workspace();
         tx.each(&self.select, &args![workspace.0], &mut |found| row(&found.into_values()))
     }
 
-    pub fn restore(&self, tx: &mut dyn Tx, workspace: WorkspaceId, values: Vec<Value<'_>>) -> Result<()> {
+    pub fn restore(&self, tx: &mut dyn Tx, values: Vec<Value<'_>>) -> Result<()> {
+        let workspace = tx.workspace();
         if values.len() != self.columns.len() {
             return Err(StoreError::Guard(format!("a row of {} has {} values", self.name, values.len())));
         }

@@ -8,7 +8,7 @@ use crate::port::Tx;
 use crate::{args, registry, sql};
 use onus_core::command::{Command, Envelope};
 use onus_core::facts::{Builder, Caller, Place};
-use onus_core::id::{Handle, Role, TaskId, WorkspaceId, WorkstationName};
+use onus_core::id::{Handle, Role, TaskId, WorkstationName};
 use onus_core::identity_map::{self, Policy, Signals, WorkerSignal, WorkstationSignal};
 use onus_core::lane::Occupied;
 use onus_core::queue;
@@ -64,7 +64,6 @@ pub struct Ground {
 
 pub(super) fn load(
     tx: &mut dyn Tx,
-    workspace: WorkspaceId,
     envelope: &Envelope,
     policy: &Policy,
     now: Timestamp,
@@ -73,7 +72,7 @@ pub(super) fn load(
     let (named, here) = match &envelope.command {
         Command::Claim { workstation, here, assignee, .. } => {
             if let Some(assignee) = assignee {
-                loaded.mentioned = Some(caller(tx, workspace, Some(assignee))?);
+                loaded.mentioned = Some(caller(tx, Some(assignee))?);
             }
             (workstation.as_ref(), here.as_ref())
         }
@@ -81,26 +80,26 @@ pub(super) fn load(
         _ => return Ok(()),
     };
     let Some(task) = loaded.task.as_ref().map(|stored| &stored.task) else {
-        loaded.ground.place = place(tx, workspace, named.or(here))?;
+        loaded.ground.place = place(tx, named.or(here))?;
         return Ok(());
     };
     let ground = &mut loaded.ground;
-    loaded.dependencies = dependencies(tx, workspace, &task.id)?;
-    ground.signals = signals(tx, workspace, policy, task, now)?;
+    loaded.dependencies = dependencies(tx, &task.id)?;
+    ground.signals = signals(tx, policy, task, now)?;
     let grantee = match loaded.mentioned.as_ref().unwrap_or(&loaded.caller) {
         Caller::Registered(worker) => Some(worker),
         Caller::Anonymous | Caller::Unregistered(_) => None,
     };
     let chosen = chosen(policy, &task.spec, grantee, &ground.signals, named, here);
-    ground.place = place(tx, workspace, chosen)?;
+    ground.place = place(tx, chosen)?;
     if !task.spec.scope.is_empty() {
-        ground.live_scopes = live_scopes(tx, workspace, &task.id)?;
+        ground.live_scopes = live_scopes(tx, &task.id)?;
     }
     if let Some(role) = &task.spec.role {
-        ground.occupied = occupied(tx, workspace, &task.id, role)?;
+        ground.occupied = occupied(tx, &task.id, role)?;
     }
     if identity_map::needs_independence(policy, &task.spec) {
-        ground.builders = builders(tx, workspace, &task.id)?;
+        ground.builders = builders(tx, &task.id)?;
     }
     Ok(())
 }
@@ -119,26 +118,21 @@ fn chosen<'a>(
 }
 
 /// The candidates that the map names for a task, as they are now.
-pub fn signals(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    policy: &Policy,
-    task: &Task,
-    now: Timestamp,
-) -> Result<Signals> {
+pub fn signals(tx: &mut dyn Tx, policy: &Policy, task: &Task, now: Timestamp) -> Result<Signals> {
+    let workspace = tx.workspace();
     let mut signals = Signals::default();
     let candidates = identity_map::candidates(policy, &task.spec);
     if candidates.is_empty() {
         return Ok(signals);
     }
     for (handle, name) in candidates {
-        if let Some(worker) = super::worker(tx, workspace, handle)? {
+        if let Some(worker) = super::worker(tx, handle)? {
             let holds = tx.rows(&HOLDS, &args![workspace.0, handle.as_str(), task.id.to_string()])?;
             let holds = holds.into_iter().map(|mut row| row.parsed()).collect::<Result<_>>()?;
             signals.workers.insert(handle.clone(), WorkerSignal { worker, holds });
         }
-        if let Some((found, holds)) = workstation(tx, workspace, name)? {
-            let utilisation = utilisation(tx, workspace, handle, name, now)?;
+        if let Some((found, holds)) = workstation(tx, name)? {
+            let utilisation = utilisation(tx, handle, name, now)?;
             // A grant of this very task would set its own workstation free.
             let holds = holds.filter(|(held, _)| *held != task.id);
             let signal = WorkstationSignal { state: found.state, holds, utilisation };
@@ -146,19 +140,14 @@ pub fn signals(
         }
     }
     if !task.depends_on.is_empty() {
-        signals.dependency_depth = queue::depth(&reachable(tx, workspace, &task.id)?, &task.id);
+        signals.dependency_depth = queue::depth(&reachable(tx, &task.id)?, &task.id);
     }
     Ok(signals)
 }
 
 /// How much of the last day the worker spent in the workstation, in percent.
-fn utilisation(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    worker: &Handle,
-    name: &WorkstationName,
-    now: Timestamp,
-) -> Result<u8> {
+fn utilisation(tx: &mut dyn Tx, worker: &Handle, name: &WorkstationName, now: Timestamp) -> Result<u8> {
+    let workspace = tx.workspace();
     let since = now.0.saturating_sub(DAY.0);
     let rows = tx.rows(&WORKED, &args![workspace.0, worker.as_str(), since, name.as_str()])?;
     let mut worked: i64 = 0;
@@ -169,16 +158,14 @@ fn utilisation(
     Ok(u8::try_from(worked.saturating_mul(100) / DAY.0).unwrap_or(100).min(100))
 }
 
-fn live_scopes(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    but: &TaskId,
-) -> Result<Vec<(TaskId, Handle, Vec<String>)>> {
+fn live_scopes(tx: &mut dyn Tx, but: &TaskId) -> Result<Vec<(TaskId, Handle, Vec<String>)>> {
+    let workspace = tx.workspace();
     let rows = tx.rows(&LIVE_SCOPES, &args![workspace.0, but.to_string()])?;
     rows.into_iter().map(|mut row| Ok((row.parsed()?, row.parsed()?, codec::json_list(&mut row)?))).collect()
 }
 
-fn occupied(tx: &mut dyn Tx, workspace: WorkspaceId, but: &TaskId, role: &Role) -> Result<Vec<Occupied>> {
+fn occupied(tx: &mut dyn Tx, but: &TaskId, role: &Role) -> Result<Vec<Occupied>> {
+    let workspace = tx.workspace();
     let rows = tx.rows(&OCCUPIED, &args![workspace.0, but.to_string(), role.as_str()])?;
     rows.into_iter()
         .map(|mut row| Ok(Occupied { task: row.parsed()?, holder: row.parsed()?, lane: row.int()? }))
@@ -186,16 +173,17 @@ fn occupied(tx: &mut dyn Tx, workspace: WorkspaceId, but: &TaskId, role: &Role) 
 }
 
 /// Who built what a task depends on.
-fn builders(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<Vec<Builder>> {
-    read_builders(tx, &BUILDERS, workspace, task)
+fn builders(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<Builder>> {
+    read_builders(tx, &BUILDERS, task)
 }
 
 /// Who has worked on a task itself.
-pub(super) fn workers_of(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<Vec<Builder>> {
-    read_builders(tx, &WORKERS_OF, workspace, task)
+pub(super) fn workers_of(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<Builder>> {
+    read_builders(tx, &WORKERS_OF, task)
 }
 
-fn read_builders(tx: &mut dyn Tx, sql: &Sql, workspace: WorkspaceId, task: &TaskId) -> Result<Vec<Builder>> {
+fn read_builders(tx: &mut dyn Tx, sql: &Sql, task: &TaskId) -> Result<Vec<Builder>> {
+    let workspace = tx.workspace();
     let rows = tx.rows(sql, &args![workspace.0, task.to_string()])?;
     rows.into_iter()
         .map(|mut row| Ok(Builder { task: row.parsed()?, worker: row.parsed()?, workstation: row.parsed()? }))
@@ -203,11 +191,8 @@ fn read_builders(tx: &mut dyn Tx, sql: &Sql, workspace: WorkspaceId, task: &Task
 }
 
 /// A workstation, and the live assignment it holds.
-pub fn workstation(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    name: &WorkstationName,
-) -> Result<Option<(Workstation, Holding)>> {
+pub fn workstation(tx: &mut dyn Tx, name: &WorkstationName) -> Result<Option<(Workstation, Holding)>> {
+    let workspace = tx.workspace();
     let Some(mut row) = tx.row(&WORKSTATION, &args![workspace.0, name.as_str()])? else {
         return Ok(None);
     };
@@ -216,16 +201,17 @@ pub fn workstation(
     Ok(Some((found, held.zip(row.opt_parsed()?))))
 }
 
-fn place(tx: &mut dyn Tx, workspace: WorkspaceId, asked: Option<&WorkstationName>) -> Result<Place> {
+fn place(tx: &mut dyn Tx, asked: Option<&WorkstationName>) -> Result<Place> {
+    let workspace = tx.workspace();
     let Some(name) = asked else {
         let rows = tx.rows(&FREE_WORKSTATIONS, &args![workspace.0])?;
         let would_do = rows.into_iter().map(|mut row| row.parsed()).collect::<Result<_>>()?;
         return Ok(Place { would_do, ..Place::default() });
     };
     let mut place = Place { asked: Some(name.clone()), ..Place::default() };
-    if let Some((found, holds)) = workstation(tx, workspace, name)? {
+    if let Some((found, holds)) = workstation(tx, name)? {
         if found.state == WorkstationState::Registered {
-            place.probes = registry::probes(tx, workspace, name)?;
+            place.probes = registry::probes(tx, name)?;
         }
         (place.found, place.holds) = (Some(found), holds);
     }

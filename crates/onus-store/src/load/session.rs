@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::port::{Row, Tx};
 use crate::{args, sql};
-use onus_core::id::{Handle, Seq, WorkspaceId, WorkstationName};
+use onus_core::id::{Handle, Seq, WorkstationName};
 use onus_core::session::{Counts, Recorded, Usage};
 use onus_core::time::Timestamp;
 
@@ -34,19 +34,15 @@ sql! {
 /// When a worker's last session in a workstation ended, as it counts.
 pub(super) fn rested(
     tx: &mut dyn Tx,
-    workspace: WorkspaceId,
     worker: &Handle,
     workstation: &WorkstationName,
 ) -> Result<Option<Timestamp>> {
+    let workspace = tx.workspace();
     moment(tx.row(&LAST, &args![workspace.0, worker.as_str(), workstation.as_str()])?)
 }
 
-pub(super) fn recorded(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    id: Seq,
-    usage_key: Option<&str>,
-) -> Result<Option<Recorded>> {
+pub(super) fn recorded(tx: &mut dyn Tx, id: Seq, usage_key: Option<&str>) -> Result<Option<Recorded>> {
+    let workspace = tx.workspace();
     let Some(mut row) = tx.row(&RECORDED, &args![workspace.0, id])? else {
         return Ok(None);
     };

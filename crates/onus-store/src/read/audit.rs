@@ -13,7 +13,7 @@ use crate::port::{Row, Tx, Value};
 use crate::{args, sql};
 use onus_core::effect::Effect;
 use onus_core::hash::Digest;
-use onus_core::id::{Seq, WorkspaceId};
+use onus_core::id::Seq;
 use onus_core::lease::LeaseId;
 use onus_core::ledger::EntryRef;
 use onus_core::task::{Assignment, Spec, State, Task};
@@ -95,11 +95,8 @@ pub struct RawTask<'a> {
 /// Told of one row: whose it is, and its columns.
 pub type Look<'a> = &'a mut dyn FnMut(&str, [&[Value<'_>]; 2]) -> Result<()>;
 
-pub fn tasks(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    look: &mut dyn FnMut(RawTask<'_>) -> Result<()>,
-) -> Result<()> {
+pub fn tasks(tx: &mut dyn Tx, look: &mut dyn FnMut(RawTask<'_>) -> Result<()>) -> Result<()> {
+    let workspace = tx.workspace();
     tx.visit(&TASKS, &args![workspace.0], &mut |row| {
         let (seal, text) = (sealed(&row[3]), digest_of(&row[4]));
         look(RawTask {
@@ -112,44 +109,46 @@ pub fn tasks(
     })
 }
 
-pub fn dependencies(tx: &mut dyn Tx, workspace: WorkspaceId, look: Look<'_>) -> Result<()> {
+pub fn dependencies(tx: &mut dyn Tx, look: Look<'_>) -> Result<()> {
+    let workspace = tx.workspace();
     tx.visit(&DEPENDENCIES, &args![workspace.0], &mut |row| look(text_of(&row[0])?, [&[], &row[1..]]))
 }
 
-pub fn assignments(tx: &mut dyn Tx, workspace: WorkspaceId, look: Look<'_>) -> Result<()> {
+pub fn assignments(tx: &mut dyn Tx, look: Look<'_>) -> Result<()> {
+    let workspace = tx.workspace();
     tx.visit(&ASSIGNMENTS, &args![workspace.0], &mut |row| {
         look(text_of(&row[0])?, [&[sealed(&row[1])], &row[2..]])
     })
 }
 
-pub fn sessions(tx: &mut dyn Tx, workspace: WorkspaceId, look: Look<'_>) -> Result<()> {
+pub fn sessions(tx: &mut dyn Tx, look: Look<'_>) -> Result<()> {
+    let workspace = tx.workspace();
     tx.visit(&SESSIONS, &args![workspace.0], &mut |row| look(text_of(&row[0])?, [&[], &row[1..]]))
 }
 
-pub fn session_facts(tx: &mut dyn Tx, workspace: WorkspaceId, look: Look<'_>) -> Result<()> {
+pub fn session_facts(tx: &mut dyn Tx, look: Look<'_>) -> Result<()> {
+    let workspace = tx.workspace();
     tx.visit(&SESSION_FACTS, &args![workspace.0], &mut |row| look(text_of(&row[0])?, [&[], &row[1..]]))
 }
 
-pub fn notes(tx: &mut dyn Tx, workspace: WorkspaceId, look: Look<'_>) -> Result<()> {
+pub fn notes(tx: &mut dyn Tx, look: Look<'_>) -> Result<()> {
+    let workspace = tx.workspace();
     tx.visit(&NOTES, &args![workspace.0], &mut |row| with_text(row, look))
 }
 
-pub fn runs(tx: &mut dyn Tx, workspace: WorkspaceId, look: Look<'_>) -> Result<()> {
+pub fn runs(tx: &mut dyn Tx, look: Look<'_>) -> Result<()> {
+    let workspace = tx.workspace();
     tx.visit(&RUNS, &args![workspace.0], &mut |row| with_text(row, look))
 }
 
-pub fn reviews(tx: &mut dyn Tx, workspace: WorkspaceId, look: Look<'_>) -> Result<()> {
+pub fn reviews(tx: &mut dyn Tx, look: Look<'_>) -> Result<()> {
+    let workspace = tx.workspace();
     tx.visit(&REVIEWS, &args![workspace.0], &mut |row| with_text(row, look))
 }
 
 /// The same of one task.
-pub fn shown_of(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    task: &str,
-    about: Shown,
-    look: Look<'_>,
-) -> Result<()> {
+pub fn shown_of(tx: &mut dyn Tx, task: &str, about: Shown, look: Look<'_>) -> Result<()> {
+    let workspace = tx.workspace();
     let statement = match about {
         Shown::Run => &RUNS_OF,
         Shown::Review => &REVIEWS_OF,
@@ -173,10 +172,10 @@ fn with_text(row: &[Value<'_>], look: Look<'_>) -> Result<()> {
 /// Entries after `after`, each with its place; one that makes no sense is handed on as the error it is.
 pub fn entries(
     tx: &mut dyn Tx,
-    workspace: WorkspaceId,
     after: Seq,
     look: &mut dyn FnMut(Seq, Result<EntryRef<'_>>) -> Result<()>,
 ) -> Result<()> {
+    let workspace = tx.workspace();
     tx.visit(&ENTRIES, &args![workspace.0, after], &mut |row| look(int_of(&row[0])?, entry(row)))
 }
 
@@ -371,15 +370,13 @@ fn blob_of<'a>(value: &'a Value<'_>) -> Option<&'a [u8]> {
 }
 
 /// One task's row, understood; an error where it makes no sense.
-pub fn task_row(tx: &mut dyn Tx, workspace: WorkspaceId, task: &str) -> Result<Option<Result<StoredTask>>> {
+pub fn task_row(tx: &mut dyn Tx, task: &str) -> Result<Option<Result<StoredTask>>> {
+    let workspace = tx.workspace();
     Ok(tx.row(&TASK_ROW, &args![workspace.0, task])?.map(|mut row| codec::task(&mut row)))
 }
 
-pub fn assignments_of(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    task: &str,
-) -> Result<Vec<Result<PastAssignment>>> {
+pub fn assignments_of(tx: &mut dyn Tx, task: &str) -> Result<Vec<Result<PastAssignment>>> {
+    let workspace = tx.workspace();
     Ok(tx.rows(&ASSIGNMENTS_OF, &args![workspace.0, task])?.into_iter().map(past_assignment).collect())
 }
 
@@ -392,7 +389,8 @@ fn past_assignment(mut row: Row) -> Result<PastAssignment> {
     Ok(PastAssignment { assignment, ended_at, end_reason })
 }
 
-pub fn sessions_of(tx: &mut dyn Tx, workspace: WorkspaceId, task: &str) -> Result<Vec<Result<Session>>> {
+pub fn sessions_of(tx: &mut dyn Tx, task: &str) -> Result<Vec<Result<Session>>> {
+    let workspace = tx.workspace();
     Ok(tx.rows(&SESSIONS_OF, &args![workspace.0, task])?.into_iter().map(read_session).collect())
 }
 
@@ -416,7 +414,8 @@ pub struct RowNote {
     pub text: String,
 }
 
-pub fn notes_of(tx: &mut dyn Tx, workspace: WorkspaceId, task: &str) -> Result<Vec<RowNote>> {
+pub fn notes_of(tx: &mut dyn Tx, task: &str) -> Result<Vec<RowNote>> {
+    let workspace = tx.workspace();
     tx.rows(&NOTES_OF, &args![workspace.0, task])?
         .into_iter()
         .map(|mut row| Ok(RowNote { seq: row.int()?, kind: row.text()?, text: row.text()? }))
@@ -424,11 +423,8 @@ pub fn notes_of(tx: &mut dyn Tx, workspace: WorkspaceId, task: &str) -> Result<V
 }
 
 /// What was said about the sessions of one task, by entry.
-pub fn session_facts_of(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    task: &str,
-) -> Result<Vec<(Seq, Vec<Value<'static>>)>> {
+pub fn session_facts_of(tx: &mut dyn Tx, task: &str) -> Result<Vec<(Seq, Vec<Value<'static>>)>> {
+    let workspace = tx.workspace();
     let rows = tx.rows(&FACTS_OF, &args![workspace.0, task])?;
     rows.into_iter()
         .map(|row| {

@@ -7,7 +7,7 @@ use crate::error::{Result, StoreError};
 use crate::load::session::{corrected_session, usage};
 use crate::port::{Row, Tx, Value};
 use crate::{args, sql};
-use onus_core::id::{Handle, Seq, TaskId, WorkspaceId};
+use onus_core::id::{Handle, Seq, TaskId};
 use onus_core::session::{Counts, Usage};
 use onus_core::time::{Date, Timestamp};
 use onus_core::timesheet::About;
@@ -112,7 +112,8 @@ struct Correction {
 #[derive(Debug, Default)]
 pub struct Corrections(HashMap<Seq, Correction>);
 
-pub fn corrections(tx: &mut dyn Tx, workspace: WorkspaceId, as_of: Seq) -> Result<Corrections> {
+pub fn corrections(tx: &mut dyn Tx, as_of: Seq) -> Result<Corrections> {
+    let workspace = tx.workspace();
     let mut found = HashMap::new();
     tx.each(&CORRECTIONS, &args![workspace.0, as_of], &mut |mut row| {
         let id = row.int()?;
@@ -127,11 +128,11 @@ pub fn corrections(tx: &mut dyn Tx, workspace: WorkspaceId, as_of: Seq) -> Resul
 /// Tells every session that touches a period, and every one that began before its end and still runs.
 pub fn sessions(
     tx: &mut dyn Tx,
-    workspace: WorkspaceId,
     period: &Period<'_>,
     corrections: &Corrections,
     look: &mut dyn FnMut(Counted<'_>) -> Result<()>,
 ) -> Result<()> {
+    let workspace = tx.workspace();
     let is_about = |worker: &str| period.worker.is_none_or(|only| only.as_str() == worker);
     for (id, Correction { task, worker, from, to }) in &corrections.0 {
         if is_about(worker) && *from < period.to && *to >= period.from {
@@ -186,12 +187,12 @@ impl Used {
 /// Tells what was used up in the sessions between two numbers, session by session.
 pub fn used(
     tx: &mut dyn Tx,
-    workspace: WorkspaceId,
     (first, last): (Seq, Seq),
     as_of: Seq,
     corrections: &Corrections,
     look: &mut dyn FnMut(Used) -> Result<()>,
 ) -> Result<()> {
+    let workspace = tx.workspace();
     let mut open: Option<Used> = None;
     tx.each(&USED_BETWEEN, &args![workspace.0, first, last, as_of], &mut |mut row| {
         let session = row.int()?;
@@ -214,27 +215,28 @@ pub fn used(
 /// The same of some sessions only: between the first and the last of one worker lie those of everybody.
 pub fn used_in(
     tx: &mut dyn Tx,
-    workspace: WorkspaceId,
     sessions: impl Iterator<Item = Seq>,
     as_of: Seq,
     corrections: &Corrections,
     look: &mut dyn FnMut(Used) -> Result<()>,
 ) -> Result<()> {
     for session in sessions {
-        used(tx, workspace, (session, session), as_of, corrections, look)?;
+        used(tx, (session, session), as_of, corrections, look)?;
     }
     Ok(())
 }
 
 /// What a sheet must know of a task.
-pub fn about(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<About> {
+pub fn about(tx: &mut dyn Tx, task: &TaskId) -> Result<About> {
+    let workspace = tx.workspace();
     match tx.row(&ABOUT, &args![workspace.0, task.to_string()])? {
         Some(mut row) => Ok(About { task_type: row.opt_text()?, kind: row.text()?, sprint: row.opt_text()? }),
         None => Err(StoreError::Corrupt(format!("{task} has sessions, and no row"))),
     }
 }
 
-pub fn title(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<String> {
+pub fn title(tx: &mut dyn Tx, task: &TaskId) -> Result<String> {
+    let workspace = tx.workspace();
     tx.row(&TITLE, &args![workspace.0, task.to_string()])?.map_or(Ok(String::new()), |mut row| row.text())
 }
 
@@ -284,7 +286,8 @@ pub enum Which<'a> {
 }
 
 /// Sessions, the latest first.
-pub fn list(tx: &mut dyn Tx, workspace: WorkspaceId, which: Which<'_>, limit: i64) -> Result<Vec<Listed>> {
+pub fn list(tx: &mut dyn Tx, which: Which<'_>, limit: i64) -> Result<Vec<Listed>> {
+    let workspace = tx.workspace();
     let rows = match which {
         Which::All => tx.rows(&ALL, &args![workspace.0, limit])?,
         Which::OfTask(task) => tx.rows(&BY_TASK, &args![workspace.0, task.to_string(), limit])?,
@@ -330,12 +333,8 @@ pub struct Approval {
 }
 
 /// The approvals that touch some days of a worker, the latest last.
-pub fn approvals(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    worker: &Handle,
-    (from, to): (Date, Date),
-) -> Result<Vec<Approval>> {
+pub fn approvals(tx: &mut dyn Tx, worker: &Handle, (from, to): (Date, Date)) -> Result<Vec<Approval>> {
+    let workspace = tx.workspace();
     let args = args![workspace.0, worker.as_str(), from.to_string(), to.to_string()];
     let rows = tx.rows(&APPROVALS, &args)?.into_iter().map(|mut row| {
         Ok(Approval {
@@ -353,10 +352,8 @@ pub fn approvals(
 }
 
 /// Every approval as its row has it, by its entry.
-pub fn every_approval(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-) -> Result<Vec<(Seq, onus_core::event::TimesheetApproved)>> {
+pub fn every_approval(tx: &mut dyn Tx) -> Result<Vec<(Seq, onus_core::event::TimesheetApproved)>> {
+    let workspace = tx.workspace();
     let rows = tx.rows(&EVERY_APPROVAL, &args![workspace.0])?;
     rows.into_iter()
         .map(|mut row| {
@@ -381,11 +378,11 @@ pub struct Act {
 /// What a worker did to a task between two moments.
 pub fn acts(
     tx: &mut dyn Tx,
-    workspace: WorkspaceId,
     task: &TaskId,
     worker: &Handle,
     (from, to): (Timestamp, Timestamp),
 ) -> Result<Vec<Act>> {
+    let workspace = tx.workspace();
     let rows = tx.rows(&ACTS, &args![workspace.0, task.to_string(), worker.as_str(), from.0, to.0])?;
     rows.into_iter()
         .map(|mut row| {

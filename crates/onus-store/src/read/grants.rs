@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::port::Tx;
 use crate::{args, codec, sql};
-use onus_core::id::{Epoch, Handle, TaskId, WorkspaceId, WorkstationName};
+use onus_core::id::{Epoch, Handle, TaskId, WorkstationName};
 use onus_core::task::StateName;
 
 sql! {
@@ -23,11 +23,8 @@ pub struct Grant {
 }
 
 /// Streams every assignment, the earliest first.
-pub fn grants(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    each: &mut dyn FnMut(Grant) -> Result<()>,
-) -> Result<()> {
+pub fn grants(tx: &mut dyn Tx, each: &mut dyn FnMut(Grant) -> Result<()>) -> Result<()> {
+    let workspace = tx.workspace();
     tx.each(&GRANTS, &args![workspace.0], &mut |mut row| {
         each(Grant {
             task: row.parsed()?,
@@ -48,11 +45,8 @@ pub struct Standing {
 }
 
 /// Streams every task.
-pub fn states(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    each: &mut dyn FnMut(Standing) -> Result<()>,
-) -> Result<()> {
+pub fn states(tx: &mut dyn Tx, each: &mut dyn FnMut(Standing) -> Result<()>) -> Result<()> {
+    let workspace = tx.workspace();
     tx.each(&STATES, &args![workspace.0], &mut |mut row| {
         each(Standing {
             task: row.parsed()?,

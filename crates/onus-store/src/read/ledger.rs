@@ -6,7 +6,7 @@ use crate::port::{Row, Tx};
 use crate::{args, sql};
 use onus_core::event::Event;
 use onus_core::hash::Digest;
-use onus_core::id::{Generation, Seq, TaskId, WorkspaceId};
+use onus_core::id::{Generation, Seq, TaskId};
 use onus_core::ledger::Entry;
 
 pub use codec::entry_data;
@@ -40,7 +40,8 @@ pub enum Part<'a> {
 }
 
 /// Entries in the order of their writing, at most `limit`.
-pub fn log(tx: &mut dyn Tx, workspace: WorkspaceId, part: &Part<'_>, limit: i64) -> Result<Vec<Entry>> {
+pub fn log(tx: &mut dyn Tx, part: &Part<'_>, limit: i64) -> Result<Vec<Entry>> {
+    let workspace = tx.workspace();
     let rows = match part {
         Part::After(seq) => tx.rows(&LOG, &args![workspace.0, *seq, limit])?,
         Part::Task(task, seq) => tx.rows(&TASK_LOG, &args![workspace.0, task.to_string(), *seq, limit])?,
@@ -53,7 +54,8 @@ pub fn log(tx: &mut dyn Tx, workspace: WorkspaceId, part: &Part<'_>, limit: i64)
     rows.into_iter().map(|mut row| codec::entry(&mut row)).collect()
 }
 
-pub fn entry(tx: &mut dyn Tx, workspace: WorkspaceId, seq: Seq) -> Result<Option<Entry>> {
+pub fn entry(tx: &mut dyn Tx, seq: Seq) -> Result<Option<Entry>> {
+    let workspace = tx.workspace();
     tx.row(&ONE, &args![workspace.0, seq])?.map(|mut row| codec::entry(&mut row)).transpose()
 }
 
@@ -61,37 +63,38 @@ pub fn entry(tx: &mut dyn Tx, workspace: WorkspaceId, seq: Seq) -> Result<Option
 /// error it is, so that one bad entry does not hide the others.
 pub fn every(
     tx: &mut dyn Tx,
-    workspace: WorkspaceId,
     after: Seq,
     each: &mut dyn FnMut(Seq, Result<Entry>) -> Result<()>,
 ) -> Result<()> {
+    let workspace = tx.workspace();
     tx.each(&EVERY, &args![workspace.0, after], &mut |mut row| each(row.int()?, codec::entry(&mut row)))
 }
 
 /// One chain; without a task the workspace's own.
 pub fn chain(
     tx: &mut dyn Tx,
-    workspace: WorkspaceId,
     task: Option<&str>,
     each: &mut dyn FnMut(Seq, Result<Entry>) -> Result<()>,
 ) -> Result<()> {
+    let workspace = tx.workspace();
     tx.each(&CHAIN, &args![workspace.0, task], &mut |mut row| each(row.int()?, codec::entry(&mut row)))
 }
 
 /// Which chain each entry after `after` belongs to, and its hash: the last one of each chain is its head.
 pub fn heads(
     tx: &mut dyn Tx,
-    workspace: WorkspaceId,
     after: Seq,
     each: &mut dyn FnMut(Seq, Option<String>, Digest) -> Result<()>,
 ) -> Result<()> {
+    let workspace = tx.workspace();
     tx.each(&HEADS, &args![workspace.0, after], &mut |mut row| {
         each(row.int()?, row.opt_text()?, row.digest()?)
     })
 }
 
 /// The generation that was in force when entry `seq` was written; the first is 1.
-pub fn generation_at(tx: &mut dyn Tx, workspace: WorkspaceId, seq: Seq) -> Result<Generation> {
+pub fn generation_at(tx: &mut dyn Tx, seq: Seq) -> Result<Generation> {
+    let workspace = tx.workspace();
     let Some(mut row) = tx.row(&RAISED, &args![workspace.0, seq])? else {
         return Ok(1);
     };
@@ -102,7 +105,8 @@ pub fn generation_at(tx: &mut dyn Tx, workspace: WorkspaceId, seq: Seq) -> Resul
     }
 }
 
-pub fn count(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<i64> {
+pub fn count(tx: &mut dyn Tx) -> Result<i64> {
+    let workspace = tx.workspace();
     tx.row(&COUNT, &args![workspace.0])?.map_or(Ok(0), |mut row| row.int())
 }
 
@@ -114,23 +118,22 @@ pub struct StoredCheckpoint {
     pub signature: Vec<u8>,
 }
 
-pub fn insert_checkpoint(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    checkpoint: &StoredCheckpoint,
-) -> Result<()> {
+pub fn insert_checkpoint(tx: &mut dyn Tx, checkpoint: &StoredCheckpoint) -> Result<()> {
+    let workspace = tx.workspace();
     let StoredCheckpoint { seq, document, signature } = checkpoint;
     tx.run_one(&INSERT_CHECKPOINT, &args![workspace.0, *seq, document.as_str(), signature.as_slice()])
 }
 
-pub fn checkpoints(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<StoredCheckpoint>> {
+pub fn checkpoints(tx: &mut dyn Tx) -> Result<Vec<StoredCheckpoint>> {
+    let workspace = tx.workspace();
     tx.rows(&CHECKPOINTS, &args![workspace.0])?
         .into_iter()
         .map(|mut row| stored_checkpoint(&mut row))
         .collect()
 }
 
-pub fn last_checkpoint(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Option<StoredCheckpoint>> {
+pub fn last_checkpoint(tx: &mut dyn Tx) -> Result<Option<StoredCheckpoint>> {
+    let workspace = tx.workspace();
     tx.row(&LAST_CHECKPOINT, &args![workspace.0])?.map(|mut row| stored_checkpoint(&mut row)).transpose()
 }
 

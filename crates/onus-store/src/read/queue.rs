@@ -89,14 +89,8 @@ fn tasks(tx: &mut dyn Tx, sql: &Sql, args: &[Value<'_>]) -> Result<Vec<Task>> {
     tx.rows(sql, args)?.into_iter().map(decode).collect()
 }
 
-pub fn list(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-    which: Which,
-    filter: &Filter,
-    after: After,
-    limit: i64,
-) -> Result<Vec<Task>> {
+pub fn list(tx: &mut dyn Tx, which: Which, filter: &Filter, after: After, limit: i64) -> Result<Vec<Task>> {
+    let workspace = tx.workspace();
     let mut args = arguments(workspace, filter);
     match which {
         Which::Active => {
@@ -119,7 +113,8 @@ pub fn list(
 }
 
 /// Open tasks whose dependencies are complete, the most important first.
-pub fn ready(tx: &mut dyn Tx, workspace: WorkspaceId, filter: &Filter, limit: i64) -> Result<Vec<Task>> {
+pub fn ready(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<Vec<Task>> {
+    let workspace = tx.workspace();
     let mut args = arguments(workspace, filter);
     args.push(limit.into());
     tasks(tx, &READY, &args)
@@ -136,7 +131,8 @@ pub struct Queued {
 }
 
 /// The first tasks of the queue, ready or not, so that `ready` can say why the rest is not.
-pub fn window(tx: &mut dyn Tx, workspace: WorkspaceId, filter: &Filter, limit: i64) -> Result<Vec<Queued>> {
+pub fn window(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<Vec<Queued>> {
+    let workspace = tx.workspace();
     let mut args = arguments(workspace, filter);
     args.push(limit.into());
     let decode = |mut row: Row| {

@@ -4,7 +4,7 @@ use crate::codec::{self, assignment_columns};
 use crate::error::{Result, StoreError};
 use crate::port::Tx;
 use crate::{args, sql};
-use onus_core::id::{Handle, Seq, TaskId, WorkspaceId};
+use onus_core::id::{Handle, Seq, TaskId};
 use onus_core::task::{Assignment, Exception};
 use onus_core::time::Timestamp;
 use std::collections::BTreeMap;
@@ -33,7 +33,8 @@ pub struct PastAssignment {
     pub end_reason: Option<String>,
 }
 
-pub fn assignments(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<Vec<PastAssignment>> {
+pub fn assignments(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<PastAssignment>> {
+    let workspace = tx.workspace();
     let rows = tx.rows(&ASSIGNMENTS, &args![workspace.0, task.to_string()])?;
     rows.into_iter()
         .map(|mut row| {
@@ -59,7 +60,8 @@ pub struct Session {
     pub end_reason: Option<String>,
 }
 
-pub fn sessions(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<Vec<Session>> {
+pub fn sessions(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<Session>> {
+    let workspace = tx.workspace();
     let rows = tx.rows(&SESSIONS, &args![workspace.0, task.to_string()])?;
     rows.into_iter()
         .map(|mut row| {
@@ -85,7 +87,8 @@ pub struct Note {
     pub at: Timestamp,
 }
 
-pub fn notes(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<Vec<Note>> {
+pub fn notes(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<Note>> {
+    let workspace = tx.workspace();
     let rows = tx.rows(&NOTES, &args![workspace.0, task.to_string()])?;
     rows.into_iter()
         .map(|mut row| {
@@ -101,7 +104,8 @@ pub fn notes(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<V
 }
 
 /// Tasks that wait for this one.
-pub fn dependents(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Result<Vec<TaskId>> {
+pub fn dependents(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<TaskId>> {
+    let workspace = tx.workspace();
     tx.rows(&DEPENDENTS, &args![workspace.0, task.to_string()])?
         .into_iter()
         .map(|mut row| row.parsed())
@@ -109,10 +113,8 @@ pub fn dependents(tx: &mut dyn Tx, workspace: WorkspaceId, task: &TaskId) -> Res
 }
 
 /// Every task that has exceptions, with them.
-pub fn exceptions(
-    tx: &mut dyn Tx,
-    workspace: WorkspaceId,
-) -> Result<Vec<(TaskId, BTreeMap<TaskId, Exception>)>> {
+pub fn exceptions(tx: &mut dyn Tx) -> Result<Vec<(TaskId, BTreeMap<TaskId, Exception>)>> {
+    let workspace = tx.workspace();
     let rows = tx.rows(&EXCEPTIONS, &args![workspace.0])?;
     rows.into_iter().map(|mut row| Ok((row.parsed()?, codec::exceptions(&mut row)?))).collect()
 }
@@ -128,7 +130,8 @@ pub struct Held {
 }
 
 /// Every live assignment, the longest silent first.
-pub fn live(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<Held>> {
+pub fn live(tx: &mut dyn Tx) -> Result<Vec<Held>> {
+    let workspace = tx.workspace();
     let rows = tx.rows(&LIVE, &args![workspace.0])?;
     rows.into_iter()
         .map(|mut row| {

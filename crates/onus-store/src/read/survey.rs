@@ -4,7 +4,7 @@ use crate::apply::incomplete;
 use crate::error::{Result, StoreError};
 use crate::port::Tx;
 use crate::{args, sql};
-use onus_core::id::{TaskType, WorkspaceId};
+use onus_core::id::TaskType;
 use onus_core::task::StateName;
 
 sql! {
@@ -26,7 +26,8 @@ sql! {
         ORDER BY t.born LIMIT 20";
 }
 
-pub fn states(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(StateName, i64)>> {
+pub fn states(tx: &mut dyn Tx) -> Result<Vec<(StateName, i64)>> {
+    let workspace = tx.workspace();
     let rows = tx.rows(&STATES, &args![workspace.0])?;
     rows.into_iter()
         .map(|mut row| {
@@ -39,18 +40,21 @@ pub fn states(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(StateName,
 }
 
 /// How many open tasks there are of each type; those without a type are one group.
-pub fn open_types(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(Option<TaskType>, i64)>> {
+pub fn open_types(tx: &mut dyn Tx) -> Result<Vec<(Option<TaskType>, i64)>> {
+    let workspace = tx.workspace();
     let rows = tx.rows(&OPEN_TYPES, &args![workspace.0])?;
     rows.into_iter().map(|mut row| Ok((row.opt_parsed()?, row.int()?))).collect()
 }
 
 /// Tasks whose place in the queue does not fit their dependencies.
-pub fn misqueued(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<String>> {
+pub fn misqueued(tx: &mut dyn Tx) -> Result<Vec<String>> {
+    let workspace = tx.workspace();
     tx.rows(&MISQUEUED, &args![workspace.0])?.into_iter().map(|mut row| row.text()).collect()
 }
 
 /// Sessions that run although their assignment has ended.
-pub fn orphan_sessions(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(String, i64)>> {
+pub fn orphan_sessions(tx: &mut dyn Tx) -> Result<Vec<(String, i64)>> {
+    let workspace = tx.workspace();
     tx.rows(&OPEN_SESSIONS, &args![workspace.0])?
         .into_iter()
         .map(|mut row| Ok((row.text()?, row.int()?)))
@@ -58,7 +62,8 @@ pub fn orphan_sessions(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(S
 }
 
 /// Workstations with more than one live assignment, and the tasks.
-pub fn shared_workstations(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<(String, String)>> {
+pub fn shared_workstations(tx: &mut dyn Tx) -> Result<Vec<(String, String)>> {
+    let workspace = tx.workspace();
     tx.rows(&SHARED_WORKSTATIONS, &args![workspace.0])?
         .into_iter()
         .map(|mut row| Ok((row.text()?, row.text()?)))
@@ -66,6 +71,7 @@ pub fn shared_workstations(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Ve
 }
 
 /// Tasks whose lease is not their live assignment's.
-pub fn split_leases(tx: &mut dyn Tx, workspace: WorkspaceId) -> Result<Vec<String>> {
+pub fn split_leases(tx: &mut dyn Tx) -> Result<Vec<String>> {
+    let workspace = tx.workspace();
     tx.rows(&SPLIT_LEASES, &args![workspace.0])?.into_iter().map(|mut row| row.text()).collect()
 }

@@ -49,8 +49,8 @@ fn found<S: Store>(store: &mut S, from: i64, to: i64, worker: Option<&str>, as_o
     let period = Period { from: hour(from), to: hour(to), as_of, worker: worker.as_ref() };
     let mut lines = Vec::new();
     ask(store, |tx| {
-        let corrections = effort::corrections(tx, WS, as_of)?;
-        effort::sessions(tx, WS, &period, &corrections, &mut |session| {
+        let corrections = effort::corrections(tx, as_of)?;
+        effort::sessions(tx, &period, &corrections, &mut |session| {
             let at = |moment: Timestamp| moment.0 / HOUR - 1_000;
             let mark = if session.is_running { "+" } else { "" };
             lines.push(format!("{} {}..{}{mark}", session.id, at(session.from), at(session.to)));
@@ -86,10 +86,10 @@ pub(crate) fn a_period_has_every_session_that_touches_it<H: Harness>(harness: &H
 }
 
 fn correct(tx: &mut dyn Tx, session: Seq, from: i64, to: i64) -> onus_store::error::Result<Seq> {
-    let task = load::task(tx, WS, &id("T-1"))?.unwrap().task;
+    let task = load::task(tx, &id("T-1"))?.unwrap().task;
     let said = SessionCorrected { session, started_at: hour(from), ended_at: hour(to), reason: "why".into() };
     write(tx, Some(task.clone()), &task.id, "@ada", None, said)?;
-    Ok(load::workspace(tx, WS)?.last_seq)
+    Ok(load::workspace(tx)?.last_seq)
 }
 
 pub(crate) fn the_last_correction_counts_and_the_past_stays<H: Harness>(harness: &H) {
@@ -102,7 +102,7 @@ pub(crate) fn the_last_correction_counts_and_the_past_stays<H: Harness>(harness:
     assert_eq!(found(&mut store, 13, 100, None, first).join(" "), "-1 20..21 -2 12..13");
     assert_eq!(found(&mut store, 9, 12, None, Seq::MAX), [""; 0], "where it was is free");
 
-    let listed = ask(&mut store, |tx| effort::list(tx, WS, Which::One(-2), 1)).remove(0);
+    let listed = ask(&mut store, |tx| effort::list(tx, Which::One(-2), 1)).remove(0);
     assert_eq!((listed.started_at, listed.ended_at), (hour(10), Some(hour(11))));
     assert_eq!((listed.began(), listed.counts_until()), (hour(14), hour(16)));
 
@@ -124,7 +124,7 @@ fn recorded<S: Store>(store: &mut S, command: Command) -> Recorded {
         project: None,
         command,
     };
-    let loaded = ask(store, |tx| load::facts(tx, WS, &envelope, &Policy::Absent, Timestamp(0)));
+    let loaded = ask(store, |tx| load::facts(tx, &envelope, &Policy::Absent, Timestamp(0)));
     loaded.session.unwrap()
 }
 
@@ -138,9 +138,9 @@ pub(crate) fn the_last_usage_of_each_record_counts<H: Harness>(harness: &H) {
     };
     let mut say = |session: Seq, said: Usage| {
         commit(&mut store, |tx| {
-            let task = load::task(tx, WS, &id("T-1"))?.unwrap().task;
+            let task = load::task(tx, &id("T-1"))?.unwrap().task;
             write(tx, Some(task.clone()), &task.id, "@bot", None, SessionUsed { session, usage: said })?;
-            Ok(load::workspace(tx, WS)?.last_seq)
+            Ok(load::workspace(tx)?.last_seq)
         })
         .unwrap()
     };
@@ -151,8 +151,8 @@ pub(crate) fn the_last_usage_of_each_record_counts<H: Harness>(harness: &H) {
     let mut sums = |from: Seq, to: Seq, as_of: Seq| {
         let mut sums = Vec::new();
         ask(&mut store, |tx| {
-            let none = effort::corrections(tx, WS, as_of)?;
-            effort::used(tx, WS, (from, to), as_of, &none, &mut |used| {
+            let none = effort::corrections(tx, as_of)?;
+            effort::used(tx, (from, to), as_of, &none, &mut |used| {
                 let counts = used.counts();
                 sums.push((used.session, counts.tokens(), counts.cost_micros, used.began));
                 Ok(())
@@ -182,13 +182,13 @@ pub(crate) fn approvals_are_found_by_the_days_they_touch<H: Harness>(harness: &H
             // Who and when is the entry's to say.
             let task = add(tx, spec("x"), &[])?;
             number = task.born;
-            apply::approval(tx, WS, number, &approved(from, to))?;
+            apply::approval(tx, number, &approved(from, to))?;
         }
         Ok(number)
     })
     .unwrap();
     let mut days = |from: &str, to: &str| {
-        let found = ask(&mut store, |tx| effort::approvals(tx, WS, &id("@bot"), (id(from), id(to))));
+        let found = ask(&mut store, |tx| effort::approvals(tx, &id("@bot"), (id(from), id(to))));
         found.into_iter().map(|one| (one.from.to_string(), one.by.to_string())).collect::<Vec<_>>()
     };
     let (october, november) =
@@ -196,12 +196,12 @@ pub(crate) fn approvals_are_found_by_the_days_they_touch<H: Harness>(harness: &H
     assert_eq!(days("2026-10-15", "2026-11-01"), [october, november.clone()]);
     assert_eq!(days("2026-11-30", "2026-12-31"), [november]);
     assert_eq!(days("2026-12-01", "2026-12-31"), []);
-    let every = ask(&mut store, |tx| effort::every_approval(tx, WS));
+    let every = ask(&mut store, |tx| effort::every_approval(tx));
     let rows: Vec<TimesheetApproved> = every.into_iter().map(|(_, row)| row).collect();
     assert_eq!(rows, [approved("2026-10-01", "2026-10-31"), approved("2026-11-01", "2026-11-30")]);
     let nobody = commit(&mut store, |tx| {
         let nobody = TimesheetApproved { worker: id("@nobody"), ..approved("2026-10-01", "2026-10-31") };
-        apply::approval(tx, WS, 99, &nobody)
+        apply::approval(tx, 99, &nobody)
     });
     assert!(nobody.is_err());
 }
@@ -225,7 +225,7 @@ pub(crate) fn a_grant_is_told_when_the_worker_last_worked_there<H: Harness>(harn
             project: None,
             command,
         };
-        ask(&mut store, |tx| load::facts(tx, WS, &envelope, &Policy::Absent, Timestamp(0))).rested
+        ask(&mut store, |tx| load::facts(tx, &envelope, &Policy::Absent, Timestamp(0))).rested
     };
     assert_eq!(rested("@bot", "ws-1"), Some(hour(5)));
     assert_eq!(rested("@ada", "ws-1"), Some(hour(9)));

@@ -77,13 +77,13 @@ pub(crate) fn ask<S: Store, T>(store: &mut S, question: impl FnOnce(&mut dyn Tx)
 pub(crate) fn furnished<H: Harness>(harness: &H) -> H::Store {
     let mut store = harness.connect();
     commit(&mut store, |tx| {
-        registry::insert_workspace(tx, WS, "0190-test", "key", Timestamp(1))?;
-        registry::insert_project(tx, WS, &id("T"))?;
+        registry::insert_workspace(tx, "0190-test", "key", Timestamp(1))?;
+        registry::insert_project(tx, &id("T"))?;
         for (handle, kind) in [("@ada", Kind::Human), ("@bot", Kind::Agent)] {
-            registry::insert_worker(tx, WS, &worker(handle, kind))?;
+            registry::insert_worker(tx, &worker(handle, kind))?;
         }
         for name in ["ws-1", "ws-2"] {
-            registry::put_workstation(tx, WS, registry::Put::New, &workstation(name))?;
+            registry::put_workstation(tx, registry::Put::New, &workstation(name))?;
         }
         Ok(())
     })
@@ -131,7 +131,7 @@ pub(crate) fn spec(title: &str) -> Spec {
 
 /// Adds a task with the next free number.
 pub(crate) fn add(tx: &mut dyn Tx, spec: Spec, depends_on: &[&str]) -> Result<Task> {
-    let task = apply::allocate(tx, WS, &id("T"))?.unwrap();
+    let task = apply::allocate(tx, &id("T"))?.unwrap();
     let depends_on: BTreeSet<TaskId> = depends_on.iter().map(|on| id(on)).collect();
     let uid = uuid::Uuid::from_u128(task.number as u128);
     write(tx, None, &task, "@ada", None, Added { uid, spec, depends_on, archived: None })
@@ -166,18 +166,14 @@ pub(crate) fn write(
 ) -> Result<Task> {
     let head = match &before {
         None => Digest::ZERO,
-        Some(row) => load::task(tx, WS, &row.id)?.unwrap().head,
+        Some(row) => load::task(tx, &row.id)?.unwrap().head,
     };
-    let seq = load::workspace(tx, WS)?.last_seq + 1;
+    let seq = load::workspace(tx)?.last_seq + 1;
     let (by, place): (Handle, Option<WorkstationName>) = (id(actor), place.map(id));
     let stamped = Stamped::following(before.as_ref(), seq, task.clone(), now().wall, by, place, event.into());
     let after = evolve(before.clone(), &stamped).map_err(|e| StoreError::Corrupt(e.to_string()))?;
     let entry = Entry::seal("0190-test", &stamped, head).unwrap();
     let effects = effects(before.as_ref(), &stamped, &after);
-    apply::change(
-        tx,
-        WS,
-        &Change { before: before.as_ref(), after: &after, entry: &entry, effects: &effects },
-    )?;
+    apply::change(tx, &Change { before: before.as_ref(), after: &after, entry: &entry, effects: &effects })?;
     Ok(after)
 }

@@ -1,6 +1,6 @@
 //! Order, pages, readiness, filters; and no hot statement reads a whole table.
 
-use crate::harness::{Harness, WS, add, ask, claimed, commit, furnished, id, spec, write};
+use crate::harness::{Harness, add, ask, claimed, commit, furnished, id, spec, write};
 use onus_core::event::{Completed, DependencyAdded, DependencyRemoved, Event, Reopened};
 use onus_core::task::{Priority, Spec, StateName, Task};
 use onus_core::text::Text;
@@ -58,7 +58,7 @@ pub(crate) fn the_list_is_in_order_and_pages_join<H: Harness>(harness: &H) {
     })
     .unwrap();
     let page = |store: &mut H::Store, after, limit| {
-        ask(store, |tx| list(tx, WS, Which::Active, &Filter::default(), after, limit))
+        ask(store, |tx| list(tx, Which::Active, &Filter::default(), after, limit))
     };
     let all = page(&mut store, After::START, 100);
     assert_eq!(names(&all), "b e d a c");
@@ -70,7 +70,7 @@ pub(crate) fn the_list_is_in_order_and_pages_join<H: Harness>(harness: &H) {
         seen.extend(tasks);
     }
     assert_eq!(names(&seen), "b e d a c");
-    let by_age = ask(&mut store, |tx| list(tx, WS, Which::All, &Filter::default(), After::START, 100));
+    let by_age = ask(&mut store, |tx| list(tx, Which::All, &Filter::default(), After::START, 100));
     assert_eq!(names(&by_age), "a b c d e");
 }
 
@@ -83,26 +83,26 @@ pub(crate) fn ready_means_open_with_complete_dependencies<H: Harness>(harness: &
         Ok(first)
     })
     .unwrap();
-    let now_ready = |store: &mut H::Store| ask(store, |tx| ready(tx, WS, &Filter::default(), 10));
+    let now_ready = |store: &mut H::Store| ask(store, |tx| ready(tx, &Filter::default(), 10));
     assert_eq!(names(&now_ready(&mut store)), "first");
-    let queued = ask(&mut store, |tx| window(tx, WS, &Filter::default(), 10));
+    let queued = ask(&mut store, |tx| window(tx, &Filter::default(), 10));
     let waiting: Vec<bool> = queued.iter().map(|task| task.waiting).collect();
     assert_eq!(waiting, [true, false, true]);
     commit(&mut store, |tx| complete(tx, first)).unwrap();
     assert_eq!(names(&now_ready(&mut store)), "second");
     // A dependency that is reopened, added or removed counts at once.
-    let first = ask(&mut store, |tx| load::task(tx, WS, &id("T-1"))).unwrap().task;
+    let first = ask(&mut store, |tx| load::task(tx, &id("T-1"))).unwrap().task;
     commit(&mut store, |tx| change(tx, first, Reopened { reason: "no".into() })).unwrap();
     assert_eq!(names(&now_ready(&mut store)), "first");
-    let first = ask(&mut store, |tx| load::task(tx, WS, &id("T-1"))).unwrap().task;
+    let first = ask(&mut store, |tx| load::task(tx, &id("T-1"))).unwrap().task;
     commit(&mut store, |tx| complete(tx, first)).unwrap();
-    let second = ask(&mut store, |tx| load::task(tx, WS, &id("T-2"))).unwrap().task;
+    let second = ask(&mut store, |tx| load::task(tx, &id("T-2"))).unwrap().task;
     let second = commit(&mut store, |tx| change(tx, second, DependencyAdded { on: id("T-3") })).unwrap();
     assert_eq!(names(&now_ready(&mut store)), "");
     commit(&mut store, |tx| change(tx, second, DependencyRemoved { on: id("T-3") })).unwrap();
     assert_eq!(names(&now_ready(&mut store)), "second");
     let done = ask(&mut store, |tx| {
-        list(tx, WS, Which::Only(StateName::Complete), &Filter::default(), After::START, 10)
+        list(tx, Which::Only(StateName::Complete), &Filter::default(), After::START, 10)
     });
     assert_eq!(names(&done), "first");
 }
@@ -118,7 +118,7 @@ pub(crate) fn filters_narrow<H: Harness>(harness: &H) {
     })
     .unwrap();
     let mut check = |filter: Filter, expected: &str| {
-        let found = ask(&mut store, |tx| list(tx, WS, Which::Active, &filter, After::START, 10));
+        let found = ask(&mut store, |tx| list(tx, Which::Active, &filter, After::START, 10));
         assert_eq!(names(&found), expected, "{filter:?}");
     };
     check(Filter::default(), "ops lane held");

@@ -13,7 +13,7 @@ use onus_store::read::{ledger, story};
 use onus_store::{apply, args, load, registry, sql};
 
 fn read_back<S: Store>(store: &mut S, id: &TaskId) -> Task {
-    ask(store, |tx| load::task(tx, WS, id)).unwrap().task
+    ask(store, |tx| load::task(tx, id)).unwrap().task
 }
 
 fn full_spec() -> Spec {
@@ -49,8 +49,8 @@ pub(crate) fn every_value_reads_back<H: Harness>(harness: &H) {
     let body = read_back(&mut store, &written.id).spec.body;
     assert_eq!(body.as_ref().and_then(|body| body.content()), Some("line\n\ttab \u{1F600}"));
     let someone = worker("@grace", Kind::Human);
-    commit(&mut store, |tx| registry::insert_worker(tx, WS, &someone)).unwrap();
-    assert_eq!(ask(&mut store, |tx| load::worker(tx, WS, &someone.handle)), Some(someone));
+    commit(&mut store, |tx| registry::insert_worker(tx, &someone)).unwrap();
+    assert_eq!(ask(&mut store, |tx| load::worker(tx, &someone.handle)), Some(someone));
 }
 
 pub(crate) fn every_state_reads_back<H: Harness>(harness: &H) {
@@ -84,7 +84,7 @@ pub(crate) fn every_state_reads_back<H: Harness>(harness: &H) {
     for (n, events) in stories.into_iter().enumerate() {
         let place = format!("ws-story-{n}");
         let written = commit(&mut store, |tx| {
-            registry::put_workstation(tx, WS, registry::Put::New, &crate::harness::workstation(&place))?;
+            registry::put_workstation(tx, registry::Put::New, &crate::harness::workstation(&place))?;
             let mut task = add(tx, spec("story"), &[])?;
             for event in events {
                 let id = task.id.clone();
@@ -94,13 +94,13 @@ pub(crate) fn every_state_reads_back<H: Harness>(harness: &H) {
         })
         .unwrap();
         assert_eq!(read_back(&mut store, &written.id), written, "story {n}");
-        let entries = ask(&mut store, |tx| ledger::log(tx, WS, &ledger::Part::Task(&written.id, 0), 100));
+        let entries = ask(&mut store, |tx| ledger::log(tx, &ledger::Part::Task(&written.id, 0), 100));
         assert_eq!(entries.len() as i64, written.version);
         assert_eq!(
-            ask(&mut store, |tx| load::task(tx, WS, &written.id)).unwrap().head,
+            ask(&mut store, |tx| load::task(tx, &written.id)).unwrap().head,
             entries.last().unwrap().hash
         );
-        let sessions = ask(&mut store, |tx| story::sessions(tx, WS, &written.id));
+        let sessions = ask(&mut store, |tx| story::sessions(tx, &written.id));
         let running = sessions.iter().filter(|session| session.ended_at.is_none()).count();
         assert_eq!(running, usize::from(written.state.name() == StateName::InProgress), "story {n}");
     }
@@ -121,9 +121,9 @@ pub(crate) fn a_chain_cannot_fork<H: Harness>(harness: &H) {
     let mut store = furnished(harness);
     let task = commit(&mut store, |tx| add(tx, spec("one"), &[])).unwrap();
     let forked = commit(&mut store, |tx| {
-        let mut entry = ledger::entry(tx, WS, task.born)?.unwrap();
+        let mut entry = ledger::entry(tx, task.born)?.unwrap();
         entry.seq += 1;
-        apply::entry(tx, WS, &entry)
+        apply::entry(tx, &entry)
     });
     assert!(matches!(forked, Err(StoreError::Guard(_))), "{forked:?}");
 }
@@ -143,7 +143,7 @@ pub(crate) fn a_workstation_holds_one_assignment<H: Harness>(harness: &H) {
 pub(crate) fn an_origin_is_one_task<H: Harness>(harness: &H) {
     let mut store = furnished(harness);
     let first = commit(&mut store, |tx| add(tx, full_spec(), &[])).unwrap();
-    let found = ask(&mut store, |tx| load::task_by_origin(tx, WS, &id("mail:<a@b>")));
+    let found = ask(&mut store, |tx| load::task_by_origin(tx, &id("mail:<a@b>")));
     assert_eq!(found, Some(first.id));
     let second = commit(&mut store, |tx| add(tx, full_spec(), &[]));
     assert!(matches!(second, Err(StoreError::Guard(_))), "{second:?}");
@@ -152,12 +152,12 @@ pub(crate) fn an_origin_is_one_task<H: Harness>(harness: &H) {
 pub(crate) fn a_request_is_carried_out_once<H: Harness>(harness: &H) {
     let mut store = furnished(harness);
     let (request, print) = (id("abc"), Digest::of(b"command"));
-    commit(&mut store, |tx| apply::request(tx, WS, &request, &print, 42)).unwrap();
-    let found = ask(&mut store, |tx| load::replay(tx, WS, &request)).unwrap();
+    commit(&mut store, |tx| apply::request(tx, &request, &print, 42)).unwrap();
+    let found = ask(&mut store, |tx| load::replay(tx, &request)).unwrap();
     assert_eq!((found.seq, found.fingerprint.as_slice()), (42, apply::fingerprint_key(&print)));
-    let again = commit(&mut store, |tx| apply::request(tx, WS, &request, &print, 43));
+    let again = commit(&mut store, |tx| apply::request(tx, &request, &print, 43));
     assert!(matches!(again, Err(StoreError::Guard(_))), "{again:?}");
-    assert_eq!(ask(&mut store, |tx| load::replay(tx, WS, &id("abd"))), None);
+    assert_eq!(ask(&mut store, |tx| load::replay(tx, &id("abd"))), None);
 }
 
 pub(crate) fn what_refers_to_nothing_is_refused<H: Harness>(harness: &H) {
@@ -191,7 +191,7 @@ pub(crate) fn nonsense_is_corruption_not_a_default<H: Harness>(harness: &H) {
                 values.extend(args![[7_u8; 16].as_slice()]);
             }
             tx.run(statement, &values)?;
-            load::task(tx, WS, &task.id).map(|_| onus_store::port::Outcome::Rollback(()))
+            load::task(tx, &task.id).map(|_| onus_store::port::Outcome::Rollback(()))
         });
         assert!(matches!(found, Err(StoreError::Corrupt(_))), "{}: {found:?}", statement.name);
     }

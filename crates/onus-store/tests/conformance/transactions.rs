@@ -1,6 +1,6 @@
 //! Together or not at all; one writer at a time; a reader's view stands still.
 
-use crate::harness::{Harness, WS, add, ask, commit, furnished, id, spec};
+use crate::harness::{Harness, add, ask, commit, furnished, id, spec};
 use onus_core::task::Task;
 use onus_store::error::StoreError;
 use onus_store::port::{Outcome, Store};
@@ -8,7 +8,7 @@ use onus_store::read::queue::{After, Filter, Which, list};
 use onus_store::{apply, load};
 
 fn titles<S: Store>(store: &mut S) -> Vec<String> {
-    let found = ask(store, |tx| list(tx, WS, Which::All, &Filter::default(), After::START, 1_000));
+    let found = ask(store, |tx| list(tx, Which::All, &Filter::default(), After::START, 1_000));
     found.into_iter().map(|task: Task| task.spec.title).collect()
 }
 
@@ -42,9 +42,9 @@ pub(crate) fn a_view_does_not_move<H: Harness>(harness: &H) {
     let mut reader = furnished(harness);
     let mut writer = harness.connect();
     let (before, after) = ask(&mut reader, |tx| {
-        let before = load::workspace(tx, WS)?.last_seq;
+        let before = load::workspace(tx)?.last_seq;
         commit(&mut writer, |tx| add(tx, spec("meanwhile"), &[]))?;
-        Ok((before, load::workspace(tx, WS)?.last_seq))
+        Ok((before, load::workspace(tx)?.last_seq))
     });
     assert_eq!(before, after);
     assert_eq!(titles(&mut reader), ["meanwhile"]);
@@ -72,18 +72,18 @@ pub(crate) fn numbers_are_used_once<H: Harness>(harness: &H) {
     let mut store = furnished(harness);
     let mut take = |keep: bool| {
         let taken: Result<_, StoreError> = store.write(|tx| {
-            let number = apply::allocate(tx, WS, &id("T"))?.unwrap().number;
+            let number = apply::allocate(tx, &id("T"))?.unwrap().number;
             Ok(if keep { Outcome::Commit(number) } else { Outcome::Rollback(number) })
         });
         taken.unwrap()
     };
     assert_eq!([take(true), take(false), take(true)], [1, 2, 2]);
     let mut store = harness.connect();
-    commit(&mut store, |tx| apply::reserve(tx, WS, &id("T-50"))).unwrap();
-    commit(&mut store, |tx| apply::reserve(tx, WS, &id("T-7"))).unwrap();
-    let next = commit(&mut store, |tx| apply::allocate(tx, WS, &id("T"))).unwrap();
+    commit(&mut store, |tx| apply::reserve(tx, &id("T-50"))).unwrap();
+    commit(&mut store, |tx| apply::reserve(tx, &id("T-7"))).unwrap();
+    let next = commit(&mut store, |tx| apply::allocate(tx, &id("T"))).unwrap();
     assert_eq!(next.unwrap().number, 51);
-    assert_eq!(commit(&mut store, |tx| apply::allocate(tx, WS, &id("NONE"))).unwrap(), None);
+    assert_eq!(commit(&mut store, |tx| apply::allocate(tx, &id("NONE"))).unwrap(), None);
 }
 
 pub(crate) fn the_clock_is_read_inside<H: Harness>(harness: &H) {
