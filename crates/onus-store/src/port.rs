@@ -183,6 +183,15 @@ pub trait Tx {
     /// Runs a change and says how many rows it touched.
     fn run(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<u64>;
 
+    /// Sets a mark within the transaction: what follows can be undone without what came before. Marks do not nest.
+    fn mark(&mut self) -> Result<()>;
+
+    /// Forgets the mark; what was done since stays, if the transaction does.
+    fn keep(&mut self) -> Result<()>;
+
+    /// Goes back to the mark and forgets it.
+    fn undo(&mut self) -> Result<()>;
+
     fn row(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<Option<Row>> {
         Ok(self.rows(sql, args)?.into_iter().next())
     }

@@ -126,6 +126,29 @@ impl Tx for SqliteTx<'_> {
         let touched = statement.execute(rusqlite::params_from_iter(args)).map_err(named)?;
         Ok(touched as u64)
     }
+
+    fn mark(&mut self) -> Result<()> {
+        self.bare("SAVEPOINT mark")
+    }
+
+    fn keep(&mut self) -> Result<()> {
+        self.bare("RELEASE mark")
+    }
+
+    fn undo(&mut self) -> Result<()> {
+        self.bare("ROLLBACK TO mark")?;
+        self.bare("RELEASE mark")
+    }
+}
+
+impl SqliteTx<'_> {
+    fn bare(&self, text: &str) -> Result<()> {
+        self.connection
+            .prepare_cached(text)
+            .and_then(|mut statement| statement.execute([]))
+            .map_err(before_commit)?;
+        Ok(())
+    }
 }
 
 impl ToSql for Value<'_> {

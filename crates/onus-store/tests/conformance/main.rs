@@ -27,6 +27,7 @@ conformance!(
         transactions::writers_take_turns_and_lose_nothing,
         transactions::numbers_are_used_once,
         transactions::the_clock_is_read_inside,
+        transactions::a_mark_divides_a_transaction,
         rows::every_value_reads_back,
         rows::every_state_reads_back,
         rows::the_guard_of_a_row_holds,

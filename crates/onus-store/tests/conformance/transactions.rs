@@ -91,3 +91,19 @@ pub(crate) fn the_clock_is_read_inside<H: Harness>(harness: &H) {
     let wall = ask(&mut store, |tx| tx.now()).wall;
     assert!(wall.0 > 0);
 }
+
+pub(crate) fn a_mark_divides_a_transaction<H: Harness>(harness: &H) {
+    let mut store = furnished(harness);
+    commit(&mut store, |tx| {
+        for (title, stays) in [("first", true), ("second", false), ("third", true)] {
+            tx.mark()?;
+            add(tx, spec(title), &[])?;
+            if stays { tx.keep()? } else { tx.undo()? }
+        }
+        Ok(())
+    })
+    .unwrap();
+    let mut titles = titles(&mut harness.connect());
+    titles.sort();
+    assert_eq!(titles, ["first", "third"]);
+}
