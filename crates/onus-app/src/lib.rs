@@ -30,6 +30,7 @@ pub mod session;
 pub mod story;
 pub mod submit;
 pub mod timesheet;
+pub mod token;
 pub mod usage;
 pub mod validate;
 pub mod view;
