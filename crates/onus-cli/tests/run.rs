@@ -13,47 +13,10 @@ mod support;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use support::fleet::Fleet;
-use support::{Answer, HANG, Rng, Site, finish, start, text};
-
-/// `onus run` as `@name` in `ws-name`, with a line for the shell.
-fn run(site: &Site, name: &str, args: &[&str], line: &str) -> Command {
-    let (who, place) = (format!("@{name}"), format!("ws-{name}"));
-    let mut words = vec!["run", "--as", &who, "--workstation", &place];
-    words.extend(args);
-    words.extend(["--", "sh", "-c", line]);
-    site.command(&words)
-}
-
-fn ran(site: &Site, name: &str, args: &[&str], line: &str) -> Answer {
-    finish(start(&mut run(site, name, args, line)))
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < HANG, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// The number that a command wrote there.
-fn number_in(file: &Path) -> String {
-    until("the command has started", || std::fs::read_to_string(file).is_ok_and(|text| text.ends_with('\n')));
-    std::fs::read_to_string(file).unwrap().trim().to_owned()
-}
-
-fn lives(pid: &str) -> bool {
-    // A process that has ended and was not yet waited for does nothing any more.
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
-    stat.is_ok_and(|stat| !stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z')))
-}
-
-fn signal(child: &Child, signal: &str) {
-    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
-    assert!(sent.success());
-}
+use support::wrapper::{lives, number_in, ran, run, signal, until};
+use support::{Rng, Site, finish, start, text};
 
 fn last_handoff(site: &Site, task: &str) -> Value {
     site.ok(&["handoff", task, "--show"])["handoff"].clone()
@@ -197,7 +160,8 @@ fn a_store_that_is_gone_ends_the_command_before_its_lease() {
     assert!(gone);
     assert_eq!(answer.exit, Some(69), "{answer:?}");
     let stale = site.ok(&["status"])["held"][0].clone();
-    assert_eq!(stale["may_be_taken_over"], false, "it ended before anybody else may have the task: {stale}");
+    assert!(stale["expired_for_ms"].is_null(), "it ended before anybody else may have the task: {stale}");
+    assert_eq!(stale["dead"], "process_gone", "and its end is proof enough here: {stale}");
     site.assert_sound();
 }
 

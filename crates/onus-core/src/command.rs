@@ -4,6 +4,7 @@ use crate::evidence::{Classification, Ground, Proof, ReviewVerdict, RootCause};
 use crate::id::CheckId;
 use crate::id::{CommitId, Epoch, Handle, ProjectKey, RequestId, Seq, TaskId, WorkstationName};
 use crate::lease::Token;
+use crate::process::Process;
 use crate::session::Usage;
 use crate::task::Check;
 use crate::task::{Blocker, Spec, StateName};
@@ -57,6 +58,9 @@ pub enum Command {
     },
     Renew {
         ttl: Option<Millis>,
+        /// What works under the lease; seen, not said.
+        #[serde(skip)]
+        process: Option<Process>,
     },
     Release {
         note: Option<Text>,
