@@ -44,6 +44,18 @@ fn a_command_works_commits_and_the_task_is_complete() {
     let notes = site.ok(&["show", "T-1"])["notes"].clone();
     let resolution = notes.as_array().unwrap().iter().find(|note| note["kind"] == "resolution").unwrap();
     assert_eq!(resolution["text"], "limiter with tests");
+    // Merged, and proven on exactly what was merged.
+    let merged = fleet.at(&site.repo(), "main").unwrap();
+    assert_eq!(fleet.at(&fleet.tree("a"), "HEAD").as_ref(), Some(&merged));
+    let run = site.ok(&["check", "T-1", "--list"])["checks"][0]["run"].clone();
+    assert_eq!(
+        (text(&run["verdict"]), text(&run["commit"]), &run["dirty"]),
+        ("passed", &*merged, &false.into())
+    );
+    let ledger = site.ok(&["show", "T-1"])["ledger"].clone();
+    let entry = |verb: &str| ledger.as_array().unwrap().iter().find(|entry| entry["verb"] == verb).unwrap();
+    assert_eq!(entry("merged")["data"]["commit"], merged);
+    assert_eq!(entry("completed")["data"]["commit"], merged);
     site.assert_sound();
 }
 
@@ -105,7 +117,12 @@ fn a_lost_lease_stops_the_command_and_its_work_is_kept() {
     let fleet = Fleet::new();
     let site = &fleet.site;
     let task = site.add("work");
-    let line = format!("echo half > f; echo $$ > {}; sleep 300", pid_file(site).display());
+    let lease = site.root().join("lease");
+    let line = format!(
+        "echo half > f; echo $ONUS_LEASE > {}; echo $$ > {}; sleep 300",
+        lease.display(),
+        pid_file(site).display()
+    );
     // Deaf to TERM: it is killed after its grace.
     let line = format!("trap '' TERM; {line}; sleep 300");
     let wrapper = start(&mut run(site, "a", &[&task, "--ttl", "3s"], &line));
@@ -124,6 +141,13 @@ fn a_lost_lease_stops_the_command_and_its_work_is_kept() {
     assert!(text(&handoff["salvage"]).ends_with("/1"));
     assert_eq!(site.ok(&["show", &task])["handoff"]["handoff"]["by"], "@a", "the new holder begins with it");
     assert_ne!(fleet.commit("a", "late", "1").exit, Some(0), "a later write is refused");
+    let token = std::fs::read_to_string(lease).unwrap().trim().to_owned();
+    let pushed = finish(fleet.push("a", &token));
+    assert_ne!(pushed.exit, Some(0), "{pushed:?}");
+    for words in [&["renew", &task][..], &["note", &task, "x"], &["complete", &task, "--resolution", "x"]] {
+        let late = site.run(&[words, &["--as", "@a", "--lease", &token, "--json"]].concat());
+        assert_eq!(late.code(), "fenced", "{words:?}");
+    }
     site.assert_sound();
 }
 
