@@ -244,7 +244,7 @@ impl Case {
         self.add("task 7", &["T-1", "T-2"]);
         let token = self.claim("@bot", "T-1", "ws-1");
         self.note("@bot", "T-1", Some(&token), "half of it is done");
-        self.submit("@bot", "T-1", Some(&token), Command::Renew { ttl: None });
+        self.submit("@bot", "T-1", Some(&token), Command::Renew { ttl: None, process: None });
         self.complete("@bot", "T-1", &token);
         self.say_about_the_session("T-1");
         let token = self.claim("@bee", "T-2", "ws-2");
