@@ -146,7 +146,7 @@ struct RenewBody {
 }
 
 fn renew(_: &mut Store, _: &Asked, body: RenewBody) -> Result<Order, Refusal> {
-    Ok(Order::held(Command::Renew { ttl: body.ttl }, lease(body.lease.as_deref())?))
+    Ok(Order::held(Command::Renew { ttl: body.ttl, process: None }, lease(body.lease.as_deref())?))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
