@@ -10,6 +10,7 @@ pub mod dispatch;
 pub mod doctor;
 pub mod exception;
 pub mod export;
+pub mod far;
 pub mod guard;
 pub mod handoff;
 pub mod import;

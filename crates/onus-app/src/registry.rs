@@ -66,6 +66,9 @@ impl<S: Store> Onus<S> {
         actor: Option<&Handle>,
         wanted: &WorkerAdded,
     ) -> Result<(Registration, Worker), Refusal> {
+        if let Some(answer) = self.far("add_worker", &(wanted,))? {
+            return Ok(answer);
+        }
         self.store.write(|tx| {
             let caller = load::caller(tx, actor)?;
             let by = person(&caller)?;
@@ -89,10 +92,16 @@ impl<S: Store> Onus<S> {
         handle: &Handle,
         reason: Option<&str>,
     ) -> Result<Worker, Refusal> {
+        if let Some(answer) = self.far("pause_worker", &(handle, reason))? {
+            return Ok(answer);
+        }
         self.change_worker(actor, handle, |caller, found| worker::pause(caller, found, reason))
     }
 
     pub fn resume_worker(&mut self, actor: Option<&Handle>, handle: &Handle) -> Result<Worker, Refusal> {
+        if let Some(answer) = self.far("resume_worker", &(handle,))? {
+            return Ok(answer);
+        }
         self.change_worker(actor, handle, worker::resume)
     }
 
@@ -111,6 +120,9 @@ impl<S: Store> Onus<S> {
     }
 
     pub fn workers(&mut self, only: Option<&Handle>) -> Result<WorkersView, Refusal> {
+        if let Some(answer) = self.far("workers", &(only,))? {
+            return Ok(answer);
+        }
         let rows = self.ask(|tx| registry::workers(tx, only))?;
         match only {
             Some(handle) if rows.is_empty() => Err(no_worker(handle)),

@@ -66,7 +66,7 @@ fn is_false(b: &bool) -> bool {
 }
 
 /// One run of a check, as the record has it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     pub seq: Seq,
     pub check: CheckId,
@@ -97,13 +97,19 @@ pub struct RootCause {
 }
 
 /// The state of the work when its holder says that it is done.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Proof {
     pub ground: Ground,
     /// Commits of the workstation's branch that are not in the main branch, by ancestry or patch identity.
     pub unmerged: usize,
     /// The main branch, for the hint.
     pub main: Option<String>,
+}
+
+impl Proof {
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Proof::default()
+    }
 }
 
 /// What a completion is judged by.

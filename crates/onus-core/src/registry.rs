@@ -9,9 +9,10 @@ use crate::facts::Caller;
 use crate::id::Handle;
 use crate::refusal::Refusal;
 use crate::worker::Worker;
+use serde::{Deserialize, Serialize};
 
 /// Whether a name was new.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Registration {
     Created,
     /// The very same is there already.

@@ -97,7 +97,7 @@ impl Add {
         let envelope = Envelope { project: self.project.clone(), ..world.envelope(None, None, command)? };
         let receipt = world.open()?.submit(&envelope, &Target::Named)?;
         let outcome = if receipt.kind == ReceiptKind::Existing { "existing" } else { "created" };
-        out.show(&AddView { outcome, task: TaskView::from(&receipt.task) }, render::added)
+        out.show(&AddView { outcome: outcome.to_owned(), task: TaskView::from(&receipt.task) }, render::added)
     }
 
     fn spec(&self) -> Result<Spec, Refusal> {
