@@ -224,15 +224,13 @@ pub trait Tx {
 
 /// A database that runs transactions.
 pub trait Store {
-<<<<<<< HEAD
     /// Where it is, in words that people may see.
     fn shown(&self) -> String;
-=======
+
     /// Where the store itself cannot be reached, whoever can be asked instead.
     fn far(&mut self) -> Option<&mut dyn Far> {
         None
     }
->>>>>>> main
 
     /// Runs `work` on one consistent view; nothing is written.
     fn read<T>(&mut self, work: impl FnOnce(&mut dyn Tx) -> Result<T>) -> Result<T>
