@@ -117,7 +117,7 @@ impl<S: Store> Onus<S> {
             return Ok(answer);
         }
         let settings = self.settings.clone();
-        let store = self.path.display().to_string();
+        let store = self.store.shown();
         self.ask(|tx| {
             let workspace = load::workspace(tx)?;
             let mut counts: std::collections::BTreeMap<String, i64> =

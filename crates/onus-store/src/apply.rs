@@ -264,6 +264,7 @@ pub fn refresh_younger(tx: &mut dyn Tx, than: Seq) -> Result<()> {
 /// Appends to the record. The unique index on (task, prev) refuses a fork.
 pub fn entry(tx: &mut dyn Tx, entry: &Entry) -> Result<()> {
     let workspace = tx.workspace();
+    tx.announce(entry.seq);
     tx.run_one(
         &INSERT_ENTRY,
         &args![

@@ -21,6 +21,7 @@ use onus_core::text::Text;
 use onus_core::time::Timestamp;
 use onus_core::worker::Kind;
 use onus_core::workstation::{Lifecycle, WorkstationKind};
+use onus_store::any::Any;
 use onus_store::sqlite::{Options, Sqlite};
 use std::path::{Path, PathBuf};
 use std::process::Command as Process;
@@ -64,10 +65,10 @@ pub(crate) fn text(content: &str) -> Text {
     Text::new(content.to_owned())
 }
 
-pub(crate) fn open(path: &Path) -> Onus<Sqlite> {
+pub(crate) fn open(path: &Path) -> Onus<Any> {
     let store = Sqlite::create(path, &Options::one_shot(onus_host::clock::now)).unwrap();
     Onus {
-        store,
+        store: Any::Sqlite(store),
         settings: Settings::default(),
         path: path.to_owned(),
         place: onus_host::place::find(path.parent().unwrap()).unwrap(),
@@ -85,7 +86,7 @@ pub(crate) fn settle(path: &Path) {
 pub(crate) struct Case {
     pub(crate) directory: TempDir,
     pub(crate) path: PathBuf,
-    pub(crate) onus: Onus<Sqlite>,
+    pub(crate) onus: Onus<Any>,
     requests: u32,
 }
 
