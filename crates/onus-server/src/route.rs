@@ -62,8 +62,10 @@ pub(crate) type Tell = Box<dyn FnOnce(Vec<Result<Receipt, Refusal>>) -> Result<A
 /// An answer that may need to ask the store once more.
 pub(crate) enum After {
     Answer(Answer),
-    Ask(Box<dyn FnOnce(&mut Store) -> Result<Answer, Refusal> + Send>),
+    Ask(Question),
 }
+
+type Question = Box<dyn FnOnce(&mut Store) -> Result<Answer, Refusal> + Send>;
 
 /// A document on its way to the caller.
 #[derive(Debug)]
