@@ -14,14 +14,14 @@ use onus_store::load;
 use onus_store::port::Store;
 use onus_store::read::queue::Filter;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How many ready tasks are told of.
 const READY: i64 = 5;
 /// How many held tasks are told of; a worker has one as a rule.
 const HELD: usize = 3;
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PrimeView {
     pub worker: Handle,
     pub kind: Kind,
@@ -36,7 +36,7 @@ pub struct PrimeView {
 }
 
 /// A task that the worker holds.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HoldingView {
     pub task: TaskId,
     pub title: String,
@@ -54,7 +54,7 @@ pub struct HoldingView {
 }
 
 /// A task that could be claimed.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct OfferView {
     pub task: TaskId,
     pub title: String,
@@ -65,6 +65,9 @@ pub struct OfferView {
 impl<S: Store> Onus<S> {
     /// What `actor` needs to know; with a task, about that one of those it holds.
     pub fn prime(&mut self, actor: Option<&Handle>, only: Option<&TaskId>) -> Result<PrimeView, Refusal> {
+        if let Some(answer) = self.far("prime", &(only,))? {
+            return Ok(answer);
+        }
         let caller = self.ask(|tx| load::caller(tx, actor))?;
         known(&caller)?;
         let Caller::Registered(worker) = caller else {

@@ -31,6 +31,9 @@ impl<S: Store> Onus<S> {
         cursor: Option<&str>,
         limit: i64,
     ) -> Result<ListView, Refusal> {
+        if let Some(answer) = self.far("list", &(which, filter, cursor, limit))? {
+            return Ok(answer);
+        }
         let after = cursor.map_or(Ok(After::START), |text| parse_cursor(text, which))?;
         let mut tasks = self.ask(|tx| queue::list(tx, which, filter, after, limit + 1))?;
         let more = tasks.len() as i64 > limit;
@@ -43,6 +46,9 @@ impl<S: Store> Onus<S> {
     }
 
     pub fn ready(&mut self, filter: &Filter, limit: i64) -> Result<ReadyView, Refusal> {
+        if let Some(answer) = self.far("ready", &(filter, limit))? {
+            return Ok(answer);
+        }
         self.ask(|tx| {
             let tasks = queue::ready(tx, filter, limit)?;
             let wanted = (limit * WINDOW).clamp(20, 1_000);
@@ -71,6 +77,9 @@ impl<S: Store> Onus<S> {
         filter: &Filter,
         limit: i64,
     ) -> Result<ReadyView, Refusal> {
+        if let Some(answer) = self.far("ready_for", &(filter, limit))? {
+            return Ok(answer);
+        }
         let mut view = self.ready(filter, limit)?;
         // A map that cannot be read is the claim's trouble; the queue is what it is.
         let (Some(actor), Ok(policy)) = (actor, self.policy()) else { return Ok(view) };
@@ -96,11 +105,17 @@ impl<S: Store> Onus<S> {
     }
 
     pub fn held(&mut self) -> Result<Vec<HeldView>, Refusal> {
+        if let Some(answer) = self.far("held", &())? {
+            return Ok(answer);
+        }
         let settings = self.settings.clone();
         self.ask(|tx| held(tx, &settings))
     }
 
     pub fn status(&mut self) -> Result<StatusView, Refusal> {
+        if let Some(answer) = self.far("status", &())? {
+            return Ok(answer);
+        }
         let settings = self.settings.clone();
         let store = self.path.display().to_string();
         self.ask(|tx| {

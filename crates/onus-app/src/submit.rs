@@ -5,6 +5,7 @@ mod rehearsal;
 
 pub(crate) use rehearsal::{Judge, Rehearsal, claim, findings};
 
+use crate::far::{Sent, SentReceipt};
 use crate::{Onus, Sight, anchor, replay, workstation};
 use onus_core::code::Code;
 use onus_core::command::Envelope;
@@ -29,6 +30,7 @@ use onus_store::load::{self, Loaded, Workspace};
 use onus_store::port::{Outcome, Store, Tx};
 use onus_store::read::queue::{self, Filter};
 use onus_store::{read, registry};
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// How many ready tasks `claim --next` tries before it gives up.
@@ -43,7 +45,7 @@ pub struct Receipt {
     pub token: Option<Token>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReceiptKind {
     Created,
     /// It was so already; nothing was written.
@@ -52,7 +54,7 @@ pub enum ReceiptKind {
 }
 
 /// Which task a call is about.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Target {
     /// The one the envelope names, or none yet for an ask.
     Named,
@@ -70,11 +72,17 @@ impl<S: Store> Onus<S> {
 
     /// Carries a command out. The same request id gives the same receipt.
     pub fn submit(&mut self, envelope: &Envelope, target: &Target) -> Result<Receipt, Refusal> {
+        if let Some(answer) = self.far::<SentReceipt>("submit", &(Sent::new(envelope), target))? {
+            return answer.try_into();
+        }
         self.transact(envelope, target, |outcome| outcome)
     }
 
     /// The answer that `submit` would give now, with nothing written: asked before long work outside the store.
     pub fn rehearse_one(&mut self, envelope: &Envelope) -> Result<Receipt, Refusal> {
+        if let Some(answer) = self.far::<SentReceipt>("rehearse_one", &(Sent::new(envelope),))? {
+            return answer.try_into();
+        }
         self.transact(envelope, &Target::Named, |outcome| match outcome {
             Outcome::Commit(answer) | Outcome::Rollback(answer) => Outcome::Rollback(answer),
         })
@@ -114,7 +122,7 @@ pub fn step(request: &RequestId, name: &str) -> Result<RequestId, Refusal> {
 
 /// What distinguishes this command from another one under the same request id.
 fn fingerprint(envelope: &Envelope, target: &Target) -> Result<Digest, Refusal> {
-    let command = serde_json::to_string(&envelope.command).map_err(unexpected)?;
+    let command = serde_json::to_string(&envelope.command.said()).map_err(unexpected)?;
     let mut fields = Fields::new("onus-request-1");
     fields
         .text(envelope.actor.as_ref().map_or("", Handle::as_str))

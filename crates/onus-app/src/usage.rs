@@ -19,7 +19,7 @@ use onus_core::time::Timestamp;
 use onus_store::port::Store;
 use onus_store::read::effort::{self, Which};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One measurement in a record.
@@ -34,7 +34,7 @@ pub struct Sample {
 }
 
 /// What was recorded.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct UsageView {
     pub task: TaskId,
     pub recorded: Vec<RecordedView>,
@@ -42,11 +42,11 @@ pub struct UsageView {
     pub outside: i64,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedView {
     pub session: i64,
     /// `created`, or `existing` where the very same is on record.
-    pub outcome: &'static str,
+    pub outcome: String,
     pub key: String,
     pub source: String,
     pub model: Option<String>,
@@ -114,6 +114,14 @@ impl<S: Store> Onus<S> {
         Ok(sessions)
     }
 
+    pub(crate) fn task_of_session(&mut self, session: Seq) -> Result<Option<TaskId>, Refusal> {
+        if let Some(answer) = self.far("task_of_session", &(session,))? {
+            return Ok(answer);
+        }
+        let found = self.ask(|tx| effort::list(tx, Which::One(session), 1))?;
+        Ok(found.into_iter().next().map(|session| session.task))
+    }
+
     fn record_usage(
         &mut self,
         reporter: &Reporter<'_>,
@@ -122,10 +130,7 @@ impl<S: Store> Onus<S> {
     ) -> Result<RecordedView, Refusal> {
         let (key, source) = (usage.key.clone(), usage.source.clone());
         let (model, counts) = (usage.model.clone(), usage.counts);
-        let task = match self.ask(|tx| effort::list(tx, Which::One(session), 1))?.pop() {
-            Some(found) => found.task,
-            None => reporter.task.clone(),
-        };
+        let task = self.task_of_session(session)?.unwrap_or_else(|| reporter.task.clone());
         if task != *reporter.task {
             return Err(Refusal::new(
                 Code::UnknownName,
@@ -144,6 +149,7 @@ impl<S: Store> Onus<S> {
         let receipt = self.submit(&envelope, &Target::Named)?;
         let outcome = if receipt.kind == ReceiptKind::Existing { "existing" } else { "created" };
         let cost = counts.cost_micros.map(crate::timesheet::units);
+        let outcome = outcome.to_owned();
         Ok(RecordedView { session, outcome, key, source, model, tokens: counts.tokens(), cost })
     }
 }

@@ -20,7 +20,7 @@ use onus_store::evidence::KeptRun;
 use onus_store::read::story::{Note, PastAssignment};
 use onus_store::registry::{WorkerHolding, WorkstationHolding};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A view as the one versioned document that every front end shows: it says which contract it follows.
 pub fn document<T: Serialize>(view: &T) -> Result<String, Refusal> {
@@ -33,7 +33,7 @@ pub fn document<T: Serialize>(view: &T) -> Result<String, Refusal> {
 }
 
 /// A task as everybody sees it.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct TaskView {
     pub id: TaskId,
     pub uid: String,
@@ -62,10 +62,10 @@ pub struct TaskView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked_on: Option<String>,
     /// Ended by a person's force, against the rules.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,
     /// History from elsewhere; it can never be claimed.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_by: Option<Handle>,
@@ -126,7 +126,7 @@ impl From<&Task> for TaskView {
 }
 
 /// Who worked on a task, where, and under which lease (mission B1).
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AssignmentView {
     pub task: TaskId,
     pub assignee: Handle,
@@ -181,7 +181,7 @@ impl AssignmentView {
 }
 
 /// What a grant hands to its holder, and to nobody else.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct LeaseView {
     pub token: String,
     pub epoch: i64,
@@ -201,21 +201,21 @@ impl LeaseView {
 }
 
 /// The answer to `add`.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AddView {
-    pub outcome: &'static str,
+    pub outcome: String,
     pub task: TaskView,
 }
 
 impl From<&Receipt> for AddView {
     fn from(receipt: &Receipt) -> AddView {
         let outcome = if receipt.kind == ReceiptKind::Existing { "existing" } else { "created" };
-        AddView { outcome, task: TaskView::from(&receipt.task) }
+        AddView { outcome: outcome.to_owned(), task: TaskView::from(&receipt.task) }
     }
 }
 
 /// The answer to `claim` and `takeover`.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimView {
     pub task: TaskView,
     pub lease: Option<LeaseView>,
@@ -232,30 +232,30 @@ impl From<&Receipt> for ClaimView {
 }
 
 /// The answer to every other change.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ChangeView {
     pub task: TaskView,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListView {
     pub tasks: Vec<TaskView>,
     /// Pass it as `--cursor` to go on; `null` at the end.
     pub next: Option<String>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ReadyView {
     pub tasks: Vec<TaskView>,
     pub not_ready: Vec<NotReadyView>,
     /// Ready, but not for the worker who asks. Told where an identity map is in force.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_for_caller: Vec<NotReadyView>,
     pub counts: CountsView,
 }
 
 /// Why a task near the head of the queue cannot be claimed.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct NotReadyView {
     pub task: TaskId,
     pub title: String,
@@ -265,7 +265,7 @@ pub struct NotReadyView {
 }
 
 /// Counts over the head of the queue, so that asking costs the same with a million tasks.
-#[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CountsView {
     pub ready: i64,
     pub waiting: i64,
@@ -277,12 +277,12 @@ pub struct CountsView {
     pub more: bool,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct WorkersView {
     pub workers: Vec<WorkerView>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerView {
     pub handle: Handle,
     pub kind: Kind,
@@ -308,12 +308,12 @@ impl From<&WorkerHolding> for WorkerView {
     }
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct WorkstationsView {
     pub workstations: Vec<WorkstationView>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct WorkstationView {
     pub name: WorkstationName,
     pub kind: WorkstationKind,
@@ -329,7 +329,7 @@ pub struct WorkstationView {
 }
 
 /// A probe of a workstation and what it said last; nothing where it has not run yet.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeView {
     pub probe: String,
     pub verdict: Option<Verdict>,
@@ -339,7 +339,7 @@ pub struct ProbeView {
 }
 
 /// The live assignment of a workstation.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HeldByView {
     pub task: TaskId,
     pub worker: Handle,
@@ -379,12 +379,12 @@ fn probe_views(probes: &[Probe], results: &[ProbeResult]) -> Vec<ProbeView> {
     told.chain(untold).collect()
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct LedgerView {
     pub entries: Vec<EntryView>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct EntryView {
     pub seq: i64,
     pub task: Option<String>,
@@ -415,7 +415,7 @@ impl From<&Entry> for EntryView {
     }
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct NoteView {
     pub seq: i64,
     pub kind: String,
@@ -439,7 +439,7 @@ impl From<&Note> for NoteView {
 }
 
 /// The whole story of one task.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct StoryView {
     pub task: TaskView,
     pub dependencies: Vec<DependencyView>,
@@ -452,14 +452,14 @@ pub struct StoryView {
     pub ledger: Vec<EntryView>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DependencyView {
     pub task: TaskId,
     pub state: Option<StateName>,
 }
 
 /// A held task whose holder has gone silent, or not.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HeldView {
     pub task: TaskId,
     pub title: String,
@@ -479,7 +479,7 @@ pub struct HeldView {
 }
 
 /// What a silent holder has left in its workstation (mission B6).
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LeftView {
     pub directory: Option<String>,
     pub directory_exists: bool,
@@ -489,12 +489,12 @@ pub struct LeftView {
     pub salvage_refs: Vec<String>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct StaleView {
     pub stale: Vec<HeldView>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct StatusView {
     pub store: String,
     pub workspace: String,
@@ -507,13 +507,13 @@ pub struct StatusView {
 }
 
 /// A task's checks, each with its last run.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ChecksView {
     pub task: TaskId,
     pub checks: Vec<CheckRunView>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CheckRunView {
     pub id: CheckId,
     pub command: String,
@@ -523,7 +523,7 @@ pub struct CheckRunView {
     pub run: Option<RunView>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RunView {
     pub verdict: CheckVerdict,
     pub exit_code: Option<i64>,

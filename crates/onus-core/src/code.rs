@@ -48,6 +48,7 @@ codes! {
     ScopeOverlap           "scope_overlap"           409  5 "The scope overlaps a live assignment",
     ScopeViolation         "scope_violation"         403  5 "A path lies outside the assignment's scope",
     HumanRequired          "human_required"          403  5 "Only a person may do this",
+    Unauthenticated        "unauthenticated"         401  5 "The token does not prove who calls",
     NotPermitted           "not_permitted"           403  5 "The caller may not do this",
     WrongState             "wrong_state"             409  5 "The task's state does not allow this",
     ChecksMissing          "checks_missing"          409  5 "A check has not been run at this commit",

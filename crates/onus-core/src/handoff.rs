@@ -19,7 +19,7 @@ const RISKS_MAX: usize = 32;
 const SUMMARY_MAX: usize = 16_384;
 
 /// What only the holder can say.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Words {
     pub summary: Option<String>,
     pub risks: Vec<String>,

@@ -165,7 +165,7 @@ impl Drop for Server {
 impl Site {
     /// A token of a worker.
     pub(crate) fn token(&self, handle: &str) -> String {
-        handle.to_owned()
+        text(&self.by_person(&["worker", "token", "add", handle])["secret"]).to_owned()
     }
 
     /// Agents, each with its token.

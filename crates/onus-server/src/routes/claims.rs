@@ -67,7 +67,7 @@ fn claim(_: &mut Store, asked: &Asked, body: ClaimsBody) -> Result<Next, Refusal
     };
     match body.count {
         None if body.workstations.is_empty() => Ok(Next::Submit {
-            calls: vec![asked.envelope(asked.key.clone(), order(body.workstation.as_ref()))],
+            calls: vec![asked.envelope(asked.key.clone(), order(body.workstation.as_ref()))?],
             tell: Box::new(|answers| {
                 tell(answers, |mut granted| granted.pop().map(|one| ClaimsView::One(Box::new(one))))
             }),
@@ -80,7 +80,7 @@ fn claim(_: &mut Store, asked: &Asked, body: ClaimsBody) -> Result<Next, Refusal
             let calls = (0..count).map(|n| {
                 let place = body.workstations.get(n).or(body.workstation.as_ref());
                 // The same key names the same claims, one by one.
-                Ok(asked.envelope(step(&asked.key, &format!("claim {n}"))?, order(place)))
+                asked.envelope(step(&asked.key, &format!("claim {n}"))?, order(place))
             });
             Ok(Next::Submit {
                 calls: calls.collect::<Result<_, Refusal>>()?,

@@ -67,7 +67,7 @@ fn session(_: &mut Store, asked: &Asked, body: SessionBody) -> Result<Next, Refu
         SessionAction::Stop => Command::StopSession,
     };
     let order = Order::held(command, lease(body.lease.as_deref())?);
-    let (envelope, target) = asked.envelope(asked.key.clone(), order);
+    let (envelope, target) = asked.envelope(asked.key.clone(), order)?;
     Ok(Next::Submit {
         calls: vec![(Envelope { task: Some(body.task), ..envelope }, target)],
         tell: Box::new(|answers| {
