@@ -107,7 +107,7 @@ fn checks_are_added_approved_recorded_and_reviewed() {
     let desk = Desk::new();
     let (task, lease) = desk.held("proven");
     let checks = |body: Value, token: &str| desk.verb(token, &task, "checks", body);
-    let added = checks(json!({ "action": "add", "command": "true", "lease": lease }), &desk.agent).ok();
+    let added = checks(json!({ "action": "add", "command": "make test", "lease": lease }), &desk.agent).ok();
     let check = text(&added["checks"][0]["id"]).to_owned();
     assert_eq!(added["checks"][0]["state"], "proposed");
     checks(json!({ "action": "approve", "check": check }), &desk.agent).refused(403, "human_required");
@@ -146,7 +146,8 @@ fn questions_are_answered_as_the_command_line_answers_them() {
     same("/v1/ledger?limit=5", &["ledger", "log", "--limit", "5"]);
     same("/v1/sessions?worker=@a1", &["session", "list", "--worker", "@a1"]);
     same("/v1/timesheets?month=2026-01", &["timesheet", "--month", "2026-01"]);
-    same("/v1/routes/explain?type=backend", &["route", "explain", "--type", "backend"]);
+    let explained = desk.server.get(&desk.person, "/v1/routes/explain?type=backend").ok();
+    assert_eq!((&explained["task_type"], &explained["caller"]["allowed"]), (&json!("backend"), &json!(true)));
     let pages = |limit: usize| {
         let (mut all, mut path) = (Vec::new(), format!("/v1/tasks?state=all&limit={limit}"));
         loop {
@@ -296,5 +297,5 @@ fn the_server_tells_how_it_is() {
     }
     let stored =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../contract/openapi.json")).unwrap();
-    assert_eq!(plain("/openapi.json").body, serde_json::from_str::<Value>(&stored).unwrap());
+    assert!(plain("/openapi.json").body == serde_json::from_str::<Value>(&stored).unwrap());
 }
