@@ -98,7 +98,7 @@ fn only_names_of_the_server_are_answered() {
 fn a_server_beyond_this_machine_wants_tls() {
     let site = Site::new();
     let answer = site.run(&["serve", "--listen", "0.0.0.0:0", "--json"]);
-    assert_eq!((answer.exit, answer.code()), (Some(5), "not_permitted".to_owned().as_str()));
+    assert_eq!((answer.exit, answer.code()), (Some(5), "not_permitted".to_owned()));
     let server = Server::start_with(&site, &["--listen", "0.0.0.0:0", "--insecure"]);
     assert!(server.url.starts_with("http://0.0.0.0:"));
 }
