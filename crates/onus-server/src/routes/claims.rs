@@ -42,6 +42,7 @@ struct ClaimsBody {
     /// Give it to this worker instead of taking it: people only
     assignee: Option<Handle>,
     /// How many, at most 64. The answer then is a list, each with a lease of its own.
+    #[schemars(range(min = 1, max = 64))]
     count: Option<usize>,
 }
 
