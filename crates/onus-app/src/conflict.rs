@@ -9,11 +9,12 @@ use onus_core::refusal::{Finding, Refusal};
 use onus_host::worktree::Conflict;
 use onus_store::load;
 use onus_store::port::{Store, Tx};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How the task that is to be merged stands to one that is in the main branch. The first ones are told first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Relation {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) enum Relation {
     DependsOnIt,
     IsNeededByIt,
     Neither,
@@ -32,7 +33,7 @@ impl<S: Store> Onus<S> {
         let main = short(main);
         let others: BTreeSet<TaskId> = conflicts.iter().flat_map(tasks).collect();
         let relations = match task {
-            Some(task) => self.ask(|tx| relations(tx, task, &others))?,
+            Some(task) => self.relations(task, &others)?,
             None => BTreeMap::new(),
         };
         let findings = conflicts.iter().map(|conflict| {
@@ -54,6 +55,19 @@ impl<S: Store> Onus<S> {
             Some(task) => refusal.task(task),
             None => refusal,
         })
+    }
+}
+
+impl<S: Store> Onus<S> {
+    pub(crate) fn relations(
+        &mut self,
+        task: &TaskId,
+        others: &BTreeSet<TaskId>,
+    ) -> Result<BTreeMap<TaskId, Relation>, Refusal> {
+        if let Some(answer) = self.far("relations", &(task, others))? {
+            return Ok(answer);
+        }
+        self.ask(|tx| relations(tx, task, others))
     }
 }
 

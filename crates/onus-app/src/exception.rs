@@ -14,17 +14,17 @@ use onus_store::load;
 use onus_store::port::Store;
 use onus_store::read::story;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// One exception, asked for or approved.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ExceptionView {
     pub task: TaskId,
     /// The dependency that is not waited for.
     pub on: TaskId,
     /// proposed or approved
-    pub state: &'static str,
+    pub state: String,
     pub requested_by: Handle,
     pub reason: String,
     pub rollback: String,
@@ -38,7 +38,7 @@ impl ExceptionView {
         ExceptionView {
             task: task.clone(),
             on: on.clone(),
-            state: if exception.approved_by.is_some() { "approved" } else { "proposed" },
+            state: if exception.approved_by.is_some() { "approved" } else { "proposed" }.to_owned(),
             requested_by: exception.requested_by.clone(),
             reason: exception.reason.clone(),
             rollback: exception.rollback.clone(),
@@ -52,7 +52,7 @@ impl ExceptionView {
     }
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ExceptionsView {
     pub exceptions: Vec<ExceptionView>,
 }
@@ -149,6 +149,9 @@ impl<S: Store> Onus<S> {
 
     /// All exceptions, in the order in which their tasks were asked for.
     pub fn exceptions(&mut self, only: Option<&TaskId>) -> Result<ExceptionsView, Refusal> {
+        if let Some(answer) = self.far("exceptions", &(only,))? {
+            return Ok(answer);
+        }
         let exceptions = match only {
             Some(id) => {
                 let found = self.ask(|tx| load::task(tx, id))?.ok_or_else(|| unknown_task(id))?;

@@ -16,6 +16,7 @@ use onus_store::load;
 use onus_store::port::Store;
 use onus_store::read::story;
 use onus_store::registry;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -33,7 +34,8 @@ pub struct Desk<'a> {
 }
 
 /// Who works where, as of now.
-struct Fleet {
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Fleet {
     generation: Generation,
     workstations: Vec<Workstation>,
     held: BTreeMap<WorkstationName, (TaskId, Assignment)>,
@@ -141,7 +143,10 @@ impl<S: Store> Onus<S> {
         Ok(repo.map(|repo| identity_map::main_branch(repo, &self.settings)).transpose()?.flatten())
     }
 
-    fn fleet(&mut self) -> Result<Fleet, Refusal> {
+    pub(crate) fn fleet(&mut self) -> Result<Fleet, Refusal> {
+        if let Some(answer) = self.far("fleet", &())? {
+            return Ok(answer);
+        }
         self.ask(|tx| {
             let rows = registry::workstations(tx)?;
             let held = story::live(tx)?.into_iter();
@@ -165,10 +170,10 @@ impl<S: Store> Onus<S> {
         let (Some(new), Some(history)) = (&update.new, history) else {
             return Ok(());
         };
-        let Some(stored) = self.ask(|tx| load::task(tx, held.task))? else {
+        let Some(task) = self.find_task(held.task)? else {
             return Ok(());
         };
-        let spec = &stored.task.spec;
+        let spec = &task.spec;
         // Reading what changed takes a process; a task without limits needs none.
         if spec.scope.is_empty() && spec.role.is_none() {
             return Ok(());

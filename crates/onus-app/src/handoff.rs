@@ -1,13 +1,16 @@
 //! Handoffs: what git and the store know about the work, composed for whoever holds the task next (mission D10).
 
-use crate::Onus;
 use crate::salvage::Evicted;
 use crate::submit::unexpected;
+use crate::{Onus, Sight};
+use onus_core::code::Code;
+use onus_core::facts::Dependency;
 use onus_core::handoff::{DependsOn, FORMAT, HandedCommit, Handoff, LeftOut, Standing, TestRun, Words};
-use onus_core::id::{CommitId, TaskId};
+use onus_core::id::{CommitId, TaskId, WorkstationName};
 use onus_core::refusal::Refusal;
 use onus_core::task::{Assignment, Blocker, State, StateName, Task};
 use onus_core::text::Text;
+use onus_core::time::Timestamp;
 use onus_core::workstation::Workstation;
 use onus_host::refs::{History, branch_ref};
 use onus_host::worktree;
@@ -15,14 +18,14 @@ use onus_store::load;
 use onus_store::port::Store;
 use onus_store::read::story;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// How many runs of checks a handoff tells of.
 const RUNS: i64 = 20;
 
 /// A handoff as it was kept: the document, or the plain words of a caller that composed none.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HandoffView {
     pub task: TaskId,
     pub handoff: Option<Handoff>,
@@ -41,6 +44,8 @@ struct Trace {
     head: Option<CommitId>,
 }
 
+type Surroundings = (Vec<Dependency>, Option<Workstation>, Timestamp);
+
 impl<S: Store> Onus<S> {
     /// The handoff of the present holder's work, ready to be kept. None where nobody holds the task.
     pub fn compose_handoff(
@@ -50,7 +55,7 @@ impl<S: Store> Onus<S> {
         blocker: Option<&Blocker>,
         words: &Words,
     ) -> Result<Option<Text>, Refusal> {
-        let Some(task) = self.ask(|tx| load::task(tx, task))?.map(|stored| stored.task) else {
+        let Some(task) = self.find_task(task)? else {
             return Ok(None);
         };
         let Some(held) = task.assignment().cloned() else {
@@ -72,7 +77,7 @@ impl<S: Store> Onus<S> {
         salvage: Option<&str>,
     ) -> Result<Option<Text>, Refusal> {
         let task = self.task(&evicted.task)?;
-        let past = self.ask(|tx| story::assignments(tx, &evicted.task))?;
+        let past = self.assignments(&evicted.task)?;
         let Some(lost) = past.into_iter().find(|row| row.assignment.epoch == evicted.epoch) else {
             return Ok(None);
         };
@@ -89,11 +94,7 @@ impl<S: Store> Onus<S> {
         words: &Words,
     ) -> Result<Handoff, Refusal> {
         let words = words.checked().map_err(Refusal::invalid)?;
-        let (dependencies, workstation, at) = self.ask(|tx| {
-            let dependencies = load::dependencies(tx, &task.id)?;
-            let workstation = load::workstation(tx, &held.workstation)?;
-            Ok((dependencies, workstation.map(|(found, _)| found), tx.now()?.wall))
-        })?;
+        let (dependencies, workstation, at) = self.surroundings(&task.id, &held.workstation)?;
         let depends_on: Vec<DependsOn> = dependencies
             .into_iter()
             .map(|on| {
@@ -101,7 +102,8 @@ impl<S: Store> Onus<S> {
                 DependsOn { task: on.id, state: on.state, satisfied }
             })
             .collect();
-        let trace = workstation.as_ref().map(|place| self.trace(place, held)).unwrap_or_default();
+        let seen = workstation.as_ref().filter(|_| self.sight == Sight::Workstations);
+        let trace = seen.map(|place| self.trace(place, held)).unwrap_or_default();
         Ok(Handoff {
             format: FORMAT.to_owned(),
             task: task.id.clone(),
@@ -126,6 +128,22 @@ impl<S: Store> Onus<S> {
             dirty: trace.dirty,
             salvage: None,
             left_out: LeftOut { dirty: trace.dirty_left_out, ..LeftOut::default() },
+        })
+    }
+
+    /// What a task depends on, where it is held, and what time it is there.
+    pub(crate) fn surroundings(
+        &mut self,
+        task: &TaskId,
+        workstation: &WorkstationName,
+    ) -> Result<Surroundings, Refusal> {
+        if let Some(answer) = self.far("surroundings", &(task, workstation))? {
+            return Ok(answer);
+        }
+        self.ask(|tx| {
+            let dependencies = load::dependencies(tx, task)?;
+            let workstation = load::workstation(tx, workstation)?;
+            Ok((dependencies, workstation.map(|(found, _)| found), tx.now()?.wall))
         })
     }
 
@@ -169,8 +187,20 @@ impl<S: Store> Onus<S> {
         trace
     }
 
+    /// The last handoff of a task; that there is none is a refusal.
+    pub fn handoff_of(&mut self, task: &TaskId) -> Result<HandoffView, Refusal> {
+        self.last_handoff(task)?.ok_or_else(|| {
+            Refusal::new(Code::UnknownName, format!("{task} has no handoff"))
+                .task(task)
+                .hint(format!("onus show {task} tells its story"))
+        })
+    }
+
     /// The last handoff of a task.
     pub fn last_handoff(&mut self, task: &TaskId) -> Result<Option<HandoffView>, Refusal> {
+        if let Some(answer) = self.far("last_handoff", &(task,))? {
+            return Ok(answer);
+        }
         self.task(task)?;
         let notes = self.ask(|tx| story::notes(tx, task))?;
         let last = notes.into_iter().rfind(|note| note.kind == "handoff");

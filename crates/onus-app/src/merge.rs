@@ -13,7 +13,7 @@ use crate::submit::{Target, step, unexpected};
 use onus_core::boundary::path_findings;
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
-use onus_core::event::Event;
+use onus_core::event::{Event, Merged};
 use onus_core::id::{CommitId, Handle, RequestId, TaskId, WorkstationName};
 use onus_core::identity_map::Policy;
 use onus_core::lease::Token;
@@ -23,7 +23,6 @@ use onus_host::place::Repo;
 use onus_host::refs::{self, Forwarded, History};
 use onus_host::worktree::{self, Synced};
 use onus_host::{identity_map, ref_file};
-use onus_store::load;
 use onus_store::port::Store;
 use onus_store::read::ledger::{self, Part};
 use schemars::JsonSchema;
@@ -141,7 +140,7 @@ impl<S: Store> Onus<S> {
     fn site_of(&mut self, task: &Task) -> Result<Site, Refusal> {
         let held = task.assignment().ok_or_else(|| unexpected("a merge of what nobody holds"))?;
         let name = held.workstation.clone();
-        let found = self.ask(|tx| load::workstation(tx, &name))?.map(|(found, _)| found);
+        let found = self.find_workstation(&name)?;
         let place = found.and_then(|found| found.path.zip(found.branch));
         let not_ready = |detail: String| Refusal::new(Code::WorkstationNotReady, detail).task(&task.id);
         let Some((directory, branch)) = place else {
@@ -178,12 +177,7 @@ impl<S: Store> Onus<S> {
         main: &str,
         commit: &str,
     ) -> Result<MergeView, Refusal> {
-        let entries = self.ask(|tx| ledger::log(tx, &Part::Task(&task.id, 0), i64::MAX))?;
-        let merged = entries.iter().rev().find_map(|entry| match entry.open().ok()?.event {
-            Event::Merged(merged) if merged.commit.as_str() == commit => Some(merged),
-            _ => None,
-        });
-        let merged = merged.ok_or_else(|| {
+        let merged = self.merged_as(&task.id, commit)?.ok_or_else(|| {
             let (name, main) = (&site.workstation, short(main));
             Refusal::new(Code::NotMerged, format!("{name} has no commit that {main} has not"))
                 .task(&task.id)
@@ -198,6 +192,18 @@ impl<S: Store> Onus<S> {
         })
     }
 
+    /// The record of a task's merge as this commit.
+    pub(crate) fn merged_as(&mut self, task: &TaskId, commit: &str) -> Result<Option<Merged>, Refusal> {
+        if let Some(answer) = self.far("merged_as", &(task, commit))? {
+            return Ok(answer);
+        }
+        let entries = self.ask(|tx| ledger::log(tx, &Part::Task(task, 0), i64::MAX))?;
+        Ok(entries.iter().rev().find_map(|entry| match entry.open().ok()?.event {
+            Event::Merged(merged) if merged.commit.as_str() == commit => Some(merged),
+            _ => None,
+        }))
+    }
+
     fn within_bounds(&self, task: &Task, paths: &[String]) -> Result<(), Refusal> {
         let policy = self.policy()?;
         let findings = match &policy {
@@ -208,8 +214,7 @@ impl<S: Store> Onus<S> {
     }
 
     fn version(&mut self, task: &Task) -> Result<i64, Refusal> {
-        let stored = self.ask(|tx| load::task(tx, &task.id))?;
-        Ok(stored.map_or(0, |stored| stored.task.version))
+        Ok(self.find_task(&task.id)?.map_or(0, |task| task.version))
     }
 }
 

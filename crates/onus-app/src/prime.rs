@@ -15,7 +15,7 @@ use onus_store::load;
 use onus_store::port::Store;
 use onus_store::read::queue::Filter;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How many ready tasks are told of.
 const READY: i64 = 5;
@@ -23,7 +23,7 @@ const READY: i64 = 5;
 const HELD: usize = 3;
 const TITLE_MAX: usize = 120;
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PrimeView {
     pub worker: Handle,
     pub kind: Kind,
@@ -73,7 +73,7 @@ impl PrimeView {
 }
 
 /// A task that the worker holds.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HoldingView {
     pub task: TaskId,
     pub title: String,
@@ -91,7 +91,7 @@ pub struct HoldingView {
 }
 
 /// A task that could be claimed.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct OfferView {
     pub task: TaskId,
     pub title: String,
@@ -102,6 +102,9 @@ pub struct OfferView {
 impl<S: Store> Onus<S> {
     /// What `actor` needs to know; with a task, about that one of those it holds.
     pub fn prime(&mut self, actor: Option<&Handle>, only: Option<&TaskId>) -> Result<PrimeView, Refusal> {
+        if let Some(answer) = self.far("prime", &(only,))? {
+            return Ok(answer);
+        }
         let caller = self.ask(|tx| load::caller(tx, actor))?;
         known(&caller)?;
         let Caller::Registered(worker) = caller else {

@@ -2,6 +2,7 @@
 //! seconds, and nobody should wait for it but who asked.
 
 use crate::Onus;
+use crate::far::Sent;
 use onus_core::command::{Command, Envelope};
 use onus_core::facts::Caller;
 use onus_core::id::{Handle, WorkstationName};
@@ -74,14 +75,22 @@ impl<S: Store> Onus<S> {
     /// Before a grant: runs the probes of the workstations that it may go to, once each. The gate then reads what they
     /// said; it never waits and never asks again.
     pub fn probe_before(&mut self, envelope: &Envelope) -> Result<(), Refusal> {
-        let policy = self.policy()?;
-        for workstation in self.ask(|tx| places(tx, envelope, &policy))? {
+        for workstation in self.places(envelope)? {
             if must_prove(&workstation) {
                 let results = self.run_probes(&workstation);
                 self.record_probes(envelope.actor.as_ref(), &workstation.name, &results)?;
             }
         }
         Ok(())
+    }
+
+    /// The workstations that a grant may go to.
+    pub(crate) fn places(&mut self, envelope: &Envelope) -> Result<Vec<Workstation>, Refusal> {
+        if let Some(answer) = self.far("places", &(Sent::new(envelope),))? {
+            return Ok(answer);
+        }
+        let policy = self.policy()?;
+        self.ask(|tx| places(tx, envelope, &policy))
     }
 }
 

@@ -1,8 +1,8 @@
 //! `list`, `ready`, `stale` and `status`: where the work stands.
 
-use crate::Onus;
 use crate::submit::{Judge, claim};
 use crate::view::{CountsView, HeldView, ListView, NotReadyView, ReadyView, StaleView, StatusView, TaskView};
+use crate::{Onus, Sight};
 use onus_core::code::Code;
 use onus_core::id::{Handle, shown};
 use onus_core::refusal::{Finding, Refusal};
@@ -32,6 +32,9 @@ impl<S: Store> Onus<S> {
         cursor: Option<&str>,
         limit: i64,
     ) -> Result<ListView, Refusal> {
+        if let Some(answer) = self.far("list", &(which, filter, cursor, limit))? {
+            return Ok(answer);
+        }
         let after = cursor.map_or(Ok(After::START), |text| parse_cursor(text, which))?;
         let mut tasks = self.ask(|tx| queue::list(tx, which, filter, after, limit + 1))?;
         let more = tasks.len() as i64 > limit;
@@ -44,6 +47,9 @@ impl<S: Store> Onus<S> {
     }
 
     pub fn ready(&mut self, filter: &Filter, limit: i64) -> Result<ReadyView, Refusal> {
+        if let Some(answer) = self.far("ready", &(filter, limit))? {
+            return Ok(answer);
+        }
         self.ask(|tx| {
             let tasks = queue::ready(tx, filter, limit)?;
             let wanted = (limit * WINDOW).clamp(20, 1_000);
@@ -72,6 +78,9 @@ impl<S: Store> Onus<S> {
         filter: &Filter,
         limit: i64,
     ) -> Result<ReadyView, Refusal> {
+        if let Some(answer) = self.far("ready_for", &(filter, limit))? {
+            return Ok(answer);
+        }
         let mut view = self.ready(filter, limit)?;
         // A map that cannot be read is the claim's trouble; the queue is what it is.
         let (Some(actor), Ok(policy)) = (actor, self.policy()) else { return Ok(view) };
@@ -87,18 +96,26 @@ impl<S: Store> Onus<S> {
     /// Held tasks whose lease has run out or whose holder is dead, the longest silent first.
     pub fn stale(&mut self) -> Result<StaleView, Refusal> {
         let mut stale: Vec<HeldView> = self.held()?.into_iter().filter(|held| held.is_stale()).collect();
-        for held in &mut stale {
-            held.left = Some(self.left_behind(held)?);
+        if self.sight == Sight::Workstations {
+            for held in &mut stale {
+                held.left = Some(self.left_behind(held)?);
+            }
         }
         Ok(StaleView { stale })
     }
 
     pub fn held(&mut self) -> Result<Vec<HeldView>, Refusal> {
+        if let Some(answer) = self.far("held", &())? {
+            return Ok(answer);
+        }
         let settings = self.settings.clone();
         self.ask(|tx| held(tx, &settings))
     }
 
     pub fn status(&mut self) -> Result<StatusView, Refusal> {
+        if let Some(answer) = self.far("status", &())? {
+            return Ok(answer);
+        }
         let settings = self.settings.clone();
         let store = self.path.display().to_string();
         self.ask(|tx| {

@@ -66,6 +66,9 @@ impl<S: Store> Onus<S> {
         actor: Option<&Handle>,
         wanted: &WorkerAdded,
     ) -> Result<(Registration, Worker), Refusal> {
+        if let Some(answer) = self.far("add_worker", &(wanted,))? {
+            return Ok(answer);
+        }
         self.store.write(|tx| {
             let caller = load::caller(tx, actor)?;
             let by = person(&caller)?;
@@ -89,10 +92,16 @@ impl<S: Store> Onus<S> {
         handle: &Handle,
         reason: Option<&str>,
     ) -> Result<Worker, Refusal> {
+        if let Some(answer) = self.far("pause_worker", &(handle, reason))? {
+            return Ok(answer);
+        }
         self.change_worker(actor, handle, |caller, found| worker::pause(caller, found, reason))
     }
 
     pub fn resume_worker(&mut self, actor: Option<&Handle>, handle: &Handle) -> Result<Worker, Refusal> {
+        if let Some(answer) = self.far("resume_worker", &(handle,))? {
+            return Ok(answer);
+        }
         self.change_worker(actor, handle, worker::resume)
     }
 
@@ -111,6 +120,9 @@ impl<S: Store> Onus<S> {
     }
 
     pub fn workers(&mut self, only: Option<&Handle>) -> Result<WorkersView, Refusal> {
+        if let Some(answer) = self.far("workers", &(only,))? {
+            return Ok(answer);
+        }
         let rows = self.ask(|tx| registry::workers(tx, only))?;
         match only {
             Some(handle) if rows.is_empty() => Err(no_worker(handle)),
@@ -171,7 +183,7 @@ fn join_workspace(tx: &mut dyn Tx, uid: String, founding: &Founding) -> Result<F
 
 fn add_project(tx: &mut dyn Tx, by: &Handle, key: &ProjectKey) -> Result<(), Refusal> {
     registry::insert_project(tx, key)?;
-    record(tx, by, ProjectAdded { key: key.clone() })
+    record(tx, by, ProjectAdded { key: key.clone() }).map(drop)
 }
 
 fn new_uid(wall: i64) -> Result<Uuid, Refusal> {
@@ -226,7 +238,7 @@ fn checkout_of(
 }
 
 /// Writes an event of the workspace's own chain down.
-pub(crate) fn record(tx: &mut dyn Tx, actor: &Handle, event: impl Into<Event>) -> Result<(), Refusal> {
+pub(crate) fn record(tx: &mut dyn Tx, actor: &Handle, event: impl Into<Event>) -> Result<Stamped, Refusal> {
     let workspace = load::workspace(tx)?;
     let stamped = Stamped {
         seq: workspace.last_seq + 1,
@@ -238,5 +250,6 @@ pub(crate) fn record(tx: &mut dyn Tx, actor: &Handle, event: impl Into<Event>) -
         event: event.into(),
     };
     let entry = Entry::seal(&workspace.uid, &stamped, workspace.head).map_err(unexpected)?;
-    Ok(apply::workspace_entry(tx, &entry)?)
+    apply::workspace_entry(tx, &entry)?;
+    Ok(stamped)
 }

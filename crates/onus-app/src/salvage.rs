@@ -11,9 +11,8 @@ use onus_core::salvage_reference;
 use onus_host::place::Repo;
 use onus_host::refs::{self, Salvaged};
 use onus_host::{identity_map, worktree};
-use onus_store::load;
 use onus_store::port::Store;
-use onus_store::read::story;
+use onus_store::read::story::{self, PastAssignment};
 use std::path::{Path, PathBuf};
 
 /// How many earlier grants are asked for what they left.
@@ -35,7 +34,7 @@ impl<S: Store> Onus<S> {
     /// crash in the middle of it, secures the work as well.
     pub fn evicted(&mut self, receipt: &Receipt) -> Result<Option<Evicted>, Refusal> {
         let task = &receipt.task.id;
-        let past = self.ask(|tx| story::assignments(tx, task))?;
+        let past = self.assignments(task)?;
         let present = receipt.task.assignment().map(|held| held.epoch);
         let before = past.into_iter().rfind(|row| present.is_none_or(|epoch| row.assignment.epoch < epoch));
         let against_will = |reason: &str| matches!(reason, "taken_over" | "forced" | "dropped");
@@ -46,14 +45,21 @@ impl<S: Store> Onus<S> {
         .transpose()
     }
 
+    /// Every assignment that a task ever had, the first one first.
+    pub(crate) fn assignments(&mut self, task: &TaskId) -> Result<Vec<PastAssignment>, Refusal> {
+        if let Some(answer) = self.far("assignments", &(task,))? {
+            return Ok(answer);
+        }
+        self.ask(|tx| story::assignments(tx, task))
+    }
+
     /// The assignment that a workstation holds, as something that is about to be interrupted.
     pub fn held_in(
         &mut self,
         task: &TaskId,
         workstation: &WorkstationName,
     ) -> Result<Option<Evicted>, Refusal> {
-        let held = self.ask(|tx| load::task(tx, task))?;
-        let held = held.and_then(|stored| stored.task.assignment().cloned());
+        let held = self.find_task(task)?.and_then(|task| task.assignment().cloned());
         let held = held.filter(|held| held.workstation == *workstation);
         held.map(|held| self.site(task, held.epoch, &held.assignee, &held.workstation)).transpose()
     }
@@ -65,7 +71,7 @@ impl<S: Store> Onus<S> {
         worker: &Handle,
         workstation: &WorkstationName,
     ) -> Result<Evicted, Refusal> {
-        let found = self.ask(|tx| load::workstation(tx, workstation))?.map(|(found, _)| found);
+        let found = self.find_workstation(workstation)?;
         Ok(Evicted {
             task: task.clone(),
             epoch,

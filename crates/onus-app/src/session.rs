@@ -15,11 +15,11 @@ use onus_store::load;
 use onus_store::port::{Store, Tx};
 use onus_store::read::effort::{self, Listed, Which};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// A stretch of work: one worker, one workstation, one task.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SessionView {
     pub id: i64,
     pub task: TaskId,
@@ -41,7 +41,7 @@ pub struct SessionView {
 }
 
 /// What was on record before a correction, and the entry that made it.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CorrectionView {
     pub seq: i64,
     pub recorded_started_at: Timestamp,
@@ -73,13 +73,13 @@ impl SessionView {
     }
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SessionsView {
     pub sessions: Vec<SessionView>,
 }
 
 /// One day of a worker.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DayView {
     pub worker: Handle,
     pub tz: String,
@@ -95,7 +95,7 @@ pub struct DayView {
 }
 
 /// What a worker did to one task in one day.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DayTaskView {
     pub title: String,
     #[serde(flatten)]
@@ -105,7 +105,7 @@ pub struct DayTaskView {
     pub untrusted: bool,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ActView {
     pub seq: i64,
     pub at: Timestamp,
@@ -183,6 +183,9 @@ impl<S: Store> Onus<S> {
         worker: Option<&Handle>,
         limit: i64,
     ) -> Result<SessionsView, Refusal> {
+        if let Some(answer) = self.far("sessions", &(task, worker, limit))? {
+            return Ok(answer);
+        }
         let which = match (task, worker) {
             (Some(task), _) => Which::OfTask(task),
             (None, Some(worker)) => Which::OfWorker(worker),
@@ -213,6 +216,9 @@ impl<S: Store> Onus<S> {
 
     /// The session with this number.
     pub fn session(&mut self, id: Seq) -> Result<SessionView, Refusal> {
+        if let Some(answer) = self.far("session", &(id,))? {
+            return Ok(answer);
+        }
         let found = self.ask(|tx| {
             let found = effort::list(tx, Which::One(id), 1)?;
             views(tx, &found)
@@ -224,6 +230,9 @@ impl<S: Store> Onus<S> {
 
     /// What a worker did in one of its days.
     pub fn day(&mut self, worker: &Handle, day: Date) -> Result<DayView, Refusal> {
+        if let Some(answer) = self.far("day", &(worker, day))? {
+            return Ok(answer);
+        }
         let ask = crate::timesheet::Ask {
             from: day,
             to: day,

@@ -18,6 +18,9 @@ use onus_store::read::story::{self, Note};
 
 impl<S: Store> Onus<S> {
     pub fn show(&mut self, id: &TaskId) -> Result<StoryView, Refusal> {
+        if let Some(answer) = self.far("show", &(id,))? {
+            return Ok(answer);
+        }
         let found = self.ask(|tx| {
             let Some(stored) = load::task(tx, id)? else {
                 return Ok(None);
@@ -53,6 +56,9 @@ impl<S: Store> Onus<S> {
         after: Option<i64>,
         limit: i64,
     ) -> Result<LedgerView, Refusal> {
+        if let Some(answer) = self.far("log", &(task, after, limit))? {
+            return Ok(answer);
+        }
         let entries = self.ask(|tx| {
             if let Some(id) = task
                 && load::state(tx, id)?.is_none()

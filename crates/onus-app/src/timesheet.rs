@@ -23,9 +23,10 @@ use onus_store::error::{Result as StoreResult, StoreError};
 use onus_store::port::{Store, Tx};
 use onus_store::read::effort::{self, Counted, Period, Used};
 use onus_store::registry;
+use serde::{Deserialize, Serialize};
 
 /// What a timesheet is asked for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Ask {
     /// The first and the last day, each worker's own.
     pub from: Date,
@@ -36,6 +37,9 @@ pub struct Ask {
 
 impl<S: Store> Onus<S> {
     pub fn timesheet(&mut self, ask: &Ask) -> Result<TimesheetView, Refusal> {
+        if let Some(answer) = self.far("timesheet", &(ask,))? {
+            return Ok(answer);
+        }
         let workers = self.people(ask.worker.as_ref())?;
         let people = people(&workers, ask.from, ask.to)?;
         let effort = self.settings.effort.clone();
@@ -54,6 +58,9 @@ impl<S: Store> Onus<S> {
 
     /// Every session of a period, as it counts, with the title of its task: what a calendar shows.
     pub fn calendar(&mut self, ask: &Ask) -> Result<ics::Calendar, Refusal> {
+        if let Some(answer) = self.far("calendar", &(ask,))? {
+            return Ok(answer);
+        }
         let workers = self.people(ask.worker.as_ref())?;
         let people = people(&workers, ask.from, ask.to)?;
         self.ask(|tx| {
@@ -96,6 +103,9 @@ impl<S: Store> Onus<S> {
 
     /// The zone of a worker's days; the world's where nobody is named.
     pub fn zone_of(&mut self, worker: Option<&Handle>) -> Result<String, Refusal> {
+        if let Some(answer) = self.far("zone_of", &(worker,))? {
+            return Ok(answer);
+        }
         let found = match worker {
             Some(worker) => self.ask(|tx| onus_store::load::worker(tx, worker))?,
             None => None,
@@ -105,6 +115,9 @@ impl<S: Store> Onus<S> {
 
     /// The day that it is for a worker.
     pub fn today(&mut self, worker: Option<&Handle>) -> Result<Date, Refusal> {
+        if let Some(answer) = self.far("today", &(worker,))? {
+            return Ok(answer);
+        }
         let zone = self.zone_of(worker)?;
         let now = self.ask(|tx| tx.now())?.wall;
         zone::date(&zone, now).map_err(Refusal::invalid)

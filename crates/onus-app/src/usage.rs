@@ -20,7 +20,7 @@ use onus_core::time::Timestamp;
 use onus_store::port::Store;
 use onus_store::read::effort::{self, Which};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One measurement in a record.
@@ -35,7 +35,7 @@ pub struct Sample {
 }
 
 /// What was recorded.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct UsageView {
     pub task: TaskId,
     pub recorded: Vec<RecordedView>,
@@ -43,11 +43,11 @@ pub struct UsageView {
     pub outside: i64,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedView {
     pub session: i64,
     /// `created`, or `existing` where the very same is on record.
-    pub outcome: &'static str,
+    pub outcome: String,
     pub key: String,
     pub source: String,
     pub model: Option<String>,
@@ -115,6 +115,14 @@ impl<S: Store> Onus<S> {
         Ok(sessions)
     }
 
+    pub(crate) fn task_of_session(&mut self, session: Seq) -> Result<Option<TaskId>, Refusal> {
+        if let Some(answer) = self.far("task_of_session", &(session,))? {
+            return Ok(answer);
+        }
+        let found = self.ask(|tx| effort::list(tx, Which::One(session), 1))?;
+        Ok(found.into_iter().next().map(|session| session.task))
+    }
+
     fn record_usage(
         &mut self,
         reporter: &Reporter<'_>,
@@ -124,10 +132,7 @@ impl<S: Store> Onus<S> {
         let usage = price::priced(&self.settings.prices, usage);
         let (key, source) = (usage.key.clone(), usage.source.clone());
         let (model, counts) = (usage.model.clone(), usage.counts);
-        let task = match self.ask(|tx| effort::list(tx, Which::One(session), 1))?.pop() {
-            Some(found) => found.task,
-            None => reporter.task.clone(),
-        };
+        let task = self.task_of_session(session)?.unwrap_or_else(|| reporter.task.clone());
         if task != *reporter.task {
             return Err(Refusal::new(
                 Code::UnknownName,
@@ -146,6 +151,7 @@ impl<S: Store> Onus<S> {
         let receipt = self.submit(&envelope, &Target::Named)?;
         let outcome = if receipt.kind == ReceiptKind::Existing { "existing" } else { "created" };
         let cost = counts.cost_micros.map(crate::timesheet::units);
+        let outcome = outcome.to_owned();
         Ok(RecordedView { session, outcome, key, source, model, tokens: counts.tokens(), cost })
     }
 }

@@ -9,21 +9,21 @@ use onus_core::validate::{Found, Queue, findings};
 use onus_store::bulk;
 use onus_store::port::{Store, Tx};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How many tasks pass between two words about progress.
 const STRIDE: usize = 1_000;
 
 /// The answer to `validate`; without findings the queue is sound.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ValidateView {
     pub findings: Vec<QueueFindingView>,
     pub counts: ValidateCountsView,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QueueFindingView {
-    pub code: &'static str,
+    pub code: String,
     pub task: TaskId,
     pub detail: String,
     pub hint: Option<String>,
@@ -31,12 +31,17 @@ pub struct QueueFindingView {
 
 impl From<Found> for QueueFindingView {
     fn from(Found { task, finding }: Found) -> QueueFindingView {
-        QueueFindingView { code: finding.code.name(), task, detail: finding.detail, hint: finding.hint }
+        QueueFindingView {
+            code: finding.code.name().to_owned(),
+            task,
+            detail: finding.detail,
+            hint: finding.hint,
+        }
     }
 }
 
 /// What was looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ValidateCountsView {
     pub tasks: i64,
     pub dependencies: i64,
@@ -48,7 +53,7 @@ impl ValidateView {
     pub fn refusal(&self) -> Option<Refusal> {
         let first = self.findings.first()?;
         let shown = |found: &QueueFindingView| {
-            let code = Code::parse(found.code).unwrap_or(Code::QueueInvalid);
+            let code = Code::parse(&found.code).unwrap_or(Code::QueueInvalid);
             Finding::new(code, format!("{}: {}", found.task, found.detail)).hinted(found.hint.clone())
         };
         let detail = format!("{} findings; the first: {}: {}", self.findings.len(), first.task, first.detail);
@@ -62,6 +67,9 @@ impl ValidateView {
 impl<S: Store> Onus<S> {
     /// Looks at the whole queue on one consistent view.
     pub fn validate(&mut self, progress: &mut dyn Progress) -> Result<ValidateView, Refusal> {
+        if let Some(answer) = self.far("validate", &())? {
+            return Ok(answer);
+        }
         let queue = self.ask(|tx| load(tx, progress))?;
         let found: Vec<QueueFindingView> = findings(&queue).into_iter().map(Into::into).collect();
         let counts = ValidateCountsView {

@@ -2,6 +2,8 @@
 
 use crate::exception::ExceptionView;
 use crate::handoff::HandoffView;
+use crate::submit::{Receipt, ReceiptKind};
+use onus_core::code::Code;
 use onus_core::evidence::CheckVerdict;
 use onus_core::id::CheckId;
 use onus_core::id::{BranchName, CommitId, Handle, OriginRef, Role, TaskId, TaskType, WorkstationName};
@@ -9,6 +11,7 @@ use onus_core::lease::Token;
 use onus_core::ledger::Entry;
 use onus_core::probe::{Probe, ProbeResult, Verdict};
 use onus_core::process::Death;
+use onus_core::refusal::Refusal;
 use onus_core::task::{Assignment, Check, Priority, Risk, Route, State, StateName, Task};
 use onus_core::task::{CheckKind, CheckState};
 use onus_core::time::Timestamp;
@@ -18,10 +21,20 @@ use onus_store::evidence::KeptRun;
 use onus_store::read::story::{Note, PastAssignment};
 use onus_store::registry::{WorkerHolding, WorkstationHolding};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+/// A view as the one versioned document that every front end shows: it says which contract it follows.
+pub fn document<T: Serialize>(view: &T) -> Result<String, Refusal> {
+    let json = serde_json::to_string(view).map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
+    Ok(match json.strip_prefix('{') {
+        Some("}") => "{\"format\":\"onus/1\"}".to_owned(),
+        Some(rest) => format!("{{\"format\":\"onus/1\",{rest}"),
+        None => json,
+    })
+}
 
 /// A task as everybody sees it.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct TaskView {
     pub id: TaskId,
     pub uid: String,
@@ -50,10 +63,10 @@ pub struct TaskView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked_on: Option<String>,
     /// Ended by a person's force, against the rules.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,
     /// History from elsewhere; it can never be claimed.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_by: Option<Handle>,
@@ -114,7 +127,7 @@ impl From<&Task> for TaskView {
 }
 
 /// Who worked on a task, where, and under which lease (mission B1).
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AssignmentView {
     pub task: TaskId,
     pub assignee: Handle,
@@ -169,7 +182,7 @@ impl AssignmentView {
 }
 
 /// What a grant hands to its holder, and to nobody else.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct LeaseView {
     pub token: String,
     pub epoch: i64,
@@ -189,45 +202,61 @@ impl LeaseView {
 }
 
 /// The answer to `add`.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AddView {
-    pub outcome: &'static str,
+    pub outcome: String,
     pub task: TaskView,
 }
 
+impl From<&Receipt> for AddView {
+    fn from(receipt: &Receipt) -> AddView {
+        let outcome = if receipt.kind == ReceiptKind::Existing { "existing" } else { "created" };
+        AddView { outcome: outcome.to_owned(), task: TaskView::from(&receipt.task) }
+    }
+}
+
 /// The answer to `claim` and `takeover`.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimView {
     pub task: TaskView,
     pub lease: Option<LeaseView>,
     pub assignment: Option<AssignmentView>,
 }
 
+impl From<&Receipt> for ClaimView {
+    fn from(receipt: &Receipt) -> ClaimView {
+        let held = receipt.task.assignment();
+        let lease = receipt.token.as_ref().zip(held).map(|(token, held)| LeaseView::new(token, held));
+        let task = TaskView::from(&receipt.task);
+        ClaimView { assignment: task.assignment.clone(), lease, task }
+    }
+}
+
 /// The answer to every other change.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ChangeView {
     pub task: TaskView,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListView {
     pub tasks: Vec<TaskView>,
     /// Pass it as `--cursor` to go on; `null` at the end.
     pub next: Option<String>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ReadyView {
     pub tasks: Vec<TaskView>,
     pub not_ready: Vec<NotReadyView>,
     /// Ready, but not for the worker who asks. Told where an identity map is in force.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_for_caller: Vec<NotReadyView>,
     pub counts: CountsView,
 }
 
 /// Why a task near the head of the queue cannot be claimed.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct NotReadyView {
     pub task: TaskId,
     pub title: String,
@@ -237,7 +266,7 @@ pub struct NotReadyView {
 }
 
 /// Counts over the head of the queue, so that asking costs the same with a million tasks.
-#[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CountsView {
     pub ready: i64,
     pub waiting: i64,
@@ -249,12 +278,12 @@ pub struct CountsView {
     pub more: bool,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct WorkersView {
     pub workers: Vec<WorkerView>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerView {
     pub handle: Handle,
     pub kind: Kind,
@@ -280,12 +309,12 @@ impl From<&WorkerHolding> for WorkerView {
     }
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct WorkstationsView {
     pub workstations: Vec<WorkstationView>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct WorkstationView {
     pub name: WorkstationName,
     pub kind: WorkstationKind,
@@ -301,7 +330,7 @@ pub struct WorkstationView {
 }
 
 /// A probe of a workstation and what it said last; nothing where it has not run yet.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeView {
     pub probe: String,
     pub verdict: Option<Verdict>,
@@ -311,7 +340,7 @@ pub struct ProbeView {
 }
 
 /// The live assignment of a workstation.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HeldByView {
     pub task: TaskId,
     pub worker: Handle,
@@ -351,12 +380,12 @@ fn probe_views(probes: &[Probe], results: &[ProbeResult]) -> Vec<ProbeView> {
     told.chain(untold).collect()
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct LedgerView {
     pub entries: Vec<EntryView>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct EntryView {
     pub seq: i64,
     pub task: Option<String>,
@@ -387,7 +416,7 @@ impl From<&Entry> for EntryView {
     }
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct NoteView {
     pub seq: i64,
     pub kind: String,
@@ -411,7 +440,7 @@ impl From<&Note> for NoteView {
 }
 
 /// The whole story of one task.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct StoryView {
     pub task: TaskView,
     /// The proof that the present holder is dead: it may be taken over at once.
@@ -427,14 +456,14 @@ pub struct StoryView {
     pub ledger: Vec<EntryView>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DependencyView {
     pub task: TaskId,
     pub state: Option<StateName>,
 }
 
 /// A held task whose holder has gone silent, or not.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HeldView {
     pub task: TaskId,
     pub title: String,
@@ -464,7 +493,7 @@ impl HeldView {
 }
 
 /// What a silent holder has left in its workstation (mission B6).
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LeftView {
     pub directory: Option<String>,
     pub directory_exists: bool,
@@ -474,12 +503,12 @@ pub struct LeftView {
     pub salvage_refs: Vec<String>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct StaleView {
     pub stale: Vec<HeldView>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct StatusView {
     pub store: String,
     pub workspace: String,
@@ -492,13 +521,13 @@ pub struct StatusView {
 }
 
 /// A task's checks, each with its last run.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ChecksView {
     pub task: TaskId,
     pub checks: Vec<CheckRunView>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CheckRunView {
     pub id: CheckId,
     pub command: String,
@@ -508,7 +537,7 @@ pub struct CheckRunView {
     pub run: Option<RunView>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RunView {
     pub verdict: CheckVerdict,
     pub exit_code: Option<i64>,

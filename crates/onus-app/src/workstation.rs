@@ -25,6 +25,9 @@ impl<S: Store> Onus<S> {
         actor: Option<&Handle>,
         wanted: &WorkstationAdded,
     ) -> Result<(Registration, Workstation), Refusal> {
+        if let Some(answer) = self.far("add_workstation", &(wanted,))? {
+            return Ok(answer);
+        }
         self.may_add_workstation(actor, &wanted.name)?;
         self.store.write(|tx| {
             let caller = load::caller(tx, actor)?;
@@ -48,6 +51,9 @@ impl<S: Store> Onus<S> {
         actor: Option<&Handle>,
         name: &WorkstationName,
     ) -> Result<(), Refusal> {
+        if let Some(answer) = self.far("may_add_workstation", &(name,))? {
+            return Ok(answer);
+        }
         let caller = self.ask(|tx| load::caller(tx, actor))?;
         person(&caller)?;
         if let Policy::InForce(map) = self.policy()?
@@ -61,6 +67,9 @@ impl<S: Store> Onus<S> {
     }
 
     pub fn workstations(&mut self, only: Option<&WorkstationName>) -> Result<WorkstationsView, Refusal> {
+        if let Some(answer) = self.far("workstations", &(only,))? {
+            return Ok(answer);
+        }
         let rows = self.ask(|tx| {
             let mut rows = registry::workstations(tx)?;
             rows.retain(|row| only.is_none_or(|name| row.workstation.name == *name));
@@ -80,23 +89,43 @@ impl<S: Store> Onus<S> {
 
     /// One workstation and what it holds.
     pub fn workstation(&mut self, name: &WorkstationName) -> Result<WorkstationHolding, Refusal> {
+        if let Some(answer) = self.far("workstation", &(name,))? {
+            return Ok(answer);
+        }
         let rows = self.ask(|tx| registry::workstations(tx))?;
         rows.into_iter().find(|row| row.workstation.name == *name).ok_or_else(|| no_workstation(name))
     }
 
+    /// One workstation, if there is such a one.
+    pub(crate) fn find_workstation(
+        &mut self,
+        name: &WorkstationName,
+    ) -> Result<Option<Workstation>, Refusal> {
+        if let Some(answer) = self.far("find_workstation", &(name,))? {
+            return Ok(answer);
+        }
+        Ok(self.ask(|tx| load::workstation(tx, name))?.map(|(found, _)| found))
+    }
+
     /// Who asks, as far as the store knows.
     pub fn caller(&mut self, actor: Option<&Handle>) -> Result<Caller, Refusal> {
+        if let Some(answer) = self.far("caller", &())? {
+            return Ok(answer);
+        }
         self.ask(|tx| load::caller(tx, actor))
     }
 
     /// All workstations, for whoever looks after them.
     pub fn workstation_rows(&mut self) -> Result<Vec<WorkstationHolding>, Refusal> {
+        if let Some(answer) = self.far("workstation_rows", &())? {
+            return Ok(answer);
+        }
         self.ask(|tx| registry::workstations(tx))
     }
 
     /// The workstation whose directory contains `here`: the innermost one.
     pub fn workstation_at(&mut self, here: &Path) -> Result<Option<(WorkstationName, PathBuf)>, Refusal> {
-        let rows = self.ask(|tx| registry::workstations(tx))?;
+        let rows = self.workstation_rows()?;
         let containing = rows.into_iter().filter_map(|row| {
             let path = PathBuf::from(row.workstation.path?);
             here.starts_with(&path).then_some((row.workstation.name, path))
@@ -106,11 +135,17 @@ impl<S: Store> Onus<S> {
 
     /// The directory of a workstation, if it has one.
     pub fn directory_of(&mut self, name: &WorkstationName) -> Result<Option<PathBuf>, Refusal> {
+        if let Some(answer) = self.far("directory_of", &(name,))? {
+            return Ok(answer);
+        }
         Ok(self.ask(|tx| registry::directory(tx, name))?.map(PathBuf::from))
     }
 
     /// The directory in which `worker` holds `task`, if it does and the workstation has one.
     pub fn holding_directory(&mut self, task: &TaskId, worker: &Handle) -> Result<Option<PathBuf>, Refusal> {
+        if let Some(answer) = self.far("holding_directory", &(task, worker))? {
+            return Ok(answer);
+        }
         Ok(self.ask(|tx| registry::holding_directory(tx, task, worker))?.map(PathBuf::from))
     }
 
@@ -120,6 +155,9 @@ impl<S: Store> Onus<S> {
         name: &WorkstationName,
         reason: Option<&str>,
     ) -> Result<WorkstationHolding, Refusal> {
+        if let Some(answer) = self.far("quarantine", &(name, reason))? {
+            return Ok(answer);
+        }
         self.change_workstation(actor, name, |caller, row| {
             workstation::quarantine(caller, &row.workstation, reason)
         })
@@ -131,6 +169,9 @@ impl<S: Store> Onus<S> {
         name: &WorkstationName,
         reason: Option<&str>,
     ) -> Result<WorkstationHolding, Refusal> {
+        if let Some(answer) = self.far("restore", &(name, reason))? {
+            return Ok(answer);
+        }
         self.change_workstation(actor, name, |caller, row| {
             workstation::restore(caller, &row.workstation, reason)
         })
@@ -144,6 +185,9 @@ impl<S: Store> Onus<S> {
         reason: Option<&str>,
         removed: bool,
     ) -> Result<WorkstationHolding, Refusal> {
+        if let Some(answer) = self.far("retire", &(name, reason, removed))? {
+            return Ok(answer);
+        }
         self.change_workstation(actor, name, |caller, row| {
             workstation::retire(caller, &row.workstation, row.holds.as_ref(), reason, removed)
         })
@@ -151,6 +195,9 @@ impl<S: Store> Onus<S> {
 
     /// Whether a workstation may be retired, without doing it: asked before its directory is removed.
     pub fn may_retire(&mut self, actor: Option<&Handle>, name: &WorkstationName) -> Result<(), Refusal> {
+        if let Some(answer) = self.far("may_retire", &(name,))? {
+            return Ok(answer);
+        }
         let (caller, rows) = self.ask(|tx| Ok((load::caller(tx, actor)?, registry::workstations(tx)?)))?;
         let row = find(&rows, name)?;
         workstation::retire(&caller, &row.workstation, row.holds.as_ref(), None, true).map(drop)
@@ -164,6 +211,9 @@ impl<S: Store> Onus<S> {
         name: &WorkstationName,
         results: &[ProbeResult],
     ) -> Result<Workstation, Refusal> {
+        if let Some(answer) = self.far("record_probes", &(name, results))? {
+            return Ok(answer);
+        }
         self.store.write(|tx| {
             let caller = load::caller(tx, actor)?;
             let by = known(&caller)?.handle.clone();

@@ -54,7 +54,10 @@ fn a_checkpoint_is_made_once_signed_and_anchored() {
     let repository = case.directory.path().to_owned();
     let tip = git(&repository, &["rev-parse", "refs/onus/ledger"]);
     let again = case.checkpoint();
-    assert_eq!((again.outcome, again.anchor.kind, &again.anchor.id), ("existing", "git", &tip));
+    assert_eq!(
+        (again.outcome.as_str(), again.anchor.kind.as_str(), &again.anchor.id),
+        ("existing", "git", &tip)
+    );
     assert_eq!(git(&repository, &["rev-parse", "refs/onus/ledger"]), tip, "nothing new, nothing done");
     let document = git(&repository, &["show", "refs/onus/ledger:checkpoint.json"]);
     let anchored: onus_core::ledger::Checkpoint = serde_json::from_str(&document).unwrap();
@@ -90,7 +93,7 @@ fn a_checkpoint_that_crashed_is_finished_by_the_next() {
         assert_eq!(healed.outcome, "created");
         // After storing, before anchoring.
         raw.execute("UPDATE workspace SET anchor = ?1", [&made.anchor.id]).unwrap();
-        match made.anchor.kind {
+        match made.anchor.kind.as_str() {
             "git" => {
                 git(case.directory.path(), &["update-ref", "refs/onus/ledger", &made.anchor.id]);
             }
@@ -105,7 +108,7 @@ fn a_checkpoint_that_crashed_is_finished_by_the_next() {
             }
         }
         let again = case.checkpoint();
-        assert_eq!((again.outcome, again.seq), ("existing", healed.seq));
+        assert_eq!((again.outcome.as_str(), again.seq), ("existing", healed.seq));
         let view = case.verify();
         assert!(view.ok && view.anchored == 3, "{view:#?}");
     }
@@ -179,7 +182,7 @@ fn a_restored_backup_grants_nothing_until_a_person_says_so() {
             assert_eq!(case.onus.raise_generation(actor.as_ref(), reason).unwrap_err().code, code);
         }
         let raised = case.onus.raise_generation(Some(&handle("@ada")), Some("restored")).unwrap();
-        assert_eq!((raised.generation, raised.checkpoint.outcome), (2, "created"));
+        assert_eq!((raised.generation, raised.checkpoint.outcome.as_str()), (2, "created"));
         let view = case.verify();
         assert!(view.ok, "{view:#?}");
         assert_eq!(view.superseded, 1);

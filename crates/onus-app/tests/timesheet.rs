@@ -59,7 +59,8 @@ impl Shop {
         let path = directory.path().join("onus.db");
         let store = Sqlite::create(&path, &Options::one_shot(clock)).unwrap();
         let place = onus_host::place::find(directory.path()).unwrap();
-        let mut onus = Onus { store, settings: Settings::default(), path, place };
+        let mut onus =
+            Onus { store, settings: Settings::default(), path, place, sight: onus_app::Sight::Workstations };
         let worker = |handle: &str, kind, tz: &str| WorkerAdded {
             handle: handle.parse().unwrap(),
             kind,
@@ -325,15 +326,17 @@ fn samples_go_to_the_session_in_which_they_were_taken() {
         let request = request.parse().unwrap();
         let reporter = Reporter { request: &request, actor: Some(&bot), task: &task, worker: None };
         let view = shop.onus.import_usage(&reporter, "otel", samples).unwrap();
-        let told: Vec<_> = view.recorded.iter().map(|one| (one.session, one.outcome, one.tokens)).collect();
+        let told: Vec<_> =
+            view.recorded.iter().map(|one| (one.session, one.outcome.clone(), one.tokens)).collect();
         (told, view.outside)
     };
-    let both = |one, other| vec![(first, one, 110), (second, other, 10_000)];
+    let both =
+        |one: &str, other: &str| vec![(first, one.to_owned(), 110), (second, other.to_owned(), 10_000)];
     assert_eq!(import(&mut shop, "i1", &samples), (both("created", "created"), 2));
     assert_eq!(import(&mut shop, "i2", &samples), (both("existing", "existing"), 2));
     // The record has grown: what it says replaces what it said.
     samples.push(sample("2026-10-06T08:40:00", 5));
-    let grown = vec![(first, "existing", 110), (second, "created", 10_005)];
+    let grown = vec![(first, "existing".to_owned(), 110), (second, "created".to_owned(), 10_005)];
     assert_eq!(import(&mut shop, "i3", &samples), (grown, 2));
     let by = [Dimension::Day];
     let view = shop.sheet(None, OCTOBER, &by);

@@ -7,6 +7,7 @@ mod prime;
 mod route;
 mod story;
 mod table;
+mod token;
 
 pub(crate) use dispatch::{change_line, dispatch};
 pub(crate) use effort::{approved, day, sessions, timesheet, usage};
@@ -14,6 +15,7 @@ pub(crate) use preflight::preflight;
 pub(crate) use prime::prime;
 pub(crate) use route::{explain, history, route};
 pub(crate) use story::story;
+pub(crate) use token::{issued, tokens};
 
 use anstyle::{AnsiColor, Style};
 use onus_app::doctor::DoctorView;

@@ -10,11 +10,11 @@ use crate::task::Check;
 use crate::task::{Blocker, Spec, StateName};
 use crate::text::Text;
 use crate::time::{Millis, Timestamp};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// A person's word that overrides the rules, for ever on record (mission B4).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Warrant {
     /// The ordinary rules apply.
     Ordinary,
@@ -24,13 +24,13 @@ pub enum Warrant {
 }
 
 /// Whether a blocked task stays with its holder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WhileBlocked {
     KeepLease,
     ReleaseLease,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     Add {
         spec: Box<Spec>,
@@ -40,7 +40,7 @@ pub enum Command {
     Claim {
         workstation: Option<WorkstationName>,
         /// Where the caller stands; used when it names no workstation, and neither does the identity map.
-        #[serde(skip)]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         here: Option<WorkstationName>,
         /// Who gets it, if not the caller: only people assign.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ pub enum Command {
     },
     Takeover {
         workstation: Option<WorkstationName>,
-        #[serde(skip)]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         here: Option<WorkstationName>,
         ttl: Option<Millis>,
         reason: Option<String>,
@@ -59,13 +59,13 @@ pub enum Command {
     Renew {
         ttl: Option<Millis>,
         /// What works under the lease; seen, not said.
-        #[serde(skip)]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         process: Option<Process>,
     },
     Release {
         note: Option<Text>,
         /// The note as part of a whole handoff. It tells the time and what git knows, so a repeated request has another.
-        #[serde(skip)]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         handoff: Option<Text>,
         warrant: Warrant,
     },
@@ -74,7 +74,7 @@ pub enum Command {
         lease: WhileBlocked,
         #[serde(skip_serializing_if = "Option::is_none")]
         note: Option<Text>,
-        #[serde(skip)]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         handoff: Option<Text>,
     },
     Unblock,
@@ -84,7 +84,7 @@ pub enum Command {
     /// The holder writes down what the next one should know, and goes on.
     Handoff {
         note: Option<Text>,
-        #[serde(skip)]
+        #[serde(default, skip_serializing_if = "Text::is_empty")]
         document: Text,
     },
     Complete {
@@ -93,7 +93,7 @@ pub enum Command {
         root_cause: Option<RootCause>,
         warrant: Warrant,
         /// What the work was when this was said; seen, not said.
-        #[serde(skip)]
+        #[serde(default, skip_serializing_if = "Proof::is_empty")]
         proof: Proof,
     },
     AddCheck {
@@ -163,7 +163,7 @@ pub enum Command {
 }
 
 /// What one run of a check showed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     pub check: CheckId,
     pub exit: Option<i32>,
@@ -179,7 +179,7 @@ pub struct Run {
 }
 
 /// What a reviewer says about the work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opinion {
     pub verdict: ReviewVerdict,
     pub classification: Classification,
@@ -189,7 +189,7 @@ pub struct Opinion {
 }
 
 /// History from elsewhere: it arrives finished.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Archive {
     pub state: StateName,
     pub resolution: Option<Text>,
@@ -226,6 +226,40 @@ impl Command {
             Command::StopSession => "session stop",
             Command::CorrectSession { .. } => "session correct",
             Command::RecordUsage { .. } => "session usage",
+        }
+    }
+
+    /// The command without what its caller did not say but saw: the place, the time, what git knows. A repeated request
+    /// says the same and may see something else.
+    pub fn said(&self) -> Command {
+        let mut said = self.clone();
+        match &mut said {
+            Command::Claim { here, .. } | Command::Takeover { here, .. } => *here = None,
+            Command::Renew { process, .. } => *process = None,
+            Command::Release { handoff, .. } | Command::Block { handoff, .. } => *handoff = None,
+            Command::Handoff { document, .. } => *document = Text::default(),
+            Command::Complete { proof, .. } => *proof = Proof::default(),
+            _ => {}
+        }
+        said
+    }
+
+    /// The texts of a command, in a fixed order: written down by their digests, they travel beside it.
+    pub fn texts_mut(&mut self) -> Vec<&mut Text> {
+        match self {
+            Command::Add { spec, archived, .. } => {
+                let resolution = archived.as_mut().and_then(|archive| archive.resolution.as_mut());
+                spec.body.iter_mut().chain(resolution).collect()
+            }
+            Command::Release { note, handoff, .. } | Command::Block { note, handoff, .. } => {
+                note.iter_mut().chain(handoff).collect()
+            }
+            Command::Note { text } => vec![text],
+            Command::Handoff { note, document } => note.iter_mut().chain([document]).collect(),
+            Command::Complete { resolution, .. } => resolution.iter_mut().collect(),
+            Command::RecordCheck { run } => vec![&mut run.output],
+            Command::Review { opinion } => opinion.note.iter_mut().collect(),
+            _ => Vec::new(),
         }
     }
 

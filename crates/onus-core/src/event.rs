@@ -4,7 +4,9 @@ use crate::code::Code;
 use crate::evidence::{CheckVerdict, Classification, Ground, ReviewVerdict, RootCause};
 use crate::hash::Digest;
 use crate::id::CheckId;
-use crate::id::{BranchName, CommitId, Epoch, Handle, ProjectKey, Role, Seq, TaskId, WorkstationName};
+use crate::id::{
+    BranchName, CommitId, Epoch, Handle, ProjectKey, Role, Seq, TaskId, TokenId, WorkstationName,
+};
 use crate::lease::LeaseId;
 use crate::probe::{Probe, ProbeResult};
 use crate::process::{Death, Process};
@@ -14,6 +16,7 @@ use crate::task::Check;
 use crate::task::{Blocker, Route, Spec, StateName, Task};
 use crate::text::Text;
 use crate::time::{Date, Millis, Tick, Timestamp};
+use crate::token::TokenKind;
 use crate::worker::Kind;
 use crate::workstation::{Lifecycle, WorkstationKind};
 use serde::{Deserialize, Serialize};
@@ -132,6 +135,9 @@ events! {
     WorkstationQuarantined = "workstation_quarantined",
     WorkstationRestored = "workstation_restored",
     WorkstationRetired = "workstation_retired",
+    /// Somebody or something may call over a network, in whose name and for how long.
+    TokenIssued = "token_issued",
+    TokenRevoked = "token_revoked",
     GenerationRaised = "generation_raised",
     Imported = "imported",
     /// A person approved a worker's time between two days.
@@ -403,7 +409,28 @@ data! {
         removed: bool,
     }
 
-    /// A person declared every earlier token dead, after a restore or a lossy failover.
+    TokenIssued {
+        id: TokenId,
+        /// The digest of what the store keeps of it: a row that was swapped shows, and the record opens nothing.
+        seal: Digest,
+        kind: TokenKind,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        worker: Option<Handle>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        workstation: Option<WorkstationName>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expires_at: Option<Timestamp>,
+    }
+
+    TokenRevoked {
+        id: TokenId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    }
+
+    /// A person declared every earlier lease token dead, after a restore or a lossy failover.
     GenerationRaised { generation: i64, reason: String }
 
     Imported { created: i64, existing: i64, digest: Text }

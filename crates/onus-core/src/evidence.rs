@@ -8,21 +8,9 @@ use crate::scope::Scope;
 use crate::settings::ReviewPolicy;
 use crate::task::{Check, CheckKind, CheckState, Risk, Spec};
 use crate::time::Timestamp;
+use crate::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-        pub enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant),+ }
-
-        impl $name {
-            pub const fn name(self) -> &'static str { match self { $($name::$variant => $word),+ } }
-            pub fn parse(text: &str) -> Option<$name> { match text { $($word => Some($name::$variant),)+ _ => None } }
-        }
-    };
-}
 
 words!(
     /// How a run of a check ended. Only `passed` is a pass: what could not run has shown nothing.
@@ -66,7 +54,7 @@ fn is_false(b: &bool) -> bool {
 }
 
 /// One run of a check, as the record has it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     pub seq: Seq,
     pub check: CheckId,
@@ -97,13 +85,19 @@ pub struct RootCause {
 }
 
 /// The state of the work when its holder says that it is done.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Proof {
     pub ground: Ground,
     /// Commits of the workstation's branch that are not in the main branch, by ancestry or patch identity.
     pub unmerged: usize,
     /// The main branch, for the hint.
     pub main: Option<String>,
+}
+
+impl Proof {
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Proof::default()
+    }
 }
 
 /// What a completion is judged by.

@@ -12,11 +12,12 @@ use crate::settings::Settings;
 use crate::task::{StateName, Task};
 use crate::worker::{Kind, Worker};
 use crate::workstation::Workstation;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
 /// Who asks, as far as the store knows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Caller {
     Anonymous,
     Unregistered(Handle),
@@ -24,7 +25,7 @@ pub enum Caller {
 }
 
 /// A task somebody depends on, as seen now.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dependency {
     pub id: TaskId,
     /// `None` when there is no such task.

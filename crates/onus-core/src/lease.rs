@@ -107,7 +107,7 @@ impl FromStr for Token {
 }
 
 /// How long the holder of an assignment is believed to be alive.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     pub id: LeaseId,
     pub ttl: Millis,

@@ -1,6 +1,7 @@
 //! Who may register workers, workstations and projects (mission B7, C3): people. An agent that could register a
 //! workstation could step around the gate.
 
+pub mod token;
 pub mod worker;
 pub mod workstation;
 
@@ -9,9 +10,10 @@ use crate::facts::Caller;
 use crate::id::Handle;
 use crate::refusal::Refusal;
 use crate::worker::Worker;
+use serde::{Deserialize, Serialize};
 
 /// Whether a name was new.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Registration {
     Created,
     /// The very same is there already.

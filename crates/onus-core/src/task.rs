@@ -268,7 +268,7 @@ pub struct Route {
 }
 
 /// Who works on a task, where, and until when (mission B1).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assignment {
     pub assignee: Handle,
     pub tier: Option<String>,
@@ -304,7 +304,7 @@ pub struct Exception {
 }
 
 /// Who ended a task, and when.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closing {
     pub by: Handle,
     pub at: Timestamp,
@@ -312,7 +312,7 @@ pub struct Closing {
 }
 
 /// The lifecycle. The variant carries the data, so that "in progress without a holder" cannot be written down.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
     Open,
     InProgress(Assignment),
@@ -370,7 +370,7 @@ impl fmt::Display for StateName {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     pub id: TaskId,
     pub uid: Uuid,

@@ -80,9 +80,20 @@ impl Text {
         &self.digest
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Text::default()
+    }
+
     /// Present where the text came from a caller or a row; absent where it was read from the ledger.
     pub fn content(&self) -> Option<&str> {
         self.content.as_deref()
+    }
+}
+
+/// No words at all.
+impl Default for Text {
+    fn default() -> Text {
+        Text::new(String::new())
     }
 }
 

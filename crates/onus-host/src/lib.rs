@@ -22,6 +22,7 @@ pub mod hook;
 pub mod identity_map;
 pub mod key;
 pub mod lease_file;
+pub mod line;
 pub mod place;
 pub mod probe;
 pub mod process;

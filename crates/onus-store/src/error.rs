@@ -20,6 +20,8 @@ pub enum StoreError {
     Guard(String),
     /// There is no store here yet.
     Missing(String),
+    /// The store is behind a server, and this cannot be asked through it.
+    Elsewhere,
 }
 
 impl StoreError {
@@ -37,6 +39,7 @@ impl fmt::Display for StoreError {
             | StoreError::Corrupt(text)
             | StoreError::Guard(text)
             | StoreError::Missing(text) => f.write_str(text),
+            StoreError::Elsewhere => f.write_str("this needs the store itself, not a server in front of it"),
         }
     }
 }
@@ -68,6 +71,8 @@ impl From<StoreError> for Refusal {
             ),
             StoreError::Guard(detail) => Refusal::new(Code::StoreBusy, detail).hint("try again"),
             StoreError::Missing(detail) => Refusal::new(Code::StoreUnavailable, detail).hint("onus init"),
+            elsewhere @ StoreError::Elsewhere => Refusal::new(Code::NotPermitted, elsewhere.to_string())
+                .hint("run it where the store is: onus --store sqlite:PATH or postgres://…"),
         }
     }
 }

@@ -8,6 +8,7 @@ use onus_core::event::{CheckRun, Reviewed};
 use onus_core::evidence::{CheckVerdict, Classification, Evidence, Ground, Review, ReviewVerdict};
 use onus_core::id::{Seq, TaskId};
 use onus_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
 sql! {
     INSERT_EVIDENCE = "INSERT INTO evidence (workspace, task, seq, output, check_id, verdict, exit, signal, took_ms, \
@@ -105,7 +106,7 @@ pub fn reviews(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<Review>> {
 }
 
 /// A run with everything that is kept of it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct KeptRun {
     pub evidence: Evidence,
     pub by: String,

@@ -13,3 +13,4 @@ pub mod read;
 pub mod registry;
 pub mod sqlite;
 pub mod statements;
+pub mod token;

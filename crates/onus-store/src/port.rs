@@ -3,6 +3,7 @@
 use crate::error::{Result, StoreError};
 use onus_core::hash::Digest;
 use onus_core::id::WorkspaceId;
+use onus_core::refusal::Refusal;
 use onus_core::time::Now;
 use std::borrow::Cow;
 
@@ -207,6 +208,11 @@ pub trait Tx {
 
 /// A database that runs transactions.
 pub trait Store {
+    /// Where the store itself cannot be reached, whoever can be asked instead.
+    fn far(&mut self) -> Option<&mut dyn Far> {
+        None
+    }
+
     /// Runs `work` on one consistent view; nothing is written.
     fn read<T>(&mut self, work: impl FnOnce(&mut dyn Tx) -> Result<T>) -> Result<T>
     where
@@ -219,6 +225,12 @@ pub trait Store {
     ) -> std::result::Result<T, E>
     where
         Self: Sized;
+}
+
+/// A store that is elsewhere, behind a server that keeps the rules: it is asked whole questions, never statements.
+pub trait Far {
+    /// Asks one question; question and answer are JSON.
+    fn call(&mut self, name: &str, arguments: String) -> std::result::Result<String, Refusal>;
 }
 
 /// Whether the transaction's changes stay.

@@ -10,6 +10,7 @@ use onus_core::probe::ProbeResult;
 use onus_core::time::Timestamp;
 use onus_core::worker::Worker;
 use onus_core::workstation::Workstation;
+use serde::{Deserialize, Serialize};
 
 sql! {
     INSERT_WORKSPACE = "INSERT INTO workspace (id, uid, generation, head, public_key, created_at) \
@@ -175,7 +176,7 @@ pub fn holding_directory(tx: &mut dyn Tx, task: &TaskId, worker: &Handle) -> Res
 }
 
 /// A workstation and the assignment it holds now.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WorkstationHolding {
     pub workstation: Workstation,
     pub holds: Option<(TaskId, Handle)>,

@@ -21,16 +21,16 @@ use onus_store::port::{Outcome, Store, Tx};
 use onus_store::read::ledger::{self, StoredCheckpoint};
 use onus_store::registry;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How often another process may be faster before we give up.
 const ATTEMPTS: usize = 16;
 
 /// A signed statement about the whole ledger, and where it is anchored.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CheckpointView {
     /// `created`, or `existing` when nothing had happened since the last one.
-    pub outcome: &'static str,
+    pub outcome: String,
     /// The last entry that it covers.
     pub seq: i64,
     pub entries: i64,
@@ -44,15 +44,15 @@ pub struct CheckpointView {
     pub anchor: AnchorView,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AnchorView {
     /// `git` or `directory`.
-    pub kind: &'static str,
+    pub kind: String,
     pub id: String,
 }
 
 /// The answer to `ledger raise-generation`.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct GenerationView {
     pub generation: i64,
     pub reason: String,
@@ -69,6 +69,9 @@ enum Consent {
 impl<S: Store> Onus<S> {
     /// Signs the heads of all chains and anchors them. Any registered worker may.
     pub fn checkpoint(&mut self, actor: Option<&Handle>) -> Result<CheckpointView, Refusal> {
+        if let Some(answer) = self.far("checkpoint", &())? {
+            return Ok(answer);
+        }
         self.ask(|tx| load::caller(tx, actor))
             .and_then(|caller| onus_core::registry::known(&caller).map(drop))?;
         self.checkpoint_after(Consent::None)
@@ -105,7 +108,7 @@ impl<S: Store> Onus<S> {
         let id = self.anchor_up(&anchor, &stored, consent)?;
         let checkpoint = parse(&stored)?;
         Ok(CheckpointView {
-            outcome,
+            outcome: outcome.to_owned(),
             seq: checkpoint.seq,
             entries: checkpoint.entries,
             chains: checkpoint.chains,
@@ -115,7 +118,7 @@ impl<S: Store> Onus<S> {
             at: checkpoint.at,
             public_key: checkpoint.public_key,
             signature: encode_hex(&stored.signature),
-            anchor: AnchorView { kind: kind_of(&anchor), id },
+            anchor: AnchorView { kind: kind_of(&anchor).to_owned(), id },
         })
     }
 

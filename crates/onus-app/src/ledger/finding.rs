@@ -4,13 +4,13 @@ use onus_core::code::Code;
 use onus_core::id::Seq;
 use onus_core::refusal::{Finding, Refusal};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The most findings that one answer carries.
 const SHOWN: usize = 100;
 
 /// In which way the record does not hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// An entry's fields do not give its hash.
@@ -53,10 +53,10 @@ pub enum Kind {
     StoreBehind,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FindingView {
     /// Always `ledger_broken`.
-    pub code: &'static str,
+    pub code: String,
     pub kind: Kind,
     /// The entry, where it is about one.
     pub seq: Option<Seq>,
@@ -94,7 +94,7 @@ impl Findings {
     ) {
         let task = task.filter(|name| !name.is_empty()).map(str::to_owned);
         let code = Code::LedgerBroken.name();
-        let found = FindingView { code, kind, seq: seq.into(), task, detail: detail.into() };
+        let found = FindingView { code: code.to_owned(), kind, seq: seq.into(), task, detail: detail.into() };
         if self.shown.contains(&found) {
             return;
         }

@@ -12,12 +12,12 @@ use onus_core::time::Timestamp;
 use onus_store::load;
 use onus_store::port::Store;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 /// What is asked about.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Subject {
     Task(TaskId),
     /// A task that nobody asked for yet.
@@ -28,7 +28,7 @@ pub enum Subject {
 }
 
 /// The answer to `route explain`.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ExplainView {
     pub task: Option<TaskId>,
     pub task_type: Option<TaskType>,
@@ -41,7 +41,7 @@ pub struct ExplainView {
     pub caller: Option<CallerView>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CallerView {
     pub worker: Handle,
     /// Where the map would send this worker.
@@ -60,6 +60,9 @@ impl<S: Store> Onus<S> {
         actor: Option<&Handle>,
         here: Option<&WorkstationName>,
     ) -> Result<ExplainView, Refusal> {
+        if let Some(answer) = self.far("explain", &(subject, here))? {
+            return Ok(answer);
+        }
         let policy = self.policy()?;
         self.judge(&policy, |judge| {
             let task = match subject {

@@ -15,11 +15,11 @@ use onus_store::load;
 use onus_store::port::{Store, Tx};
 use onus_store::read::story;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// The answer to `route show`.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RouteView {
     /// The commit that the map was read from; none when it was never committed.
     pub map_commit: Option<String>,
@@ -35,7 +35,7 @@ pub struct RouteView {
 }
 
 /// Where the tasks of one type go.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RuleView {
     /// Its place in the file: `routing[0]`.
     pub rule: String,
@@ -45,7 +45,7 @@ pub struct RuleView {
     pub independent: bool,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RoleView {
     pub role: Role,
     pub max_in_progress: u32,
@@ -55,20 +55,20 @@ pub struct RoleView {
 }
 
 /// A lane and who is in it.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct LaneView {
     pub lane: i64,
     pub holds: Vec<HeldByView>,
 }
 
 /// The answer to `route history`.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryView {
     pub types: Vec<TypeHistoryView>,
 }
 
 /// The commits that changed where a type goes, newest first.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct TypeHistoryView {
     /// `*` stands for tasks without a type.
     pub task_type: TypePattern,
@@ -85,6 +85,9 @@ struct AtWork {
 impl<S: Store> Onus<S> {
     /// The map in force; with a type, only the rule that it follows.
     pub fn route(&mut self, only: Option<&TaskType>) -> Result<RouteView, Refusal> {
+        if let Some(answer) = self.far("route", &(only,))? {
+            return Ok(answer);
+        }
         let policy = self.policy()?;
         let in_force = required(&policy)?;
         let map = &in_force.map;

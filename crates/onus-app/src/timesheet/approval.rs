@@ -17,11 +17,11 @@ use onus_store::port::{Outcome, Store, Tx};
 use onus_store::read::effort::{self, Approval};
 use onus_store::{apply, load};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
 /// A period that was approved, and what is other than it was then.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalView {
     /// The ledger entry.
     pub seq: i64,
@@ -38,10 +38,10 @@ pub struct ApprovalView {
 }
 
 /// The answer to `timesheet approve`.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovedView {
     /// `created`, or `existing` where the very same was approved already.
-    pub outcome: &'static str,
+    pub outcome: String,
     pub worker: Handle,
     pub from: Date,
     pub to: Date,
@@ -61,6 +61,9 @@ impl<S: Store> Onus<S> {
         worker: &Handle,
         (from, to): (Date, Date),
     ) -> Result<ApprovedView, Refusal> {
+        if let Some(answer) = self.far("approve_timesheet", &(worker, from, to))? {
+            return Ok(answer);
+        }
         let Some(worker) = self.people(Some(worker))?.into_iter().next() else {
             return Err(crate::submit::unexpected("a worker that is there and is not"));
         };
@@ -88,7 +91,7 @@ impl<S: Store> Onus<S> {
                 None => Vec::new(),
             };
             let view = ApprovedView {
-                outcome: if event.is_some() { "created" } else { "existing" },
+                outcome: if event.is_some() { "created" } else { "existing" }.to_owned(),
                 worker: worker.handle.clone(),
                 from,
                 to,

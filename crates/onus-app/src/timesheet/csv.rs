@@ -7,7 +7,7 @@ pub(super) const SUMS: [&str; 6] = ["sessions", "seconds", "billable_seconds", "
 
 pub fn write(view: &TimesheetView) -> Result<Vec<u8>, String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let header = view.by.iter().copied().chain(SUMS);
+    let header = view.by.iter().map(String::as_str).chain(SUMS);
     writer.write_record(header).map_err(|error| error.to_string())?;
     for row in &view.rows {
         let keys = view.by.iter().map(|dimension| harmless(key(row, dimension)));

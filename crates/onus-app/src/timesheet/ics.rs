@@ -4,12 +4,13 @@
 use onus_core::id::{Handle, Seq, TaskId};
 use onus_core::time::Timestamp;
 use onus_store::read::effort::Counted;
+use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
 /// The longest line in bytes, its end not counted.
 const LINE_MAX: usize = 75;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Calendar {
     /// The workspace's: an event keeps its name wherever it is exported from.
     pub uid: String,
@@ -17,7 +18,7 @@ pub struct Calendar {
     pub events: Vec<Event>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Event {
     pub session: Seq,
     pub task: TaskId,

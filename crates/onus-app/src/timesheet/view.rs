@@ -6,14 +6,14 @@ use onus_core::settings::EffortSettings;
 use onus_core::time::Date;
 use onus_core::timesheet::Row;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct TimesheetView {
     pub from: Date,
     pub to: Date,
     /// By what the rows add up, in their order.
-    pub by: Vec<&'static str>,
+    pub by: Vec<String>,
     pub rows: Vec<RowView>,
     pub total_seconds: i64,
     pub total_billable_seconds: i64,
@@ -24,12 +24,12 @@ pub struct TimesheetView {
     /// Sessions that still run. They count up to their last sign of life.
     pub running: i64,
     /// For one worker: what was approved of these days, and what has changed since.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<ApprovalView>,
 }
 
 /// A sum; what it was not grouped by is null or absent.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RowView {
     pub worker: Option<Handle>,
     pub task: Option<TaskId>,
@@ -87,7 +87,7 @@ impl TimesheetView {
         TimesheetView {
             from: ask.from,
             to: ask.to,
-            by: ask.by.iter().map(|dimension| dimension.name()).collect(),
+            by: ask.by.iter().map(|dimension| dimension.name().to_owned()).collect(),
             rows: rows.iter().map(RowView::from).collect(),
             total_seconds: rows.iter().map(|row| row.seconds).sum(),
             total_billable_seconds: rows.iter().map(|row| row.billable_seconds).sum(),

@@ -19,7 +19,7 @@ fn workbook(view: &TimesheetView) -> Result<Vec<u8>, XlsxError> {
     let sheet = book.add_worksheet();
     sheet.set_name("timesheet")?;
     let sums = ["sessions", "time", "billable", "tokens", "cost"];
-    for (column, title) in (0_u16..).zip(view.by.iter().copied().chain(sums)) {
+    for (column, title) in (0_u16..).zip(view.by.iter().map(String::as_str).chain(sums)) {
         sheet.write_string_with_format(0, column, title, &bold)?;
     }
     let first = view.by.len() as u16;

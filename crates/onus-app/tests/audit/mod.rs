@@ -13,6 +13,7 @@ use onus_core::hash::encode_hex;
 use onus_core::id::Handle;
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
+use onus_core::registry::token::Order;
 use onus_core::session::{Counts, Usage};
 use onus_core::settings::Settings;
 use onus_core::task::{Priority, Risk, Spec};
@@ -70,6 +71,7 @@ pub(crate) fn open(path: &Path) -> Onus<Sqlite> {
         settings: Settings::default(),
         path: path.to_owned(),
         place: onus_host::place::find(path.parent().unwrap()).unwrap(),
+        sight: onus_app::Sight::Workstations,
     }
 }
 
@@ -276,6 +278,12 @@ impl Case {
         self.note("@ada", "T-5", None, "who takes this?");
         self.submit("@ada", "T-6", None, Command::Drop { reason: Some("not any more".into()) });
         self.try_claim("@bee", "T-7", "ws-2").unwrap_err();
+        let order = Order { worker: Some(handle("@bot")), label: Some("night".into()), ..Order::default() };
+        for _ in 0..2 {
+            self.onus.issue_token(Some(&handle("@ada")), &order).unwrap();
+        }
+        let first = self.onus.tokens(None).unwrap().tokens.remove(0).id;
+        self.onus.revoke_token(Some(&handle("@ada")), &first, Some("it leaked")).unwrap();
         self.checkpoint();
     }
 }

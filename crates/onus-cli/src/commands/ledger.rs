@@ -85,7 +85,7 @@ impl Ledger {
             }
             LedgerVerb::Checkpoint => {
                 let view = store.checkpoint(world.actor.as_ref())?;
-                out.show(&view, |view| match view.outcome {
+                out.show(&view, |view| match view.outcome.as_str() {
                     "existing" => format!("nothing new since the checkpoint at entry {}\n", view.seq),
                     _ => format!(
                         "{} entries signed, anchored in {} as {}\n",

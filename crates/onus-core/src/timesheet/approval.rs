@@ -11,7 +11,7 @@ use crate::registry::person;
 use crate::session::Counts;
 use crate::time::{Date, Timestamp};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Takes the sessions of one worker and period in, by their numbers, each with what was used in it.
@@ -45,7 +45,7 @@ impl Fingerprint {
 }
 
 /// What is other than it was when it was approved.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Difference {
     pub task: Option<TaskId>,
     pub day: Option<Date>,

@@ -3,9 +3,10 @@
 use super::{About, Person, Place, Row};
 use crate::id::TaskId;
 use crate::time::Date;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Dimension {
     Worker,
     Task,

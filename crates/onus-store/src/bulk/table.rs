@@ -7,7 +7,7 @@ use crate::error::{Result, StoreError};
 use crate::port::{Sql, Tx, Value};
 
 /// The schema whose columns these are.
-pub const SCHEMA: i64 = 4;
+pub const SCHEMA: i64 = 5;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ macro_rules! tables {
 tables! {
     "workspace" of "id" by "id" {
         "uid" Text "?2", "generation" Int "?3", "head" Blob "?4", "public_key" Text "?5", "anchor" Text "?6",
-        "created_at" Int "?7",
+        "created_at" Int "?7", "name" Text "?8",
     }
     "project" of "workspace" by "born" { "key" Text "?2", "last_number" Int "?3", "born" Int "?4" }
     "worker" of "workspace" by "handle" {
@@ -68,6 +68,11 @@ tables! {
     "workstation" of "workspace" by "name" {
         "name" Text "?2", "kind" Text "?3", "path" Text "?4", "state" Text "?5", "lifecycle" Text "?6",
         "version" Int "?7", "branch" Text "?8", "probes" Text "?9", "reason" Text "?10",
+    }
+    "token" of "workspace" by "id" {
+        "id" Text "?2", "hash" Blob "?3", "kind" Text "?4", "worker" Text "?5", "workstation" Text "?6",
+        "label" Text "?7", "created_by" Text "?8", "created_at" Int "?9", "expires_at" Int "?10",
+        "revoked_at" Int "?11", "used_at" Int "?12",
     }
     "probe" of "workspace" by "workstation" { "workstation" Text "?2", "at" Int "?3", "results" Text "?4" }
     "task" of "workspace" by "born" {

@@ -6,9 +6,10 @@ use crate::port::{Row, Sql, Tx, Value};
 use crate::{args, sql};
 use onus_core::id::{Handle, ProjectKey, Role, Seq, TaskId, TaskType, WorkspaceId};
 use onus_core::task::{StateName, Task};
+use serde::{Deserialize, Serialize};
 
 /// Which tasks; everything that is absent matches.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Filter {
     pub project: Option<ProjectKey>,
     pub task_type: Option<TaskType>,
@@ -20,7 +21,7 @@ pub struct Filter {
 }
 
 /// The states that `list` shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Which {
     /// Everything that somebody still has to do.
     Active,

@@ -7,6 +7,7 @@ use crate::{args, sql};
 use onus_core::id::{Handle, Seq, TaskId};
 use onus_core::task::{Assignment, Exception};
 use onus_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 sql! {
@@ -26,7 +27,7 @@ sql! {
 }
 
 /// One assignment of the task's history.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PastAssignment {
     pub assignment: Assignment,
     pub ended_at: Option<Timestamp>,

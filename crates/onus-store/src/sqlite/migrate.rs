@@ -11,6 +11,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../schema/sqlite/002_dispatch.sql"),
     include_str!("../../schema/sqlite/003_effort.sql"),
     include_str!("../../schema/sqlite/004_evidence.sql"),
+    include_str!("../../schema/sqlite/005_team.sql"),
 ];
 
 pub(super) const LATEST: i64 = MIGRATIONS.len() as i64;
@@ -129,7 +130,7 @@ mod tests {
         let store = Sqlite::create(&dir.path().join("onus.db"), &Options::one_shot(now)).unwrap();
         store
             .connection
-            .execute("INSERT INTO workspace VALUES (1, 'u', 1, x'00', 'k', NULL, 0)", [])
+            .execute("INSERT INTO workspace VALUES (1, 'u', 1, x'00', 'k', NULL, 0, 'main')", [])
             .unwrap();
         let newer = [MIGRATIONS, &["CREATE TABLE later (n INTEGER) STRICT;"]].concat();
         upgrade_in_turn(&store, &newer, LATEST).unwrap();

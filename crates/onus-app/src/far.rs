@@ -1,0 +1,282 @@
+//! A workspace behind a server: the calls of this crate that can travel, and how they do.
+//!
+//! A travelling call asks [`Onus::far`] first; where the store is elsewhere, the server answers it with [`answer`], under
+//! the identity that it knows the caller by. Whatever needs git or the file system stays where the working tree is and
+//! is made of travelling calls. A call that does not travel is refused by the store itself.
+
+use crate::Onus;
+use crate::progress::Silent;
+use crate::submit::{Receipt, ReceiptKind, Target, unexpected};
+use onus_core::command::{Command, Envelope};
+use onus_core::id::{Handle, ProjectKey, RequestId, TaskId, TaskType, WorkstationName, shown};
+use onus_core::lease::Token;
+use onus_core::probe::ProbeResult;
+use onus_core::refusal::Refusal;
+use onus_core::task::Task;
+use onus_core::text::Text;
+use onus_store::port::Store;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+impl<S: Store> Onus<S> {
+    /// Asks whoever has the store; none where that is this very process.
+    pub(crate) fn far<T: DeserializeOwned>(
+        &mut self,
+        name: &str,
+        arguments: &impl Serialize,
+    ) -> Result<Option<T>, Refusal> {
+        let Some(far) = self.store.far() else {
+            return Ok(None);
+        };
+        let arguments = serde_json::to_string(arguments).map_err(unexpected)?;
+        let answer = far.call(name, arguments)?;
+        serde_json::from_str(&answer).map(Some).map_err(|error| {
+            unexpected(error).hint("the server is of another version: update onus on both sides")
+        })
+    }
+}
+
+/// A command on its way. Who asks is not said: the server knows that from the caller's credentials.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Sent {
+    request: RequestId,
+    token: Option<String>,
+    task: Option<TaskId>,
+    project: Option<ProjectKey>,
+    command: Command,
+    /// The command names its texts by their digests; here they are, in its order.
+    texts: Vec<Option<String>>,
+}
+
+impl Sent {
+    pub(crate) fn new(envelope: &Envelope) -> Sent {
+        let mut command = envelope.command.clone();
+        let texts = command.texts_mut().into_iter().map(|text| text.content().map(str::to_owned)).collect();
+        Sent {
+            request: envelope.request.clone(),
+            token: envelope.token.as_ref().map(ToString::to_string),
+            task: envelope.task.clone(),
+            project: envelope.project.clone(),
+            command,
+            texts,
+        }
+    }
+
+    fn open(self, actor: Option<&Handle>) -> Result<Envelope, Refusal> {
+        let mut command = self.command;
+        let mut slots = command.texts_mut();
+        if slots.len() != self.texts.len() {
+            return Err(Refusal::invalid("a command arrived without its texts"));
+        }
+        for (slot, text) in slots.iter_mut().zip(self.texts) {
+            **slot = text.map_or_else(|| (**slot).clone(), Text::new);
+        }
+        let token = self.token.map(|text| text.parse::<Token>()).transpose().map_err(Refusal::invalid)?;
+        Ok(Envelope {
+            request: self.request,
+            actor: actor.cloned(),
+            token,
+            task: self.task,
+            project: self.project,
+            command,
+        })
+    }
+}
+
+/// A task on its way: its lease is sealed, and its body travels beside it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SentTask {
+    task: Task,
+    body: Option<String>,
+}
+
+impl From<Task> for SentTask {
+    fn from(task: Task) -> SentTask {
+        let body = task.spec.body.as_ref().and_then(|body| body.content()).map(str::to_owned);
+        SentTask { task, body }
+    }
+}
+
+impl From<SentTask> for Task {
+    fn from(SentTask { mut task, body }: SentTask) -> Task {
+        if let Some(body) = body {
+            task.spec.body = Some(Text::new(body));
+        }
+        task
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SentReceipt {
+    kind: ReceiptKind,
+    task: SentTask,
+    token: Option<String>,
+}
+
+impl From<Receipt> for SentReceipt {
+    fn from(receipt: Receipt) -> SentReceipt {
+        SentReceipt {
+            kind: receipt.kind,
+            task: receipt.task.into(),
+            token: receipt.token.map(|token| token.to_string()),
+        }
+    }
+}
+
+impl TryFrom<SentReceipt> for Receipt {
+    type Error = Refusal;
+
+    fn try_from(sent: SentReceipt) -> Result<Receipt, Refusal> {
+        let token = sent.token.map(|text| text.parse()).transpose().map_err(unexpected)?;
+        Ok(Receipt { kind: sent.kind, task: sent.task.into(), token })
+    }
+}
+
+/// A command that arrived, with the task it is about.
+pub fn arrived(arguments: &str, actor: Option<&Handle>) -> Result<(Envelope, Target), Refusal> {
+    let (sent, target): (Sent, Target) = read(arguments)?;
+    Ok((sent.open(actor)?, target))
+}
+
+/// The answer to a command that arrived.
+pub fn receipt(receipt: Receipt) -> Result<String, Refusal> {
+    write(&SentReceipt::from(receipt))
+}
+
+/// Whether a call changes anything: then it has to wait for its turn among the writers. `submit` is not among them:
+/// a server puts many of those into one transaction.
+pub fn is_write(name: &str) -> bool {
+    WRITES.contains(&name)
+}
+
+const WRITES: &[&str] = &[
+    "add_worker",
+    "pause_worker",
+    "resume_worker",
+    "add_workstation",
+    "quarantine",
+    "restore",
+    "retire",
+    "record_probes",
+    "approve_timesheet",
+    "checkpoint",
+    "rehearse_one",
+];
+
+/// Answers a call that arrived from `actor`.
+pub fn answer<S: Store>(
+    onus: &mut Onus<S>,
+    actor: Option<&Handle>,
+    name: &str,
+    arguments: &str,
+) -> Result<String, Refusal> {
+    match name {
+        "list" => reply(arguments, |(which, filter, cursor, limit): (_, _, Option<String>, _)| {
+            onus.list(which, &filter, cursor.as_deref(), limit)
+        }),
+        "ready" => reply(arguments, |(filter, limit)| onus.ready(&filter, limit)),
+        "ready_for" => reply(arguments, |(filter, limit)| onus.ready_for(actor, &filter, limit)),
+        "held" => reply(arguments, |()| onus.held()),
+        "status" => reply(arguments, |()| onus.status()),
+        "show" => reply(arguments, |(task,)| onus.show(&task)),
+        "log" => reply(arguments, |(task, after, limit): (Option<TaskId>, _, _)| {
+            onus.log(task.as_ref(), after, limit)
+        }),
+        "find_task" => {
+            reply(arguments, |(task,)| onus.find_task(&task).map(|found| found.map(SentTask::from)))
+        }
+        "assignments" => reply(arguments, |(task,)| onus.assignments(&task)),
+        "check_runs" => reply(arguments, |(task, limit)| onus.check_runs(&task, limit)),
+        "last_handoff" => reply(arguments, |(task,)| onus.last_handoff(&task)),
+        "surroundings" => reply(arguments, |(task, place)| onus.surroundings(&task, &place)),
+        "merged_as" => reply(arguments, |(task, commit): (_, String)| onus.merged_as(&task, &commit)),
+        "relations" => reply(arguments, |(task, others)| onus.relations(&task, &others)),
+        "fleet" => reply(arguments, |()| onus.fleet()),
+        "places" => reply(arguments, |(sent,): (Sent,)| onus.places(&sent.open(actor)?)),
+        "rehearse_one" => {
+            reply(arguments, |(sent,): (Sent,)| onus.rehearse_one(&sent.open(actor)?).map(SentReceipt::from))
+        }
+        "exceptions" => reply(arguments, |(only,): (Option<TaskId>,)| onus.exceptions(only.as_ref())),
+        "prime" => reply(arguments, |(only,): (Option<TaskId>,)| onus.prime(actor, only.as_ref())),
+        "route" => reply(arguments, |(only,): (Option<TaskType>,)| onus.route(only.as_ref())),
+        "explain" => reply(arguments, |(subject, here): (_, Option<WorkstationName>)| {
+            onus.explain(&subject, actor, here.as_ref())
+        }),
+        "validate" => reply(arguments, |()| onus.validate(&mut Silent)),
+        "verify" => reply(arguments, |()| onus.verify(&mut Silent)),
+        "checkpoint" => reply(arguments, |()| onus.checkpoint(actor)),
+        _ => crew(onus, actor, name, arguments),
+    }
+}
+
+/// Who there is, where they work, and how long.
+fn crew<S: Store>(
+    onus: &mut Onus<S>,
+    actor: Option<&Handle>,
+    name: &str,
+    arguments: &str,
+) -> Result<String, Refusal> {
+    match name {
+        "caller" => reply(arguments, |()| onus.caller(actor)),
+        "workers" => reply(arguments, |(only,): (Option<Handle>,)| onus.workers(only.as_ref())),
+        "add_worker" => reply(arguments, |(wanted,)| onus.add_worker(actor, &wanted)),
+        "pause_worker" => reply(arguments, |(handle, reason): (_, Option<String>)| {
+            onus.pause_worker(actor, &handle, reason.as_deref())
+        }),
+        "resume_worker" => reply(arguments, |(handle,)| onus.resume_worker(actor, &handle)),
+        "workstations" => {
+            reply(arguments, |(only,): (Option<WorkstationName>,)| onus.workstations(only.as_ref()))
+        }
+        "workstation" => reply(arguments, |(place,)| onus.workstation(&place)),
+        "find_workstation" => reply(arguments, |(place,)| onus.find_workstation(&place)),
+        "workstation_rows" => reply(arguments, |()| onus.workstation_rows()),
+        "directory_of" => reply(arguments, |(place,)| onus.directory_of(&place)),
+        "holding_directory" => reply(arguments, |(task, worker)| onus.holding_directory(&task, &worker)),
+        "add_workstation" => reply(arguments, |(wanted,)| onus.add_workstation(actor, &wanted)),
+        "may_add_workstation" => reply(arguments, |(place,)| onus.may_add_workstation(actor, &place)),
+        "quarantine" => reply(arguments, |(place, reason): (_, Option<String>)| {
+            onus.quarantine(actor, &place, reason.as_deref())
+        }),
+        "restore" => reply(arguments, |(place, reason): (_, Option<String>)| {
+            onus.restore(actor, &place, reason.as_deref())
+        }),
+        "retire" => reply(arguments, |(place, reason, removed): (_, Option<String>, _)| {
+            onus.retire(actor, &place, reason.as_deref(), removed)
+        }),
+        "may_retire" => reply(arguments, |(place,)| onus.may_retire(actor, &place)),
+        "record_probes" => reply(arguments, |(place, results): (_, Vec<ProbeResult>)| {
+            onus.record_probes(actor, &place, &results)
+        }),
+        "sessions" => reply(arguments, |(task, worker, limit): (Option<TaskId>, Option<Handle>, _)| {
+            onus.sessions(task.as_ref(), worker.as_ref(), limit)
+        }),
+        "session" => reply(arguments, |(id,)| onus.session(id)),
+        "task_of_session" => reply(arguments, |(id,)| onus.task_of_session(id)),
+        "day" => reply(arguments, |(worker, day)| onus.day(&worker, day)),
+        "timesheet" => reply(arguments, |(ask,)| onus.timesheet(&ask)),
+        "calendar" => reply(arguments, |(ask,)| onus.calendar(&ask)),
+        "zone_of" => reply(arguments, |(worker,): (Option<Handle>,)| onus.zone_of(worker.as_ref())),
+        "today" => reply(arguments, |(worker,): (Option<Handle>,)| onus.today(worker.as_ref())),
+        "approve_timesheet" => {
+            reply(arguments, |(worker, from, to)| onus.approve_timesheet(actor, &worker, (from, to)))
+        }
+        _ => Err(Refusal::invalid(format!("this server knows no call `{}`", shown(name)))
+            .hint("update the server")),
+    }
+}
+
+fn reply<A: DeserializeOwned, T: Serialize>(
+    arguments: &str,
+    answer: impl FnOnce(A) -> Result<T, Refusal>,
+) -> Result<String, Refusal> {
+    write(&answer(read(arguments)?)?)
+}
+
+fn read<T: DeserializeOwned>(arguments: &str) -> Result<T, Refusal> {
+    serde_json::from_str(arguments)
+        .map_err(|error| Refusal::invalid(format!("the call makes no sense: {error}")))
+}
+
+fn write(answer: &impl Serialize) -> Result<String, Refusal> {
+    serde_json::to_string(answer).map_err(unexpected)
+}
