@@ -124,7 +124,7 @@ pub struct ActView {
 }
 
 /// What a run of a check, a review, a merge or a completion showed, and on what.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShownView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<CheckId>,
@@ -139,7 +139,7 @@ pub struct ShownView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitId>,
     /// The tree had changes that no commit has.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dirty: bool,
 }
 
