@@ -17,6 +17,7 @@ mod wire;
 pub use address::Address;
 pub use examine::Modes;
 pub use listen::{Listener, Wake};
+pub use wire::spelled;
 
 use crate::error::{Result, StoreError};
 use crate::port::{Look, Outcome, Row, Sql, Store, Tx, Value};
