@@ -269,8 +269,10 @@ impl Tx for PostgresTx<'_> {
     }
 
     fn keep(&mut self) -> Result<()> {
+        // In this order: what failed since the mark can still be undone.
+        self.wire.settle()?;
         self.wire.say("RELEASE mark");
-        self.wire.settle()
+        Ok(())
     }
 
     fn undo(&mut self) -> Result<()> {
