@@ -183,7 +183,7 @@ fn join_workspace(tx: &mut dyn Tx, uid: String, founding: &Founding) -> Result<F
 
 fn add_project(tx: &mut dyn Tx, by: &Handle, key: &ProjectKey) -> Result<(), Refusal> {
     registry::insert_project(tx, key)?;
-    record(tx, by, ProjectAdded { key: key.clone() })
+    record(tx, by, ProjectAdded { key: key.clone() }).map(drop)
 }
 
 fn new_uid(wall: i64) -> Result<Uuid, Refusal> {
@@ -238,7 +238,7 @@ fn checkout_of(
 }
 
 /// Writes an event of the workspace's own chain down.
-pub(crate) fn record(tx: &mut dyn Tx, actor: &Handle, event: impl Into<Event>) -> Result<(), Refusal> {
+pub(crate) fn record(tx: &mut dyn Tx, actor: &Handle, event: impl Into<Event>) -> Result<Stamped, Refusal> {
     let workspace = load::workspace(tx)?;
     let stamped = Stamped {
         seq: workspace.last_seq + 1,
@@ -250,5 +250,6 @@ pub(crate) fn record(tx: &mut dyn Tx, actor: &Handle, event: impl Into<Event>) -
         event: event.into(),
     };
     let entry = Entry::seal(&workspace.uid, &stamped, workspace.head).map_err(unexpected)?;
-    Ok(apply::workspace_entry(tx, &entry)?)
+    apply::workspace_entry(tx, &entry)?;
+    Ok(stamped)
 }

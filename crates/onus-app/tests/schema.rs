@@ -13,6 +13,7 @@ use onus_app::prime::PrimeView;
 use onus_app::route::{CheckView, ExplainView, HistoryView, RouteView};
 use onus_app::session::{DayView, SessionsView};
 use onus_app::timesheet::{ApprovedView, TimesheetView};
+use onus_app::token::{IssuedView, TokensView};
 use onus_app::usage::UsageView;
 use onus_app::validate::ValidateView;
 use onus_app::view::{
@@ -58,6 +59,8 @@ fn document() -> String {
     generator.subschema_for::<SessionsView>();
     generator.subschema_for::<TimesheetView>();
     generator.subschema_for::<UsageView>();
+    generator.subschema_for::<IssuedView>();
+    generator.subschema_for::<TokensView>();
     let definitions: Value =
         generator.take_definitions(true).into_iter().collect::<serde_json::Map<_, _>>().into();
     let document = json!({

@@ -1,7 +1,7 @@
 //! Where a call stands: repository, store, settings, identity, lease.
 
 use crate::cli::Global;
-use onus_app::Onus;
+use onus_app::{Onus, Sight};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
 use onus_core::guard;
@@ -46,6 +46,11 @@ impl World {
         self.with(self.location.open(clock::now)?)
     }
 
+    /// Opens the store for callers whose workstations are elsewhere.
+    pub(crate) fn open_for_others(&self) -> Result<Store, Refusal> {
+        Ok(Onus { sight: Sight::Store, ..self.open()? })
+    }
+
     /// Opens the store, making it first where there is none.
     pub(crate) fn create(&self) -> Result<Store, Refusal> {
         self.check_file_system()?;
@@ -54,7 +59,8 @@ impl World {
 
     fn with(&self, store: Any) -> Result<Store, Refusal> {
         let settings = settings::load(&self.place.settings_file())?;
-        Ok(Onus { store, settings, path: self.beside(), place: self.place.clone() })
+        let (path, place) = (self.beside(), self.place.clone());
+        Ok(Onus { store, settings, path, place, sight: Sight::Workstations })
     }
 
     /// The store's file. What goes with a database lies where the repository's own store would: its anchor is the

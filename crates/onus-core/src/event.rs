@@ -4,15 +4,19 @@ use crate::code::Code;
 use crate::evidence::{CheckVerdict, Classification, Ground, ReviewVerdict, RootCause};
 use crate::hash::Digest;
 use crate::id::CheckId;
-use crate::id::{BranchName, CommitId, Epoch, Handle, ProjectKey, Role, Seq, TaskId, WorkstationName};
+use crate::id::{
+    BranchName, CommitId, Epoch, Handle, ProjectKey, Role, Seq, TaskId, TokenId, WorkstationName,
+};
 use crate::lease::LeaseId;
 use crate::probe::{Probe, ProbeResult};
+use crate::process::{Death, Process};
 use crate::refusal::Finding;
 use crate::session::Usage;
 use crate::task::Check;
 use crate::task::{Blocker, Route, Spec, StateName, Task};
 use crate::text::Text;
 use crate::time::{Date, Millis, Tick, Timestamp};
+use crate::token::TokenKind;
 use crate::worker::Kind;
 use crate::workstation::{Lifecycle, WorkstationKind};
 use serde::{Deserialize, Serialize};
@@ -131,6 +135,9 @@ events! {
     WorkstationQuarantined = "workstation_quarantined",
     WorkstationRestored = "workstation_restored",
     WorkstationRetired = "workstation_retired",
+    /// Somebody or something may call over a network, in whose name and for how long.
+    TokenIssued = "token_issued",
+    TokenRevoked = "token_revoked",
     GenerationRaised = "generation_raised",
     Imported = "imported",
     /// A person approved a worker's time between two days.
@@ -203,6 +210,9 @@ data! {
         reason: String,
         /// Who held it.
         from: Handle,
+        /// The proof that the holder was dead.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dead: Option<Death>,
     }
 
     /// The holder showed itself: its lease runs anew from the entry's time.
@@ -399,7 +409,28 @@ data! {
         removed: bool,
     }
 
-    /// A person declared every earlier token dead, after a restore or a lossy failover.
+    TokenIssued {
+        id: TokenId,
+        /// The digest of what the store keeps of it: a row that was swapped shows, and the record opens nothing.
+        seal: Digest,
+        kind: TokenKind,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        worker: Option<Handle>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        workstation: Option<WorkstationName>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expires_at: Option<Timestamp>,
+    }
+
+    TokenRevoked {
+        id: TokenId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    }
+
+    /// A person declared every earlier lease token dead, after a restore or a lossy failover.
     GenerationRaised { generation: i64, reason: String }
 
     Imported { created: i64, existing: i64, digest: Text }
@@ -425,6 +456,12 @@ pub struct Renewal {
     /// How long the lease had been expired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_by_ms: Option<i64>,
+    /// What works under the lease from now on, where that is another one than before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<Process>,
+    /// The process on record has ended, and its holder goes on without one.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub alone: bool,
 }
 
 impl Event {

@@ -8,21 +8,9 @@ use crate::scope::Scope;
 use crate::settings::ReviewPolicy;
 use crate::task::{Check, CheckKind, CheckState, Risk, Spec};
 use crate::time::Timestamp;
+use crate::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-        pub enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant),+ }
-
-        impl $name {
-            pub const fn name(self) -> &'static str { match self { $($name::$variant => $word),+ } }
-            pub fn parse(text: &str) -> Option<$name> { match text { $($word => Some($name::$variant),)+ _ => None } }
-        }
-    };
-}
 
 words!(
     /// How a run of a check ended. Only `passed` is a pass: what could not run has shown nothing.

@@ -160,6 +160,23 @@ pub fn decode_hex(hex: &str, into: &mut [u8]) -> bool {
     })
 }
 
+/// The digits of base 32, without the letters that people misread (Crockford).
+pub const BASE32: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+/// Five bits a digit, the highest first; what is left of the last digit is zero.
+pub fn encode_base32(bytes: &[u8]) -> String {
+    let digits = (bytes.len() * 8).div_ceil(5);
+    let bit = |at: usize| bytes.get(at / 8).is_some_and(|byte| byte >> (7 - at % 8) & 1 == 1);
+    let digit = |n: usize| (0..5).fold(0, |value, at| value << 1 | usize::from(bit(n * 5 + at)));
+    (0..digits).map(|n| char::from(BASE32[digit(n)])).collect()
+}
+
+/// CRC-32 as in zlib: it finds every change within 32 consecutive bits, so of any one character. No proof of anything.
+pub fn crc32(bytes: &[u8]) -> u32 {
+    let step = |crc: u32| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
+    !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), |crc, _| step(crc)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,6 +189,14 @@ mod tests {
         for bad in ["", "ba78", &"g".repeat(64), &"A".repeat(64)] {
             assert_eq!(Digest::parse(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn base32_and_crc32_are_what_others_compute() {
+        assert_eq!(encode_base32(&[0xff; 5]), "zzzzzzzz");
+        assert_eq!(encode_base32(&[0x00, 0x44, 0x32, 0x14, 0xc7]), "01234567");
+        assert_eq!(encode_base32(&[0xff]), "zw");
+        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
     }
 
     #[test]

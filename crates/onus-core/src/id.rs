@@ -1,6 +1,6 @@
 //! Typed ids and names. A value of these types has been checked: nothing path-like, no control characters.
 
-use crate::hash::{Digest, encode_hex};
+use crate::hash::{BASE32, Digest, encode_base32, encode_hex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -142,6 +142,17 @@ checked_name!(
 impl CheckId {
     pub fn of(digest: &Digest) -> CheckId {
         CheckId(encode_hex(&digest.0[..6]).into())
+    }
+}
+
+checked_name!(
+    /// The public part of a token, by which people speak of it.
+    TokenId, "^[0-9a-hjkmnp-tv-z]{8}$", "a token's id",
+    |text| text.len() == 8 && text.bytes().all(|b| BASE32.contains(&b))
+);
+impl TokenId {
+    pub fn new(random: &[u8; 5]) -> TokenId {
+        TokenId(encode_base32(random).into())
     }
 }
 

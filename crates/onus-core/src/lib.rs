@@ -24,6 +24,7 @@ pub mod lease;
 pub mod ledger;
 pub mod naming;
 pub mod probe;
+pub mod process;
 pub mod queue;
 pub mod refusal;
 pub mod registry;
@@ -34,6 +35,7 @@ pub mod task;
 pub mod text;
 pub mod time;
 pub mod timesheet;
+pub mod token;
 pub mod validate;
 pub mod worker;
 pub mod workstation;
@@ -42,6 +44,23 @@ pub mod workstation;
 pub fn salvage_reference(task: &id::TaskId, epoch: id::Epoch) -> String {
     format!("refs/onus/salvage/{task}/{epoch}")
 }
+
+/// A closed set of words: an enum whose variants have one spelling in documents, in the store and on the command line.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        pub enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant),+ }
+
+        impl $name {
+            pub const ALL: &[$name] = &[$($name::$variant),+];
+            pub const fn name(self) -> &'static str { match self { $($name::$variant => $word),+ } }
+            pub fn parse(text: &str) -> Option<$name> { match text { $($word => Some($name::$variant),)+ _ => None } }
+        }
+    };
+}
+
+pub(crate) use words;
 
 /// Serde through `Display` and `FromStr`, for values that are one word in a document.
 #[macro_export]

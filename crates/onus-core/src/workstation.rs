@@ -2,22 +2,9 @@
 
 use crate::id::{BranchName, WorkstationName};
 use crate::probe::Probe;
+use crate::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-        pub enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant),+ }
-
-        impl $name {
-            pub const ALL: &[$name] = &[$($name::$variant),+];
-            pub const fn name(self) -> &'static str { match self { $($name::$variant => $word),+ } }
-            pub fn parse(text: &str) -> Option<$name> { match text { $($word => Some($name::$variant),)+ _ => None } }
-        }
-    };
-}
 
 words!(
     /// What a workstation is made of.

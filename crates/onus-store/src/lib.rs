@@ -15,3 +15,4 @@ pub mod read;
 pub mod registry;
 pub mod sqlite;
 pub mod statements;
+pub mod token;

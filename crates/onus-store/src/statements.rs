@@ -3,13 +3,14 @@
 use crate::evidence;
 use crate::port::Sql;
 use crate::read::{effort, queue, story};
-use crate::{apply, load, load::grant, load::session};
+use crate::{apply, load, load::grant, load::session, token};
 
-/// Every statement of add, claim, claim --next, renew, note, complete, release, takeover, list, ready and show.
+/// Every statement of a call by token, of add, claim, claim --next, renew, note, complete, release, takeover, list, ready and show.
 pub const HOT: &[Sql] = &[
     load::WORKSPACE,
     load::REQUEST,
     load::WORKER,
+    token::TOKEN,
     load::TASK,
     load::DEPENDENCIES,
     load::HOLDER,

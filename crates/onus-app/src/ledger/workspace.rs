@@ -2,11 +2,12 @@
 
 use super::finding::{Findings, Kind};
 use super::locate::{self, Site};
-use onus_core::event::{Event, TimesheetApproved, WorkspaceCreated};
+use onus_core::event::{Event, Stamped, TimesheetApproved, WorkspaceCreated};
 use onus_core::hash::Digest;
-use onus_core::id::{Generation, Handle, ProjectKey, Seq, WorkstationName};
+use onus_core::id::{Generation, Handle, ProjectKey, Seq, TokenId, WorkstationName};
 use onus_core::ledger::EntryRef;
-use onus_core::registry::{worker, workstation};
+use onus_core::registry::{token, worker, workstation};
+use onus_core::token::AccessToken;
 use onus_core::worker::Worker;
 use onus_core::workstation::Workstation;
 use onus_store::error::{Result, StoreError};
@@ -25,6 +26,7 @@ pub(super) struct Register {
     projects: BTreeMap<ProjectKey, Seq>,
     workers: BTreeMap<Handle, (Seq, Worker)>,
     workstations: BTreeMap<WorkstationName, (Seq, Workstation)>,
+    tokens: BTreeMap<TokenId, (Seq, AccessToken)>,
     approvals: BTreeMap<Seq, TimesheetApproved>,
     last: Digest,
     count: i64,
@@ -39,6 +41,7 @@ impl Register {
             projects: BTreeMap::new(),
             workers: BTreeMap::new(),
             workstations: BTreeMap::new(),
+            tokens: BTreeMap::new(),
             approvals: BTreeMap::new(),
             last: Digest::ZERO,
             count: 0,
@@ -53,13 +56,14 @@ impl Register {
         }
         self.last = entry.hash;
         self.count += 1;
-        if let Err(error) = entry.open().and_then(|stamped| self.play(entry.seq, stamped.event)) {
+        if let Err(error) = entry.open().and_then(|stamped| self.play(stamped)) {
             found.add(Kind::Inconsistent, entry.seq, None, error);
         }
     }
 
-    fn play(&mut self, seq: Seq, event: Event) -> std::result::Result<(), String> {
-        let is_new = match event {
+    fn play(&mut self, entry: Stamped) -> std::result::Result<(), String> {
+        let seq = entry.seq;
+        let is_new = match entry.event {
             Event::WorkspaceCreated(created) => self.founded.replace(created).is_none() && self.count == 1,
             Event::ProjectAdded(added) => self.projects.insert(added.key, seq).is_none(),
             Event::GenerationRaised(raised) => {
@@ -69,13 +73,14 @@ impl Register {
             }
             Event::Imported(_) => true,
             Event::TimesheetApproved(approved) => self.approvals.insert(seq, approved).is_none(),
-            other => return self.register(seq, &other),
+            event => return self.register(&Stamped { event, ..entry }),
         };
         if is_new { Ok(()) } else { Err("it cannot follow what came before it".to_owned()) }
     }
 
-    /// Plays what happened to a worker or a workstation.
-    fn register(&mut self, seq: Seq, event: &Event) -> std::result::Result<(), String> {
+    /// Plays what happened to a worker, a workstation or a token.
+    fn register(&mut self, entry: &Stamped) -> std::result::Result<(), String> {
+        let (seq, event) = (entry.seq, &entry.event);
         if let Some(handle) = worker::changed(event) {
             let before = self.workers.remove(handle).map(|(_, worker)| worker);
             let after = worker::evolve(before, event).map_err(|wrong| wrong.to_string())?;
@@ -86,6 +91,12 @@ impl Register {
             let before = self.workstations.remove(name).map(|(_, workstation)| workstation);
             let after = workstation::evolve(before, event).map_err(|wrong| wrong.to_string())?;
             self.workstations.insert(name.clone(), (seq, after));
+            return Ok(());
+        }
+        if let Some(id) = token::changed(event) {
+            let before = self.tokens.remove(id).map(|(_, token)| token);
+            let after = token::evolve(before, entry).map_err(|wrong| wrong.to_string())?;
+            self.tokens.insert(id.clone(), (seq, after));
             return Ok(());
         }
         Err(format!("`{}` concerns a task, and names none", event.verb()))
@@ -144,6 +155,12 @@ impl Register {
             differs(found, "workstation", is.name.as_str(), workstations.remove(&is.name).as_ref(), &is);
         }
         gone(found, "workstation", &workstations);
+        let mut tokens = self.tokens.clone();
+        for row in onus_store::token::every(tx)? {
+            let is = row.token;
+            differs(found, "token", is.id.as_str(), tokens.remove(&is.id).as_ref(), &is);
+        }
+        gone(found, "token", &tokens);
         self.approved(tx, found)
     }
 

@@ -13,6 +13,7 @@ use onus_core::hash::encode_hex;
 use onus_core::id::Handle;
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
+use onus_core::registry::token::Order;
 use onus_core::session::{Counts, Usage};
 use onus_core::settings::Settings;
 use onus_core::task::{Priority, Risk, Spec};
@@ -71,6 +72,7 @@ pub(crate) fn open(path: &Path) -> Onus<Any> {
         settings: Settings::default(),
         path: path.to_owned(),
         place: onus_host::place::find(path.parent().unwrap()).unwrap(),
+        sight: onus_app::Sight::Workstations,
     }
 }
 
@@ -243,7 +245,7 @@ impl Case {
         self.add("task 7", &["T-1", "T-2"]);
         let token = self.claim("@bot", "T-1", "ws-1");
         self.note("@bot", "T-1", Some(&token), "half of it is done");
-        self.submit("@bot", "T-1", Some(&token), Command::Renew { ttl: None });
+        self.submit("@bot", "T-1", Some(&token), Command::Renew { ttl: None, process: None });
         self.complete("@bot", "T-1", &token);
         self.say_about_the_session("T-1");
         let token = self.claim("@bee", "T-2", "ws-2");
@@ -277,6 +279,12 @@ impl Case {
         self.note("@ada", "T-5", None, "who takes this?");
         self.submit("@ada", "T-6", None, Command::Drop { reason: Some("not any more".into()) });
         self.try_claim("@bee", "T-7", "ws-2").unwrap_err();
+        let order = Order { worker: Some(handle("@bot")), label: Some("night".into()), ..Order::default() };
+        for _ in 0..2 {
+            self.onus.issue_token(Some(&handle("@ada")), &order).unwrap();
+        }
+        let first = self.onus.tokens(None).unwrap().tokens.remove(0).id;
+        self.onus.revoke_token(Some(&handle("@ada")), &first, Some("it leaked")).unwrap();
         self.checkpoint();
     }
 }

@@ -179,6 +179,7 @@ impl Run {
         let title = Title::of(held, out);
         title.show(held.ttl, 0);
         let end = supervise::supervise(&order, &mut heart, signals, &mut |news| match news {
+            News::Born { process } => held.attended_by(world, process),
             News::Renewed { left, renewals } => title.show(left, renewals),
             News::Late { left, why } => {
                 let left = span(left);

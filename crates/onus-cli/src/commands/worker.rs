@@ -1,5 +1,7 @@
 //! `onus worker`
 
+mod token;
+
 use super::word;
 use crate::cli::handle;
 use crate::output::Output;
@@ -56,6 +58,7 @@ enum WorkerVerb {
         #[arg(value_name = "@HANDLE", value_parser = handle)]
         handle: Handle,
     },
+    Token(token::Token),
 }
 
 /// Register a person or an agent: people only
@@ -96,6 +99,7 @@ impl Worker {
         let mut store = world.open()?;
         let human = |view: &WorkersView| render::workers(view);
         match &self.verb {
+            WorkerVerb::Token(token) => token.run(world, &mut store, out),
             WorkerVerb::List => out.show_list(&store.workers(None)?, |view| &view.workers, human),
             WorkerVerb::Show { handle } => {
                 out.show_list(&store.workers(Some(handle))?, |view| &view.workers, human)

@@ -10,11 +10,13 @@
 )]
 
 pub(crate) mod answer;
+pub(crate) mod attempt;
 pub(crate) mod case;
 pub(crate) mod fleet;
 pub(crate) mod map;
 pub(crate) mod rng;
 pub(crate) mod tree;
+pub(crate) mod wrapper;
 
 pub(crate) use answer::Answer;
 pub(crate) use rng::Rng;

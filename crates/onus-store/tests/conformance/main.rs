@@ -4,6 +4,7 @@ mod effort;
 mod harness;
 mod queue;
 mod rows;
+mod token;
 mod transactions;
 
 /// Runs every case of the suite against each database that is there.
@@ -48,4 +49,7 @@ conformance!([
     effort::the_last_usage_of_each_record_counts,
     effort::approvals_are_found_by_the_days_they_touch,
     effort::a_grant_is_told_when_the_worker_last_worked_there,
+    token::a_token_reads_back,
+    token::a_token_ends_once_and_its_use_only_rises,
+    token::no_two_tokens_share_a_secret,
 ]);

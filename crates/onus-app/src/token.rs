@@ -1,0 +1,156 @@
+//! `worker token`: who may call over a network, and whether somebody who calls may.
+
+use crate::registry::record;
+use crate::{Onus, submit::unexpected};
+use onus_core::code::Code;
+use onus_core::event::Stamped;
+use onus_core::id::{Handle, TokenId, WorkstationName};
+use onus_core::refusal::Refusal;
+use onus_core::registry::token::{self as rules, Named, Order};
+use onus_core::time::{Millis, Timestamp};
+use onus_core::token::{AccessToken, Principal, Random, TokenKind, TokenState, TokenText, unknown};
+use onus_store::load;
+use onus_store::port::{Outcome, Store, Tx};
+use onus_store::token::{self, StoredToken};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How old the noted last use may be: noting each one would be a write for every read.
+const USE_NOTED_EVERY: Millis = Millis::minutes(1);
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct TokensView {
+    pub tokens: Vec<TokenView>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct TokenView {
+    pub id: TokenId,
+    pub kind: TokenKind,
+    pub worker: Option<Handle>,
+    pub workstation: Option<WorkstationName>,
+    pub label: Option<String>,
+    pub state: TokenState,
+    pub created_by: Handle,
+    pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+    pub revoked_at: Option<Timestamp>,
+    /// To the minute.
+    pub used_at: Option<Timestamp>,
+}
+
+/// A new token, with its secret: nothing tells it a second time.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+pub struct IssuedView {
+    pub token: TokenView,
+    pub secret: String,
+}
+
+impl std::fmt::Debug for IssuedView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IssuedView").field("token", &self.token).finish_non_exhaustive()
+    }
+}
+
+impl TokenView {
+    fn of(token: &AccessToken, used_at: Option<Timestamp>, now: Timestamp) -> TokenView {
+        TokenView {
+            id: token.id.clone(),
+            kind: token.kind,
+            worker: token.worker.clone(),
+            workstation: token.workstation.clone(),
+            label: token.label.clone(),
+            state: token.state(now),
+            created_by: token.created_by.clone(),
+            created_at: token.created_at,
+            expires_at: token.expires_at,
+            revoked_at: token.revoked_at,
+            used_at,
+        }
+    }
+}
+
+impl<S: Store> Onus<S> {
+    /// Issues a token. Its text is in the answer and nowhere else.
+    pub fn issue_token(&mut self, actor: Option<&Handle>, order: &Order) -> Result<IssuedView, Refusal> {
+        let random = random()?;
+        self.store.write(|tx| {
+            let caller = load::caller(tx, actor)?;
+            let worker = order.worker.as_ref().map(|handle| load::worker(tx, handle)).transpose()?.flatten();
+            let place = order.workstation.as_ref().map(|name| load::workstation(tx, name)).transpose()?;
+            let place = place.flatten().map(|(workstation, _)| workstation);
+            let named = Named { worker: worker.as_ref(), workstation: place.as_ref() };
+            let now = tx.now()?.wall;
+            let (by, issued, text) = rules::issue(&caller, order, named, now, &random)?;
+            let entry = record(tx, &by, issued)?;
+            let token = rules::evolve(None, &entry).map_err(unexpected)?;
+            token::insert(tx, &token, &text.hash())?;
+            let view = TokenView::of(&token, None, now);
+            Ok(Outcome::Commit(IssuedView { token: view, secret: text.reveal().to_owned() }))
+        })
+    }
+
+    /// Revokes a token; the next call with it is refused.
+    pub fn revoke_token(
+        &mut self,
+        actor: Option<&Handle>,
+        id: &TokenId,
+        reason: Option<&str>,
+    ) -> Result<TokenView, Refusal> {
+        self.store.write(|tx| {
+            let caller = load::caller(tx, actor)?;
+            let found = token::find(tx, id)?.ok_or_else(|| no_token(id))?;
+            let (by, revoked) = rules::revoke(&caller, &found.token, reason)?;
+            let entry: Stamped = record(tx, &by, revoked)?;
+            let token = rules::evolve(Some(found.token), &entry).map_err(unexpected)?;
+            token::revoke(tx, id, entry.at)?;
+            Ok(Outcome::Commit(TokenView::of(&token, found.used_at, entry.at)))
+        })
+    }
+
+    /// The tokens that were issued, the oldest first: all of them, or a worker's.
+    pub fn tokens(&mut self, only: Option<&Handle>) -> Result<TokensView, Refusal> {
+        self.ask(|tx| {
+            let now = tx.now()?.wall;
+            let rows = token::every(tx)?.into_iter();
+            let tokens = rows.filter(|row| only.is_none() || row.token.worker.as_ref() == only);
+            Ok(TokensView { tokens: tokens.map(|row| TokenView::of(&row.token, row.used_at, now)).collect() })
+        })
+    }
+
+    /// Who calls with this text. Every call asks anew: what was revoked is refused at once.
+    pub fn authenticate(&mut self, presented: &str) -> Result<Principal, Refusal> {
+        // A typing error is found without asking the store.
+        let text: TokenText = presented.parse().map_err(|detail: String| Refusal { detail, ..unknown() })?;
+        let (principal, used_at, now) = self.store.read(|tx| Ok(admit(tx, &text)))??;
+        if used_at.is_none_or(|last| now.since(last) >= USE_NOTED_EVERY) {
+            let noted = self.store.write(|tx| -> Result<_, Refusal> {
+                token::used(tx, &principal.token_id, now)?;
+                Ok(Outcome::Commit(()))
+            });
+            // An observation: nobody is locked out because it could not be kept.
+            drop(noted);
+        }
+        Ok(principal)
+    }
+}
+
+type Admitted = (Principal, Option<Timestamp>, Timestamp);
+
+fn admit(tx: &mut dyn Tx, text: &TokenText) -> Result<Admitted, Refusal> {
+    let StoredToken { token, hash, used_at } = token::find(tx, text.id())?.ok_or_else(unknown)?;
+    let worker = token.worker.as_ref().map(|handle| load::worker(tx, handle)).transpose()?.flatten();
+    let now = tx.now()?.wall;
+    let principal = token.admit(text, &hash, worker.as_ref(), now)?;
+    Ok((principal, used_at, now))
+}
+
+fn random() -> Result<Random, Refusal> {
+    let mut random = Random { id: [0; 5], secret: [0; 20] };
+    getrandom::fill(&mut random.id).and_then(|()| getrandom::fill(&mut random.secret)).map_err(unexpected)?;
+    Ok(random)
+}
+
+fn no_token(id: &TokenId) -> Refusal {
+    Refusal::new(Code::UnknownName, format!("there is no token {id}")).hint("onus worker token list")
+}

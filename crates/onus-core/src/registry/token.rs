@@ -1,0 +1,157 @@
+//! Who may issue and revoke tokens: people (threats 4 and 5 of the rules). An agent that could mint could become anybody.
+
+use super::person;
+use crate::code::Code;
+use crate::event::{Event, Stamped, TokenIssued, TokenRevoked};
+use crate::facts::Caller;
+use crate::id::{Handle, TokenId, WorkstationName};
+use crate::refusal::{Finding, Refusal};
+use crate::task::Inconsistent;
+use crate::text::{LABEL_MAX, REASON_MAX, line};
+use crate::time::{Millis, Timestamp};
+use crate::token::{AccessToken, Random, TokenKind, TokenText, seal};
+use crate::worker::{Kind, Worker};
+use crate::workstation::{Workstation, WorkstationState};
+
+/// What an entry makes of a token. Folding the workspace's own chain with it gives the row.
+pub fn evolve(before: Option<AccessToken>, entry: &Stamped) -> Result<AccessToken, Inconsistent> {
+    match (&entry.event, before) {
+        (Event::TokenIssued(issued), None) => Ok(AccessToken {
+            id: issued.id.clone(),
+            seal: issued.seal,
+            kind: issued.kind,
+            worker: issued.worker.clone(),
+            workstation: issued.workstation.clone(),
+            label: issued.label.clone(),
+            created_by: entry.actor.clone(),
+            created_at: entry.at,
+            expires_at: issued.expires_at,
+            revoked_at: None,
+        }),
+        (Event::TokenRevoked(_), Some(old)) if old.revoked_at.is_none() => {
+            Ok(AccessToken { revoked_at: Some(entry.at), ..old })
+        }
+        (event, _) => Err(Inconsistent(format!("`{}` cannot follow what came before it", event.verb()))),
+    }
+}
+
+/// Which row an event changes.
+pub fn changed(event: &Event) -> Option<&TokenId> {
+    match event {
+        Event::TokenIssued(TokenIssued { id, .. }) | Event::TokenRevoked(TokenRevoked { id, .. }) => Some(id),
+        _ => None,
+    }
+}
+
+/// A token that somebody asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Order {
+    /// Default: what the worker is.
+    pub kind: Option<TokenKind>,
+    pub worker: Option<Handle>,
+    pub workstation: Option<WorkstationName>,
+    pub label: Option<String>,
+    /// From now on; none for a token without an end.
+    pub expires_in: Option<Millis>,
+}
+
+/// What an order names, as far as it is registered.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Named<'a> {
+    pub worker: Option<&'a Worker>,
+    pub workstation: Option<&'a Workstation>,
+}
+
+/// Issues a token: who did, what is recorded, and the text that is shown once.
+pub fn issue(
+    caller: &Caller,
+    order: &Order,
+    named: Named<'_>,
+    now: Timestamp,
+    random: &Random,
+) -> Result<(Handle, TokenIssued, TokenText), Refusal> {
+    let by = person(caller)?;
+    if let Some(refusal) = Refusal::from_findings(findings(order, named)) {
+        return Err(refusal);
+    }
+    let kind = kind(order, named.worker).map_err(Refusal::invalid)?;
+    // Whoever could issue another person's token could become that person.
+    if kind == TokenKind::Person && order.worker.as_ref() != Some(by) {
+        return Err(Refusal::new(Code::NotPermitted, "people issue their own tokens, and nobody else's")
+            .hint("have that person run it, or issue an agent's or a service's token"));
+    }
+    let text = TokenText::new(kind, random);
+    let issued = TokenIssued {
+        id: text.id().clone(),
+        seal: seal(&text.hash()),
+        kind,
+        worker: order.worker.clone(),
+        workstation: order.workstation.clone(),
+        label: order.label.as_deref().map(str::trim).map(str::to_owned),
+        expires_at: order.expires_in.map(|span| now.plus(span)),
+    };
+    Ok((by.clone(), issued, text))
+}
+
+fn kind(order: &Order, worker: Option<&Worker>) -> Result<TokenKind, String> {
+    let kind = match (order.kind, worker) {
+        (Some(kind), _) => kind,
+        (None, Some(worker)) => TokenKind::of(worker.kind),
+        (None, None) => return Err("whose token is it?".into()),
+    };
+    match worker {
+        None if kind == TokenKind::Service => Ok(kind),
+        None => Err(format!("a token of kind {} needs its worker", kind.name())),
+        Some(worker) if kind.fits(worker.kind) => Ok(kind),
+        Some(Worker { handle, kind: Kind::Human, .. }) => {
+            Err(format!("{handle} is a person: no {} speaks in their name", kind.name()))
+        }
+        Some(worker) => Err(format!("{} is an agent: its token is no person's", worker.handle)),
+    }
+}
+
+fn findings(order: &Order, named: Named<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if let (Some(handle), None) = (&order.worker, named.worker) {
+        found.push(
+            Finding::new(Code::UnknownName, format!("{handle} is not registered")).hint("onus worker list"),
+        );
+    } else if let Err(detail) = kind(order, named.worker) {
+        found.push(Finding::new(Code::InvalidInput, detail).hint("--kind person, agent or service"));
+    }
+    if let Some(name) = &order.workstation {
+        let is_there = named.workstation.is_some_and(|found| found.state != WorkstationState::Retired);
+        if !is_there {
+            let detail = format!("{name} is not registered");
+            found.push(Finding::new(Code::UnknownName, detail).hint("onus workstation list"));
+        }
+        if order.kind == Some(TokenKind::Service) {
+            found.push(Finding::new(Code::InvalidInput, "a service works nowhere: it has no workstation"));
+        }
+    }
+    if let Some(Err(detail)) = order.label.as_deref().map(|label| line("the label", label, LABEL_MAX)) {
+        found.push(Finding::new(Code::InvalidInput, detail));
+    }
+    if order.expires_in.is_some_and(|span| span.0 <= 0) {
+        found.push(Finding::new(Code::InvalidInput, "the token would have expired already"));
+    }
+    found
+}
+
+/// Any person may revoke any token: a leak is everybody's business.
+pub fn revoke(
+    caller: &Caller,
+    token: &AccessToken,
+    reason: Option<&str>,
+) -> Result<(Handle, TokenRevoked), Refusal> {
+    let by = person(caller)?.clone();
+    let reason = reason.map(|text| line("the reason", text, REASON_MAX)).transpose();
+    let reason = reason.map_err(Refusal::invalid)?;
+    match token.revoked_at {
+        None => Ok((by, TokenRevoked { id: token.id.clone(), reason })),
+        Some(at) => {
+            Err(Refusal::new(Code::WrongState, format!("the token {} was revoked at {at}", token.id))
+                .hint("onus worker token list"))
+        }
+    }
+}

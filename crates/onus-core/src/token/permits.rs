@@ -1,0 +1,108 @@
+//! What a kind of token can carry, decided for every command before any rule about the task is asked.
+
+use super::{Principal, TokenKind};
+use crate::code::Code;
+use crate::command::{Command, Envelope, Warrant};
+use crate::refusal::Refusal;
+
+/// What a command takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Power {
+    /// To ask for work.
+    Ask,
+    /// To do it, and to speak about it.
+    Work,
+    /// A person's word.
+    Decide,
+}
+
+/// Whether the token may carry this call at all. Called by every networked front end before a command is submitted.
+pub fn permits(principal: &Principal, envelope: &Envelope) -> Result<(), Refusal> {
+    let name = envelope.command.name();
+    if envelope.actor != principal.worker {
+        let detail = match &principal.worker {
+            Some(own) => format!("the token speaks for {own} and nobody else"),
+            None => "the token speaks for nobody: it may only read".to_owned(),
+        };
+        return Err(not_permitted(detail));
+    }
+    match (principal.kind, power(principal, &envelope.command)) {
+        (TokenKind::Person, _) | (TokenKind::Agent, Power::Ask | Power::Work) => {}
+        (TokenKind::Service, Power::Ask) => {}
+        (TokenKind::Agent | TokenKind::Service, Power::Decide) => return Err(people_only(principal, name)),
+        (TokenKind::Service, Power::Work) => {
+            return Err(not_permitted(format!("a service may ask and read, and not {name}")));
+        }
+    }
+    let Some(only) = &principal.workstation else {
+        return Ok(());
+    };
+    match &envelope.command {
+        Command::Claim { workstation, .. } | Command::Takeover { workstation, .. }
+            if workstation.as_ref() != Some(only) =>
+        {
+            Err(not_permitted(format!("the token is good for work in {only} only")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the token may carry what changes the workspace itself: workers, workstations, tokens, approvals, the ledger.
+pub fn administers(principal: &Principal) -> Result<(), Refusal> {
+    match principal.kind {
+        TokenKind::Person => Ok(()),
+        TokenKind::Agent | TokenKind::Service => Err(people_only(principal, "administer")),
+    }
+}
+
+fn power(principal: &Principal, command: &Command) -> Power {
+    let unless_forced = |warrant: &Warrant| match warrant {
+        Warrant::Ordinary => Power::Work,
+        Warrant::Forced { .. } => Power::Decide,
+    };
+    match command {
+        Command::Add { archived: None, .. } => Power::Ask,
+        Command::Claim { assignee: Some(other), .. } if principal.worker.as_ref() != Some(other) => {
+            Power::Decide
+        }
+        Command::Claim { warrant, .. }
+        | Command::Takeover { warrant, .. }
+        | Command::Release { warrant, .. }
+        | Command::Complete { warrant, .. } => unless_forced(warrant),
+        // An agent proposes checks and requests exceptions, and a verifier reopens: the rules about the task have the
+        // last word on these.
+        Command::Renew { .. }
+        | Command::Block { .. }
+        | Command::Unblock
+        | Command::Note { .. }
+        | Command::Handoff { .. }
+        | Command::AddCheck { .. }
+        | Command::RecordCheck { .. }
+        | Command::Review { .. }
+        | Command::Reopen { .. }
+        | Command::AddDependency { .. }
+        | Command::RequestException { .. }
+        | Command::Merge { .. }
+        | Command::Salvage { .. }
+        | Command::StartSession
+        | Command::StopSession
+        | Command::RecordUsage { .. } => Power::Work,
+        Command::Add { archived: Some(_), .. }
+        | Command::ApproveCheck { .. }
+        | Command::RemoveCheck { .. }
+        | Command::Drop { .. }
+        | Command::RemoveDependency { .. }
+        | Command::ApproveException { .. }
+        | Command::CorrectSession { .. } => Power::Decide,
+    }
+}
+
+fn people_only(principal: &Principal, what: &str) -> Refusal {
+    let kind = principal.kind.name();
+    Refusal::new(Code::HumanRequired, format!("a token of kind {kind} can never carry this: {what}"))
+        .hint("ask a person")
+}
+
+fn not_permitted(detail: String) -> Refusal {
+    Refusal::new(Code::NotPermitted, detail).hint("onus worker token list tells what a token is for")
+}
