@@ -15,6 +15,7 @@ pub(crate) mod case;
 pub(crate) mod fleet;
 pub(crate) mod map;
 pub(crate) mod rng;
+pub(crate) mod server;
 pub(crate) mod tree;
 pub(crate) mod wrapper;
 
