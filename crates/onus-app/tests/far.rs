@@ -5,7 +5,7 @@ mod desk;
 use desk::{Desk, id, request};
 use onus_app::far;
 use onus_app::submit::{ReceiptKind, Target};
-use onus_app::{Onus, progress::Silent};
+use onus_app::{Onus, Sight, progress::Silent};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::handoff::{Standing, Words};
@@ -36,6 +36,10 @@ impl Far for Line {
 }
 
 impl Store for Line {
+    fn shown(&self) -> String {
+        "elsewhere".into()
+    }
+
     fn far(&mut self) -> Option<&mut dyn Far> {
         Some(self)
     }
@@ -59,8 +63,13 @@ fn far_from(desk: &Desk, caller: &str) -> Onus<Line> {
     let near = desk::open(&desk.path());
     let place = near.place.clone();
     let line = Line { near, caller: caller.parse().unwrap() };
-    let settings = onus_core::settings::Settings::default();
-    Onus { store: line, settings, path: "elsewhere".into(), place, sight: onus_app::Sight::Workstations }
+    Onus {
+        store: line,
+        settings: onus_core::settings::Settings::default(),
+        path: "elsewhere".into(),
+        place,
+        sight: Sight::Workstations,
+    }
 }
 
 fn envelope(task: Option<&str>, command: Command) -> Envelope {

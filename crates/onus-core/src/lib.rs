@@ -24,6 +24,7 @@ pub mod lease;
 pub mod ledger;
 pub mod naming;
 pub mod probe;
+pub mod process;
 pub mod queue;
 pub mod refusal;
 pub mod registry;

@@ -30,6 +30,7 @@ pub mod ref_file;
 pub mod refs;
 pub mod settings;
 pub mod supervise;
+pub mod vital;
 pub mod worktree;
 mod yaml;
 pub mod zone;

@@ -10,22 +10,25 @@
 )]
 
 pub(crate) mod answer;
+pub(crate) mod attempt;
 pub(crate) mod case;
 pub(crate) mod fleet;
 pub(crate) mod map;
 pub(crate) mod rng;
 pub(crate) mod server;
 pub(crate) mod tree;
+pub(crate) mod wrapper;
 
 pub(crate) use answer::Answer;
 pub(crate) use rng::Rng;
 pub(crate) use tree::Bench;
 
+use onus_testkit::{Cluster, Durability};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{OnceLock, mpsc};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -45,6 +48,8 @@ pub(crate) struct Agent {
 #[derive(Debug)]
 pub(crate) struct Site {
     root: TempDir,
+    /// The address of its database, where the tests run on PostgreSQL.
+    pub(crate) database: Option<String>,
     /// The handle that `onus init` gave the person; empty before it ran.
     pub(crate) person: String,
 }
@@ -53,7 +58,7 @@ impl Site {
     /// A repository without a store.
     pub(crate) fn empty() -> Site {
         let root = tempfile::Builder::new().prefix("onus-test-").tempdir().unwrap();
-        let site = Site { root, person: String::new() };
+        let site = Site { root, database: database(), person: String::new() };
         for dir in ["home", "keys", "repo"] {
             std::fs::create_dir(site.root().join(dir)).unwrap();
         }
@@ -84,6 +89,11 @@ impl Site {
         self.root().join("repo")
     }
 
+    /// The store's address.
+    pub(crate) fn store_url(&self) -> String {
+        self.database.clone().unwrap_or_else(|| format!("sqlite:{}", self.store().display()))
+    }
+
     /// The store's file, where the contract says it lies.
     pub(crate) fn store(&self) -> PathBuf {
         self.repo().join(".git/onus/onus.db")
@@ -104,6 +114,7 @@ impl Site {
             .env("ONUS_KEY_DIR", self.root().join("keys"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("RUST_BACKTRACE", "1")
+            .envs(self.database.iter().map(|url| ("ONUS_STORE", url)))
             .current_dir(self.repo())
             .stdin(Stdio::null())
     }
@@ -198,6 +209,18 @@ impl Site {
             let answer = self.run(args);
             assert_eq!(answer.exit, Some(0), "onus {args:?}: {answer:#?}");
         }
+    }
+}
+
+/// A new database of the program's own server, as durable as a real one, when `ONUS_TEST_STORE=postgres` asks for it.
+fn database() -> Option<String> {
+    static SERVER: OnceLock<Option<Cluster>> = OnceLock::new();
+    match std::env::var("ONUS_TEST_STORE").as_deref() {
+        Ok("postgres") => {
+            let server = SERVER.get_or_init(|| Cluster::start(Durability::Durable));
+            Some(server.as_ref().expect("PostgreSQL is not installed").database())
+        }
+        _ => None,
     }
 }
 

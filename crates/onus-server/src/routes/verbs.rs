@@ -146,7 +146,7 @@ struct RenewBody {
 }
 
 fn renew(_: &mut Store, _: &Asked, body: RenewBody) -> Result<Order, Refusal> {
-    Ok(Order::held(Command::Renew { ttl: body.ttl }, token(body.lease)))
+    Ok(Order::held(Command::Renew { ttl: body.ttl, process: None }, token(body.lease)))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

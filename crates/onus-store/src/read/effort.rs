@@ -54,15 +54,16 @@ sql! {
     RUNNING = "SELECT s.id, s.task, s.worker, s.started_at, a.renewed_at FROM session s \
         JOIN assignment a ON a.workspace = s.workspace AND a.task = s.task AND a.epoch = s.epoch \
         WHERE s.workspace = ?1 AND (s.ended_at IS NULL OR s.ended_at - s.started_at > 86400000) AND s.ended_at IS NULL \
-        AND s.started_at < ?3 AND s.id <= ?4";
+        AND s.started_at < ?2 AND s.id <= ?3";
     CORRECTIONS = "SELECT s.id, s.task, s.worker, f.started_at, f.ended_at FROM session_fact f \
-        CROSS JOIN session s WHERE f.workspace = ?1 AND f.kind = 'corrected' AND f.seq <= ?2 AND s.id = f.session \
+        CROSS JOIN session s WHERE f.workspace = ?1 AND f.kind = 'corrected' AND f.seq <= ?2 \
+        AND s.workspace = f.workspace AND s.id = f.session \
         ORDER BY f.session, f.seq";
     pub(crate) USED_BETWEEN = "SELECT f.session, s.task, s.worker, s.started_at, f.key, f.source, f.model, f.input_tokens, \
         f.output_tokens, f.cache_read_tokens, f.cache_creation_tokens, f.cost_micros \
         FROM session_fact f CROSS JOIN session s \
         WHERE f.workspace = ?1 AND f.kind = 'used' AND f.session >= ?2 AND f.session <= ?3 AND f.seq <= ?4 \
-        AND s.id = f.session ORDER BY f.session, f.seq";
+        AND s.workspace = f.workspace AND s.id = f.session ORDER BY f.session, f.seq";
     pub(crate) ABOUT = "SELECT type, kind, sprint FROM task WHERE workspace = ?1 AND id = ?2";
     pub(crate) TITLE = "SELECT title FROM task WHERE workspace = ?1 AND id = ?2";
     pub(crate) BY_TASK = "SELECT ", listed_columns!(), listed_from!(),
@@ -72,10 +73,10 @@ sql! {
     ALL = "SELECT ", listed_columns!(), listed_from!(), "WHERE +s.workspace = ?1 ORDER BY s.id DESC LIMIT ?2";
     ONE = "SELECT ", listed_columns!(), listed_from!(), "WHERE s.workspace = ?1 AND s.id = ?2";
     pub(crate) APPROVALS = "SELECT p.seq, p.first_day, p.last_day, p.fingerprint, l.actor, l.at FROM approval p \
-        CROSS JOIN ledger l WHERE p.workspace = ?1 AND p.worker = ?2 AND l.seq = p.seq \
+        CROSS JOIN ledger l WHERE p.workspace = ?1 AND p.worker = ?2 AND l.workspace = p.workspace AND l.seq = p.seq \
         AND p.first_day <= ?4 AND p.last_day >= ?3";
     EVERY_APPROVAL = "SELECT seq, worker, first_day, last_day, fingerprint FROM approval WHERE workspace = ?1 ORDER BY seq";
-    ACTS = "SELECT l.seq, l.at, l.verb, n.kind, n.text FROM ledger l LEFT JOIN note n ON n.seq = l.seq \
+    ACTS = "SELECT l.seq, l.at, l.verb, n.kind, n.text FROM ledger l LEFT JOIN note n ON n.workspace = l.workspace AND n.seq = l.seq \
         WHERE l.workspace = ?1 AND l.task = ?2 AND l.actor = ?3 AND l.at >= ?4 AND l.at < ?5 ORDER BY l.seq";
 }
 
@@ -160,7 +161,7 @@ pub fn sessions(
         }
     }
     tx.visit(&LONG, &all, &mut |row| tell(row, false))?;
-    let before_end = args![workspace.0, None::<i64>, period.to.0, period.as_of];
+    let before_end = args![workspace.0, period.to.0, period.as_of];
     tx.visit(&RUNNING, &before_end, &mut |row| tell(row, true))
 }
 

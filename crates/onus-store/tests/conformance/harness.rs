@@ -13,8 +13,10 @@ use onus_core::workstation::{Lifecycle, Workstation, WorkstationKind, Workstatio
 use onus_store::apply::{self, Change};
 use onus_store::error::{Result, StoreError};
 use onus_store::port::{Outcome, Store, Tx};
+use onus_store::postgres::{Address, Postgres};
 use onus_store::sqlite::{Options, Sqlite};
 use onus_store::{load, registry};
+use onus_testkit::Cluster;
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
@@ -53,6 +55,31 @@ impl Harness for SqliteFile {
         let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let lines = statement.raw_query().mapped(|row| row.get::<_, String>(3)).map(|line| line.unwrap());
         Some(lines.collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// A database of its own in the program's server.
+pub(crate) struct PostgresDatabase {
+    cluster: &'static Cluster,
+    address: Address,
+}
+
+impl PostgresDatabase {
+    pub(crate) fn new() -> Option<PostgresDatabase> {
+        let cluster = Cluster::shared()?;
+        Some(PostgresDatabase { cluster, address: Address::parse(&cluster.database()).unwrap() })
+    }
+}
+
+impl Harness for PostgresDatabase {
+    type Store = Postgres;
+
+    fn connect(&self) -> Postgres {
+        Postgres::create(&self.address).unwrap()
+    }
+
+    fn plan(&self, sql: &str) -> Option<String> {
+        None
     }
 }
 
