@@ -210,6 +210,9 @@ fn every_grouping_adds_up(site: &Site, expected: i64) {
 
 /// The store itself, asked in its own language; and no column of it could hold a total.
 fn the_rows_say_the_same(site: &Site, expected: i64) {
+    if site.database.is_some() {
+        return;
+    }
     let db = rusqlite::Connection::open(site.store()).unwrap();
     let millis: i64 =
         db.query_row("SELECT sum(ended_at - started_at) FROM session", [], |row| row.get(0)).unwrap();

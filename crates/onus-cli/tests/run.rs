@@ -169,6 +169,10 @@ fn a_quarantined_workstation_stops_it_too() {
 fn a_store_that_is_gone_ends_the_command_before_its_lease() {
     let fleet = Fleet::new();
     let site = &fleet.site;
+    // A server cannot be moved aside; it is killed in tests/postgres.rs.
+    if site.database.is_some() {
+        return;
+    }
     let task = site.add("work");
     let line = format!("echo $$ > {}; sleep 300", pid_file(site).display());
     let wrapper = start(&mut run(site, "a", &[&task, "--ttl", "6s"], &line));

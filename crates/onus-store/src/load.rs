@@ -42,11 +42,11 @@ sql! {
         AND merge_order IS NOT NULL";
     pub(crate) STATE = "SELECT state FROM task WHERE workspace = ?1 AND id = ?2";
     /// Everything that can be reached from one task along `depends_on`, as edges. CROSS JOIN keeps SQLite to this order.
-    pub(crate) REACHABLE = "WITH RECURSIVE reach (id) AS ( \
-            SELECT id FROM task WHERE workspace = ?1 AND id = ?2 \
-            UNION SELECT d.depends_on FROM reach r CROSS JOIN dependency d \
-            WHERE d.workspace = ?1 AND d.task = r.id) \
-        SELECT d.task, d.depends_on FROM reach r CROSS JOIN dependency d WHERE d.workspace = ?1 AND d.task = r.id";
+    pub(crate) REACHABLE = "WITH RECURSIVE reach (task, depends_on) AS ( \
+            SELECT task, depends_on FROM dependency WHERE workspace = ?1 AND task = ?2 \
+            UNION SELECT d.task, d.depends_on FROM reach r CROSS JOIN dependency d \
+            WHERE d.workspace = ?1 AND d.task = r.depends_on) \
+        SELECT task, depends_on FROM reach";
     pub(crate) ORIGIN = "SELECT id FROM task WHERE workspace = ?1 AND origin_ask_ref = ?2";
     pub(crate) ASSIGNMENT_SECRET = "SELECT lease_id, ttl_ms FROM assignment WHERE workspace = ?1 AND task = ?2 AND epoch = ?3";
 }

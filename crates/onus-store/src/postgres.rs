@@ -17,6 +17,7 @@ mod wire;
 pub use address::Address;
 pub use examine::Modes;
 pub use listen::{Listener, Wake};
+pub use wire::spelled;
 
 use crate::error::{Result, StoreError};
 use crate::port::{Look, Outcome, Row, Sql, Store, Tx, Value};
@@ -268,8 +269,10 @@ impl Tx for PostgresTx<'_> {
     }
 
     fn keep(&mut self) -> Result<()> {
+        // In this order: what failed since the mark can still be undone.
+        self.wire.settle()?;
         self.wire.say("RELEASE mark");
-        self.wire.settle()
+        Ok(())
     }
 
     fn undo(&mut self) -> Result<()> {

@@ -57,8 +57,13 @@ pub(crate) struct Site {
 impl Site {
     /// A repository without a store.
     pub(crate) fn empty() -> Site {
+        Site::at(server().map(Cluster::database))
+    }
+
+    /// The same, with its store in a database, whatever the tests run on.
+    pub(crate) fn at(database: Option<String>) -> Site {
         let root = tempfile::Builder::new().prefix("onus-test-").tempdir().unwrap();
-        let site = Site { root, database: database(), person: String::new() };
+        let site = Site { root, database, person: String::new() };
         for dir in ["home", "keys", "repo"] {
             std::fs::create_dir(site.root().join(dir)).unwrap();
         }
@@ -75,7 +80,11 @@ impl Site {
 
     /// A repository with a store, project `T` and one person.
     pub(crate) fn new() -> Site {
-        let mut site = Site::empty();
+        Site::empty().founded()
+    }
+
+    pub(crate) fn founded(self) -> Site {
+        let mut site = self;
         let made = site.ok(&["init", "--project", "T"]);
         site.person = text(&made["worker"]).to_owned();
         site
@@ -97,6 +106,14 @@ impl Site {
     /// The store's file, where the contract says it lies.
     pub(crate) fn store(&self) -> PathBuf {
         self.repo().join(".git/onus/onus.db")
+    }
+
+    /// Changes rows behind the program's back.
+    pub(crate) fn tamper(&self, sql: &str) {
+        match (&self.database, server()) {
+            (Some(url), Some(server)) => drop(server.psql(url.rsplit('/').next().unwrap(), sql)),
+            _ => rusqlite::Connection::open(self.store()).unwrap().execute_batch(sql).unwrap(),
+        }
     }
 
     pub(crate) fn git(&self, args: &[&str]) {
@@ -212,16 +229,12 @@ impl Site {
     }
 }
 
-/// A new database of the program's own server, as durable as a real one, when `ONUS_TEST_STORE=postgres` asks for it.
-fn database() -> Option<String> {
-    static SERVER: OnceLock<Option<Cluster>> = OnceLock::new();
-    match std::env::var("ONUS_TEST_STORE").as_deref() {
-        Ok("postgres") => {
-            let server = SERVER.get_or_init(|| Cluster::start(Durability::Durable));
-            Some(server.as_ref().expect("PostgreSQL is not installed").database())
-        }
-        _ => None,
-    }
+/// The program's own server, as durable as a real one, when `ONUS_TEST_STORE=postgres` asks for it.
+pub(crate) fn server() -> Option<&'static Cluster> {
+    static SERVER: OnceLock<Cluster> = OnceLock::new();
+    let start = || Cluster::start(Durability::Durable).expect("PostgreSQL is not installed");
+    let is_asked_for = std::env::var("ONUS_TEST_STORE").is_ok_and(|store| store == "postgres");
+    is_asked_for.then(|| SERVER.get_or_init(start))
 }
 
 /// The text of a JSON string that the contract says is there.

@@ -190,7 +190,7 @@ impl Wire {
 
     fn send(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<Sent<RowStream>> {
         let known = self.known.entry(sql.text).or_insert_with(|| Known {
-            text: translated(sql.text).into(),
+            text: spelled(sql.text).into(),
             uses: 0,
             prepared: None,
         });
@@ -275,25 +275,25 @@ fn first_column(message: &SimpleQueryMessage) -> Option<String> {
 
 /// The shared text as PostgreSQL spells it: `$1` for a parameter. A plus before a column forbids SQLite its index; the
 /// planner here knows better by itself.
-fn translated(text: &str) -> String {
+pub fn spelled(text: &str) -> String {
     let mut before = ' ';
     let mut characters = text.chars().peekable();
-    let mut translated = String::with_capacity(text.len());
+    let mut spelled = String::with_capacity(text.len());
     while let Some(c) = characters.next() {
         let next = characters.peek().copied().unwrap_or(' ');
         match c {
-            '?' if next.is_ascii_digit() => translated.push('$'),
+            '?' if next.is_ascii_digit() => spelled.push('$'),
             '+' if before == ' ' && next.is_ascii_lowercase() => {}
-            _ => translated.push(c),
+            _ => spelled.push(c),
         }
         before = c;
     }
-    translated
+    spelled
 }
 
 #[cfg(test)]
 mod tests {
-    use super::translated;
+    use super::spelled;
 
     #[test]
     fn one_text_two_spellings() {
@@ -303,7 +303,7 @@ mod tests {
             ("SET n = n + 1, m = max(m, 0)+1", "SET n = n + 1, m = max(m, 0)+1"),
             ("SELECT 'why?'", "SELECT 'why?'"),
         ] {
-            assert_eq!(translated(shared), here);
+            assert_eq!(spelled(shared), here);
         }
     }
 }
