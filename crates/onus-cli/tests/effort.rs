@@ -382,3 +382,85 @@ fn tokens_come_from_the_agents_own_records_and_count_once() {
     assert_eq!(less.exit, Some(2), "{less:#?}");
     site.assert_sound();
 }
+
+#[test]
+fn a_day_tells_what_was_shown() {
+    let site = Site::new();
+    let agents = site.agents(2);
+    site.by_person(&["add", "work", "--check", "test 1 = 1"]);
+    let claimed = site.ok(&["claim", "T-1", "--as", "@a1", "--workstation", &agents[0].workstation]);
+    site.ok(&["check", "T-1", "--as", "@a1"]);
+    let opinion = ["--approve", "--as-implemented", "--workstation", &agents[1].workstation];
+    site.ok(&[&["review", "T-1", "--as", "@a2"], &opinion[..]].concat());
+    site.ok(&["complete", "T-1", "--as", "@a1", "--resolution", "it works"]);
+    let date = &text(&claimed["assignment"]["assigned_at"])[..10];
+    let day = site.ok(&["worker", "day", "@a1", "--date", date]);
+    let told: Vec<String> = array(&day["tasks"][0]["acts"])
+        .iter()
+        .map(|act| {
+            let shown = &act["evidence"];
+            let words =
+                [&act["verb"], &act["by"], &shown["verdict"], &shown["classification"], &shown["command"]];
+            words.into_iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
+        })
+        .collect();
+    assert_eq!(
+        told,
+        ["claimed", "check_run passed test 1 = 1", "reviewed @a2 approved implemented", "completed"],
+        "{day:#}"
+    );
+    let head = site.git_in(&site.repo(), &["rev-parse", "HEAD"]);
+    let commits = array(&day["tasks"][0]["acts"]).iter().filter_map(|act| act["evidence"]["commit"].as_str());
+    assert_eq!(commits.collect::<Vec<_>>(), [head.as_str(); 3]);
+    let shown = site.run(&["worker", "day", "@a1", "--date", date]).stdout;
+    let brief = &head[..8];
+    for line in [
+        format!("check run: passed, test 1 = 1, at {brief}"),
+        format!("reviewed by @a2: approved, implemented, at {brief}"),
+        format!("completed: at {brief}"),
+    ] {
+        assert!(shown.contains(&line), "{line}: {shown}");
+    }
+}
+
+#[test]
+fn a_record_without_a_cost_is_priced_by_the_table_or_not_at_all() {
+    let site = Site::new();
+    let agent = site.agents(1).remove(0);
+    let task = site.add("spend");
+    let claimed = site.ok(&["claim", &task, "--workstation", &agent.workstation, "--as", "@a1"]);
+    let at = text(&claimed["assignment"]["assigned_at"]);
+    let settings = |prices: &str| std::fs::write(site.repo().join("onus.yaml"), prices).unwrap();
+    let line = |id: &str, model: &str| {
+        format!(
+            r#"{{"sessionId":"s","timestamp":"{at}","message":{{"id":"{id}","model":"{model}","usage":{{"input_tokens":1000,"output_tokens":200}}}}}}"#
+        )
+    };
+    std::fs::write(
+        site.repo().join("transcript.jsonl"),
+        [line("m1", "claude-x"), line("m2", "claude-y")].join("\n"),
+    )
+    .unwrap();
+    let read = || {
+        let words = ["session", "usage", &task, "--from-transcript", "transcript.jsonl", "--as", "@a1"];
+        let recorded = site.ok(&words)["recorded"].clone();
+        array(&recorded).iter().map(|one| one["cost"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(read(), [Value::Null, Value::Null], "without a table nobody knows");
+    settings("prices:\n  claude-x: {input: 3000000, output: 15000000}\n");
+    assert_eq!(read(), [0.006.into(), Value::Null], "the other model is not guessed");
+    assert_eq!(read(), [0.006.into(), Value::Null], "read twice, counted once");
+    assert_eq!(sheet(&site, &["show", "--by", "worker"])["rows"][0]["cost"], 0.006);
+    // Prices fall, records do not shrink.
+    settings("prices:\n  claude-x: {input: 1000000, output: 5000000}\n");
+    assert_eq!(read(), [0.002.into(), Value::Null]);
+    assert_eq!(sheet(&site, &["show", "--by", "worker"])["rows"][0]["cost"], 0.002);
+    for wrong in
+        ["input: 1, output: 1, imput: 1", "input: 1", "input: -1, output: 1", "input: 1.5, output: 1"]
+    {
+        settings(&format!("prices:\n  claude-x: {{{wrong}}}\n"));
+        assert_eq!(site.run(&["status", "--json"]).code(), "invalid_input", "{wrong}");
+    }
+    settings("");
+    site.assert_sound();
+}

@@ -23,6 +23,7 @@ pub mod lane;
 pub mod lease;
 pub mod ledger;
 pub mod naming;
+pub mod price;
 pub mod probe;
 pub mod process;
 pub mod queue;

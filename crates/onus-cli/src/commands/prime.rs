@@ -1,7 +1,7 @@
 //! `onus prime`
 
 use super::task_id;
-use crate::output::Output;
+use crate::output::{Format, Output};
 use crate::render;
 use crate::world::World;
 use clap::Args;
@@ -22,6 +22,9 @@ pub(crate) struct Prime {
 impl Prime {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let view = world.open()?.prime(world.actor.as_ref(), self.task.as_ref())?;
-        out.show(&view, render::prime)
+        match out.format {
+            Format::Human => out.show(&view, render::prime),
+            Format::Json | Format::JsonLines => out.show(&view.in_short(), render::prime),
+        }
     }
 }

@@ -7,6 +7,7 @@ use crate::error::{Result, StoreError};
 use crate::load::session::{corrected_session, usage};
 use crate::port::{Row, Tx, Value};
 use crate::{args, sql};
+use onus_core::event::Event;
 use onus_core::id::{Handle, Seq, TaskId};
 use onus_core::session::{Counts, Usage};
 use onus_core::time::{Date, Timestamp};
@@ -76,8 +77,11 @@ sql! {
         CROSS JOIN ledger l WHERE p.workspace = ?1 AND p.worker = ?2 AND l.workspace = p.workspace AND l.seq = p.seq \
         AND p.first_day <= ?4 AND p.last_day >= ?3";
     EVERY_APPROVAL = "SELECT seq, worker, first_day, last_day, fingerprint FROM approval WHERE workspace = ?1 ORDER BY seq";
-    ACTS = "SELECT l.seq, l.at, l.verb, n.kind, n.text FROM ledger l LEFT JOIN note n ON n.workspace = l.workspace AND n.seq = l.seq \
-        WHERE l.workspace = ?1 AND l.task = ?2 AND l.actor = ?3 AND l.at >= ?4 AND l.at < ?5 ORDER BY l.seq";
+    /// What others found in a worker's work is part of its day.
+    ACTS = "SELECT l.seq, l.at, l.actor, l.verb, l.data, n.kind, n.text FROM ledger l LEFT JOIN note n \
+        ON n.workspace = l.workspace AND n.seq = l.seq \
+        WHERE l.workspace = ?1 AND l.task = ?2 AND (l.actor = ?3 OR l.verb = 'reviewed') AND l.at >= ?4 AND l.at < ?5 \
+        ORDER BY l.seq";
 }
 
 /// A stretch of time, and up to which entry the record is believed: the past can be asked for as it was then.
@@ -366,17 +370,18 @@ pub fn every_approval(tx: &mut dyn Tx) -> Result<Vec<(Seq, onus_core::event::Tim
         .collect()
 }
 
-/// Something a worker did to a task.
+/// Something a worker did to a task, or another one said about it.
 #[derive(Debug, Clone)]
 pub struct Act {
     pub seq: Seq,
     pub at: Timestamp,
-    pub verb: String,
+    pub by: Handle,
+    pub event: Event,
     /// The note that came with it: its kind and words.
     pub note: Option<(String, String)>,
 }
 
-/// What a worker did to a task between two moments.
+/// What a worker did to a task between two moments, and how it was reviewed.
 pub fn acts(
     tx: &mut dyn Tx,
     task: &TaskId,
@@ -387,9 +392,11 @@ pub fn acts(
     let rows = tx.rows(&ACTS, &args![workspace.0, task.to_string(), worker.as_str(), from.0, to.0])?;
     rows.into_iter()
         .map(|mut row| {
-            let (seq, at, verb) = (row.int()?, Timestamp(row.int()?), row.text()?);
+            let (seq, at, by) = (row.int()?, Timestamp(row.int()?), row.parsed()?);
+            let (verb, data) = (row.text()?, row.text()?);
+            let event = Event::parse(&verb, &data).map_err(StoreError::Corrupt)?;
             let (kind, text) = (row.opt_text()?, row.opt_text()?);
-            Ok(Act { seq, at, verb, note: kind.zip(text) })
+            Ok(Act { seq, at, by, event, note: kind.zip(text) })
         })
         .collect()
 }
