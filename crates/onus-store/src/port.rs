@@ -252,7 +252,7 @@ pub trait Store {
 }
 
 /// A store that is elsewhere, behind a server that keeps the rules: it is asked whole questions, never statements.
-pub trait Far {
+pub trait Far: std::fmt::Debug + Send {
     /// Asks one question; question and answer are JSON.
     fn call(&mut self, name: &str, arguments: String) -> std::result::Result<String, Refusal>;
 }
