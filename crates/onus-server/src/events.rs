@@ -5,6 +5,7 @@ use crate::store::{Open, is_lost, reopen};
 use onus_app::view::EntryView;
 use onus_core::id::Seq;
 use onus_core::refusal::Refusal;
+use onus_store::postgres::{Address, Listener};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -23,6 +24,12 @@ pub(crate) const PAGE: i64 = 1_000;
 
 /// How often the record is looked at for what other processes wrote, while somebody listens.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// The same where the database tells of them itself, should a word of it be lost.
+const SPARE: Duration = Duration::from_secs(2);
+
+/// How often a thread with nothing to do sees whether it is still needed.
+const ALONE: Duration = Duration::from_secs(1);
 
 /// One change, as listeners see it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -83,8 +90,12 @@ pub(crate) enum Behind {
 }
 
 impl Hub {
-    pub(crate) fn start(open: &Open) -> Result<(Arc<Hub>, JoinHandle<()>), Refusal> {
+    pub(crate) fn start(
+        open: &Open,
+        database: Option<&Address>,
+    ) -> Result<(Arc<Hub>, JoinHandle<()>), Refusal> {
         let mut store = open()?;
+        let look = if database.is_some() { SPARE } else { LOOK };
         let newest = store.log(None, None, 1)?.entries.last().map_or(0, |entry| entry.seq);
         let (wake, woken) = sync_channel(1);
         let hub = Arc::new(Hub {
@@ -99,12 +110,32 @@ impl Hub {
                 if is_lost(&hub.catch_up(&mut store)) {
                     reopen(&mut store, &open);
                 }
-                if !hub.rest(&woken) {
+                if !hub.rest(&woken, look) {
                     return;
                 }
             }
         });
+        if let Some(database) = database {
+            hub.follow(Listener::open(database)?);
+        }
         Ok((hub, thread))
+    }
+
+    /// Passes on what the database says of other servers' commits.
+    fn follow(self: &Arc<Hub>, mut database: Listener) {
+        let shared = Arc::downgrade(self);
+        std::thread::spawn(move || {
+            loop {
+                let heard = database.wait(ALONE);
+                let Some(hub) = shared.upgrade() else { return };
+                match heard {
+                    Ok(None) => {}
+                    Ok(Some(_)) => hub.wake(),
+                    // The database is away; it is asked again soon.
+                    Err(_) => std::thread::sleep(LOOK),
+                }
+            }
+        });
     }
 
     /// Something was committed here.
@@ -114,11 +145,11 @@ impl Hub {
     }
 
     /// Waits for something to do; false when there will never be anything again.
-    fn rest(self: Arc<Hub>, woken: &Receiver<()>) -> bool {
+    fn rest(self: Arc<Hub>, woken: &Receiver<()>, look: Duration) -> bool {
         let alone = self.listeners.load(Ordering::Relaxed) == 0;
         // The thread must not keep the hub alive while it waits.
         drop(self);
-        match woken.recv_timeout(if alone { Duration::from_secs(1) } else { LOOK }) {
+        match woken.recv_timeout(if alone { ALONE } else { look }) {
             Ok(()) | Err(RecvTimeoutError::Timeout) => true,
             Err(RecvTimeoutError::Disconnected) => false,
         }
@@ -153,21 +184,21 @@ impl Hub {
         }
     }
 
-    pub(crate) fn listen(self: &Arc<Hub>) -> Listener {
+    pub(crate) fn listen(self: &Arc<Hub>) -> Ear {
         self.listeners.fetch_add(1, Ordering::Relaxed);
         self.wake();
-        Listener { last: self.last.subscribe(), hub: Arc::clone(self) }
+        Ear { last: self.last.subscribe(), hub: Arc::clone(self) }
     }
 }
 
 /// One caller's ear; its place is counted as long as it lives.
 #[derive(Debug)]
-pub(crate) struct Listener {
+pub(crate) struct Ear {
     pub(crate) hub: Arc<Hub>,
     pub(crate) last: watch::Receiver<Seq>,
 }
 
-impl Drop for Listener {
+impl Drop for Ear {
     fn drop(&mut self) {
         self.hub.listeners.fetch_sub(1, Ordering::Relaxed);
     }

@@ -68,6 +68,7 @@ impl Serve {
             insecure: self.insecure,
             hosts: self.allow_host.clone(),
             rate: self.rate,
+            database: world.database().cloned(),
             patience: Duration::from_millis(u64::try_from(self.patience.0).unwrap_or_default()),
             ..Config::new(self.listen)
         };
