@@ -91,7 +91,7 @@ impl World {
     /// The database, where the store is in one.
     pub(crate) fn database(&self) -> Option<&Address> {
         match &self.location {
-            Location::File(_) => None,
+            Location::File(_) | Location::Server(_) => None,
             Location::Database(address) => Some(address),
         }
     }
