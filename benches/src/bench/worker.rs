@@ -30,6 +30,7 @@ pub(crate) fn run(words: &[String]) -> Outcome<()> {
         settings: Settings::default(),
         path: path.to_owned(),
         place: onus_host::place::find(path.parent().unwrap_or(path))?,
+        sight: onus_app::Sight::Workstations,
     };
     let actor: Handle = handle.parse()?;
     let workstation: WorkstationName = workstation.parse()?;

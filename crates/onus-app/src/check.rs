@@ -3,12 +3,13 @@
 use crate::Onus;
 use crate::far::SentTask;
 use crate::submit::Target;
+use crate::view::{CheckRunView, ChecksView};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Run};
 use onus_core::evidence::CheckVerdict;
 use onus_core::evidence::{Ground, Proof};
 use onus_core::hash::{Digest, encode_hex};
-use onus_core::id::{CheckId, Handle, RequestId, TaskId};
+use onus_core::id::{CheckId, CommitId, Handle, RequestId, TaskId};
 use onus_core::lease::Token;
 use onus_core::refusal::Finding;
 use onus_core::refusal::Refusal;
@@ -17,6 +18,7 @@ use onus_core::text::Text;
 use onus_core::text::is_unprintable;
 use onus_core::time::Millis;
 use onus_host::process::{CommandLine, Environment, Ran};
+use onus_host::refs::{History, branch_ref};
 use onus_host::{identity_map, ref_file, worktree};
 use onus_store::port::Store;
 use onus_store::{evidence, load};
@@ -27,6 +29,9 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(30 * 60);
 const GRACE: Duration = Duration::from_secs(5);
 const KEPT: usize = 32 * 1024;
+
+/// How many runs are looked through for the last one of each check.
+const RUNS: i64 = 200;
 
 /// What separates a check from the rest of the machine; recorded with what it showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -130,6 +135,38 @@ impl<S: Store> Onus<S> {
         Ok(Proof { ground, unmerged, main: Some(main.trim_start_matches("refs/heads/").to_owned()) })
     }
 
+    /// The state of the work as its holder states it, for whoever cannot look at the workstation. What is in the main
+    /// branch is asked of the repository that is here, if there is one.
+    pub fn stated_proof(&mut self, task: &TaskId, commit: Option<CommitId>) -> Result<Proof, Refusal> {
+        let mut proof = Proof { ground: Ground { commit, dirty: false }, ..Proof::default() };
+        let stored = self.ask(|tx| load::task(tx, task))?;
+        let held = stored.as_ref().and_then(|stored| stored.task.assignment());
+        let (Some(held), Some(repo)) = (held, self.place.repo.clone()) else {
+            return Ok(proof);
+        };
+        let Some(main) = identity_map::main_branch(&repo, &self.settings)? else {
+            return Ok(proof);
+        };
+        let history = History::at(&repo.common_dir);
+        let branch =
+            self.ask(|tx| load::workstation(tx, &held.workstation))?.and_then(|(found, _)| found.branch);
+        let Some(branch) = branch else {
+            return Ok(proof);
+        };
+        let stated = proof.ground.commit.as_ref().map(ToString::to_string);
+        let work = history.resolve(&stated.unwrap_or_else(|| branch_ref(branch.as_str())))?;
+        match work {
+            Some(work) => {
+                proof.unmerged = history.commits(&work, &[&main])?.len();
+                proof.ground.commit = work.parse().ok();
+            }
+            // A commit that is not here is not in the main branch either.
+            None => proof.unmerged = usize::from(proof.ground.commit.is_some()),
+        }
+        proof.main = Some(main.trim_start_matches("refs/heads/").to_owned());
+        Ok(proof)
+    }
+
     /// The task as it is now.
     pub fn task(&mut self, id: &TaskId) -> Result<Task, Refusal> {
         self.find_task(id)?.ok_or_else(|| {
@@ -163,6 +200,17 @@ impl<S: Store> Onus<S> {
             command: Command::RecordCheck { run: Box::new(run) },
         };
         self.submit(&envelope, &Target::Named).map(drop)
+    }
+
+    /// A task's checks, each with its last run.
+    pub fn checks(&mut self, id: &TaskId) -> Result<ChecksView, Refusal> {
+        let task = self.task(id)?;
+        let runs = self.check_runs(id, RUNS)?;
+        let checks = task.spec.checks.iter().map(|check| {
+            let last = runs.iter().find(|run| run.evidence.check == check.id());
+            CheckRunView::new(check, last)
+        });
+        Ok(ChecksView { task: id.clone(), checks: checks.collect() })
     }
 
     /// The last runs of a task's checks, the newest first.

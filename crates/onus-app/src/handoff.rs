@@ -1,8 +1,9 @@
 //! Handoffs: what git and the store know about the work, composed for whoever holds the task next (mission D10).
 
-use crate::Onus;
 use crate::salvage::Evicted;
 use crate::submit::unexpected;
+use crate::{Onus, Sight};
+use onus_core::code::Code;
 use onus_core::facts::Dependency;
 use onus_core::handoff::{DependsOn, FORMAT, HandedCommit, Handoff, LeftOut, Standing, TestRun, Words};
 use onus_core::id::{CommitId, TaskId, WorkstationName};
@@ -101,7 +102,8 @@ impl<S: Store> Onus<S> {
                 DependsOn { task: on.id, state: on.state, satisfied }
             })
             .collect();
-        let trace = workstation.as_ref().map(|place| self.trace(place, held)).unwrap_or_default();
+        let seen = workstation.as_ref().filter(|_| self.sight == Sight::Workstations);
+        let trace = seen.map(|place| self.trace(place, held)).unwrap_or_default();
         Ok(Handoff {
             format: FORMAT.to_owned(),
             task: task.id.clone(),
@@ -183,6 +185,15 @@ impl<S: Store> Onus<S> {
             trace.dirty = dirty.first;
         }
         trace
+    }
+
+    /// The last handoff of a task; that there is none is a refusal.
+    pub fn handoff_of(&mut self, task: &TaskId) -> Result<HandoffView, Refusal> {
+        self.last_handoff(task)?.ok_or_else(|| {
+            Refusal::new(Code::UnknownName, format!("{task} has no handoff"))
+                .task(task)
+                .hint(format!("onus show {task} tells its story"))
+        })
     }
 
     /// The last handoff of a task.

@@ -54,6 +54,16 @@ pub struct Onus<S> {
     pub path: PathBuf,
     /// The repository whose identity map is in force.
     pub place: Place,
+    pub sight: Sight,
+}
+
+/// What can be looked at beside the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    /// The caller's own machine: the directories of its workstations, too.
+    Workstations,
+    /// A server: a workstation's directory is on somebody else's machine, and a path that is here as well is not it.
+    Store,
 }
 
 impl<S: Store> Onus<S> {

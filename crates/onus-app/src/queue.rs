@@ -1,8 +1,8 @@
 //! `list`, `ready`, `stale` and `status`: where the work stands.
 
-use crate::Onus;
 use crate::submit::{Judge, claim};
 use crate::view::{CountsView, HeldView, ListView, NotReadyView, ReadyView, StaleView, StatusView, TaskView};
+use crate::{Onus, Sight};
 use onus_core::code::Code;
 use onus_core::id::{Handle, shown};
 use onus_core::refusal::{Finding, Refusal};
@@ -96,8 +96,10 @@ impl<S: Store> Onus<S> {
     pub fn stale(&mut self) -> Result<StaleView, Refusal> {
         let mut stale: Vec<HeldView> =
             self.held()?.into_iter().filter(|held| held.expired_for_ms.is_some()).collect();
-        for held in &mut stale {
-            held.left = Some(self.left_behind(held)?);
+        if self.sight == Sight::Workstations {
+            for held in &mut stale {
+                held.left = Some(self.left_behind(held)?);
+            }
         }
         Ok(StaleView { stale })
     }

@@ -1,11 +1,12 @@
 //! One command, one transaction: read the clock, load facts, decide, apply, commit.
 
+mod batch;
 mod rehearsal;
 
 pub(crate) use rehearsal::{Judge, Rehearsal, claim, findings};
 
 use crate::far::{Sent, SentReceipt};
-use crate::{Onus, anchor, replay, workstation};
+use crate::{Onus, Sight, anchor, replay, workstation};
 use onus_core::code::Code;
 use onus_core::command::Envelope;
 use onus_core::decide::{Decision, decide};
@@ -57,11 +58,18 @@ pub enum ReceiptKind {
 pub enum Target {
     /// The one the envelope names, or none yet for an ask.
     Named,
+    /// The one the envelope names, if it is still at this version when the writers' turn comes.
+    At(i64),
     /// The most important ready one, picked in the same transaction.
     Next(Filter),
 }
 
 impl<S: Store> Onus<S> {
+    fn parts(&mut self) -> (Outside<'_>, &mut S) {
+        let Onus { store, settings, path, place, sight } = self;
+        (Outside { settings, path, place, sight: *sight }, store)
+    }
+
     /// Carries a command out. The same request id gives the same receipt.
     pub fn submit(&mut self, envelope: &Envelope, target: &Target) -> Result<Receipt, Refusal> {
         if let Some(answer) = self.far::<SentReceipt>("submit", &(Sent::new(envelope), target))? {
@@ -86,21 +94,27 @@ impl<S: Store> Onus<S> {
         target: &Target,
         end: impl Fn(Outcome<Answer>) -> Outcome<Answer>,
     ) -> Result<Receipt, Refusal> {
-        let outside = Outside { settings: &self.settings, path: &self.path, place: &self.place };
-        let answered = self.store.write(|tx| {
-            let call = Call::begin(tx, outside, envelope, target)?;
+        let (outside, store) = self.parts();
+        let answered = store.write(|tx| {
+            let policy = outside.policy(envelope)?;
+            let call = Call::begin(tx, outside, &policy, envelope, target)?;
             call.carry_out(tx).map(&end)
         });
-        answered.and_then(|inner| inner).map_err(|refusal| Refusal {
-            request_id: Some(envelope.request.to_string()),
-            task: refusal.task.or_else(|| envelope.task.as_ref().map(ToString::to_string)),
-            ..refusal
-        })
+        answered.and_then(|inner| inner).map_err(|refusal| named(refusal, envelope))
+    }
+}
+
+/// A refusal says which call it answers.
+fn named(refusal: Refusal, envelope: &Envelope) -> Refusal {
+    Refusal {
+        request_id: Some(envelope.request.to_string()),
+        task: refusal.task.or_else(|| envelope.task.as_ref().map(ToString::to_string)),
+        ..refusal
     }
 }
 
 /// The name of one step of a call that takes several: the same call repeated names its steps the same.
-pub(crate) fn step(request: &RequestId, name: &str) -> Result<RequestId, Refusal> {
+pub fn step(request: &RequestId, name: &str) -> Result<RequestId, Refusal> {
     let mut fields = Fields::new("onus-step-1");
     fields.text(request.as_str()).text(name);
     fields.digest().to_string().parse().map_err(unexpected)
@@ -141,12 +155,22 @@ struct Outside<'a> {
     settings: &'a onus_core::settings::Settings,
     path: &'a Path,
     place: &'a Place,
+    sight: Sight,
+}
+
+impl Outside<'_> {
+    /// The identity map, where it has a say. Read under the lock: an edit between routing and commit is seen.
+    fn policy(&self, envelope: &Envelope) -> Result<Policy, Refusal> {
+        match envelope.command.needs_policy() {
+            true => identity_map::load(self.place, self.settings),
+            false => Ok(Policy::Absent),
+        }
+    }
 }
 
 struct Call<'a> {
     outside: Outside<'a>,
-    /// The identity map, read under the lock: an edit between routing and commit is seen.
-    policy: Policy,
+    policy: &'a Policy,
     envelope: &'a Envelope,
     target: &'a Target,
     fingerprint: Digest,
@@ -158,15 +182,12 @@ impl<'a> Call<'a> {
     fn begin(
         tx: &mut dyn Tx,
         outside: Outside<'a>,
+        policy: &'a Policy,
         envelope: &'a Envelope,
         target: &'a Target,
     ) -> Result<Call<'a>, Refusal> {
         let workspace = load::workspace(tx)?;
         let now = tx.now()?;
-        let policy = match envelope.command.needs_policy() {
-            true => identity_map::load(outside.place, outside.settings)?,
-            false => Policy::Absent,
-        };
         Ok(Call {
             outside,
             policy,
@@ -191,8 +212,11 @@ impl<'a> Call<'a> {
             return replay::answer(tx, &self.workspace, earlier.seq).map(Outcome::Rollback);
         }
         match self.target {
-            Target::Named => {
-                let loaded = load::facts(tx, self.envelope, &self.policy, self.now.wall)?;
+            Target::Named | Target::At(_) => {
+                let loaded = load::facts(tx, self.envelope, self.policy, self.now.wall)?;
+                if let (Target::At(version), Some(stored)) = (self.target, &loaded.task) {
+                    unchanged_since(*version, &stored.task)?;
+                }
                 self.decide_one(tx, self.envelope, loaded)
             }
             Target::Next(filter) => self.decide_next(tx, filter),
@@ -205,7 +229,7 @@ impl<'a> Call<'a> {
         let mut refusals_written = false;
         for task in queue::ready(tx, filter, CANDIDATES)? {
             let envelope = Envelope { task: Some(task.id), ..self.envelope.clone() };
-            let loaded = load::facts(tx, &envelope, &self.policy, self.now.wall)?;
+            let loaded = load::facts(tx, &envelope, self.policy, self.now.wall)?;
             let outcome = self.decide_one(tx, &envelope, loaded)?;
             let concerns_task = |code: Code| {
                 matches!(
@@ -278,7 +302,10 @@ impl<'a> Call<'a> {
     /// What the decision is made on: the store's part and the rest.
     fn facts(&self, tx: &mut dyn Tx, envelope: &Envelope, loaded: Loaded) -> Result<Facts<'_>, Refusal> {
         let ground = loaded.ground;
-        let base = ground.place.found.as_ref().and_then(base);
+        let base = match self.outside.sight {
+            Sight::Workstations => ground.place.found.as_ref().and_then(base),
+            Sight::Store => None,
+        };
         Ok(Facts {
             settings: self.outside.settings,
             generation: self.workspace.generation,
@@ -294,7 +321,7 @@ impl<'a> Call<'a> {
             mentioned: loaded.mentioned,
             reachable: loaded.reachable,
             existing: loaded.existing,
-            policy: &self.policy,
+            policy: self.policy,
             signals: ground.signals,
             occupied: ground.occupied,
             builders: ground.builders,
@@ -332,7 +359,7 @@ impl<'a> Call<'a> {
         let act = Act { task: stored.task.id.clone(), actor: worker.handle.clone(), workstation };
         let (_, seq) = self.append(tx, &act, self.now.wall, Some(stored.task), stored.head, vec![event])?;
         // A claim of whatever comes next may go on to another task under the same request.
-        if matches!(self.target, Target::Named) {
+        if !matches!(self.target, Target::Next(_)) {
             apply::request(tx, &self.envelope.request, &self.fingerprint, seq)?;
         }
         Ok(Outcome::Commit(Err(refusal)))
@@ -380,7 +407,7 @@ impl<'a> Call<'a> {
     /// `claim --next` may have written refusals before the grant.
     fn last_seq(&self, tx: &mut dyn Tx) -> Result<Seq, Refusal> {
         match self.target {
-            Target::Named => Ok(self.workspace.last_seq),
+            Target::Named | Target::At(_) => Ok(self.workspace.last_seq),
             Target::Next(_) => Ok(load::workspace(tx)?.last_seq),
         }
     }
@@ -410,6 +437,16 @@ impl<'a> Call<'a> {
                 && serde_json::from_str::<Checkpoint>(&stored.document).is_ok_and(|own| own == anchored)
         }))
     }
+}
+
+/// What the caller saw is what is there: otherwise somebody else came first.
+fn unchanged_since(version: i64, task: &Task) -> Result<(), Refusal> {
+    if task.version == version {
+        return Ok(());
+    }
+    let (id, present) = (&task.id, task.version);
+    Err(Refusal::new(Code::PreconditionFailed, format!("{id} is at version {present}, not {version}"))
+        .hint("read the task again and decide anew"))
 }
 
 /// A workstation of a single task ends with its assignment (mission C3).

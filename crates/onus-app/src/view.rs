@@ -2,12 +2,15 @@
 
 use crate::exception::ExceptionView;
 use crate::handoff::HandoffView;
+use crate::submit::{Receipt, ReceiptKind};
+use onus_core::code::Code;
 use onus_core::evidence::CheckVerdict;
 use onus_core::id::CheckId;
 use onus_core::id::{BranchName, CommitId, Handle, OriginRef, Role, TaskId, TaskType, WorkstationName};
 use onus_core::lease::Token;
 use onus_core::ledger::Entry;
 use onus_core::probe::{Probe, ProbeResult, Verdict};
+use onus_core::refusal::Refusal;
 use onus_core::task::{Assignment, Check, Priority, Risk, Route, State, StateName, Task};
 use onus_core::task::{CheckKind, CheckState};
 use onus_core::time::Timestamp;
@@ -18,6 +21,16 @@ use onus_store::read::story::{Note, PastAssignment};
 use onus_store::registry::{WorkerHolding, WorkstationHolding};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// A view as the one versioned document that every front end shows: it says which contract it follows.
+pub fn document<T: Serialize>(view: &T) -> Result<String, Refusal> {
+    let json = serde_json::to_string(view).map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
+    Ok(match json.strip_prefix('{') {
+        Some("}") => "{\"format\":\"onus/1\"}".to_owned(),
+        Some(rest) => format!("{{\"format\":\"onus/1\",{rest}"),
+        None => json,
+    })
+}
 
 /// A task as everybody sees it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -194,12 +207,28 @@ pub struct AddView {
     pub task: TaskView,
 }
 
+impl From<&Receipt> for AddView {
+    fn from(receipt: &Receipt) -> AddView {
+        let outcome = if receipt.kind == ReceiptKind::Existing { "existing" } else { "created" };
+        AddView { outcome: outcome.to_owned(), task: TaskView::from(&receipt.task) }
+    }
+}
+
 /// The answer to `claim` and `takeover`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimView {
     pub task: TaskView,
     pub lease: Option<LeaseView>,
     pub assignment: Option<AssignmentView>,
+}
+
+impl From<&Receipt> for ClaimView {
+    fn from(receipt: &Receipt) -> ClaimView {
+        let held = receipt.task.assignment();
+        let lease = receipt.token.as_ref().zip(held).map(|(token, held)| LeaseView::new(token, held));
+        let task = TaskView::from(&receipt.task);
+        ClaimView { assignment: task.assignment.clone(), lease, task }
+    }
 }
 
 /// The answer to every other change.

@@ -115,6 +115,7 @@ fn noise_in_any_page_shows() {
                 settings: Settings::default(),
                 path: path.clone(),
                 place: onus_host::place::find(path.parent().unwrap()).unwrap(),
+                sight: onus_app::Sight::Workstations,
             };
             let view = onus.doctor(&mut Silent).unwrap();
             assert!(!view.ok && view.refusal().is_some(), "page {page}: {view:#?}");

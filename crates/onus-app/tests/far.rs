@@ -59,7 +59,13 @@ fn far_from(desk: &Desk, caller: &str) -> Onus<Line> {
     let near = desk::open(&desk.path());
     let place = near.place.clone();
     let line = Line { near, caller: caller.parse().unwrap() };
-    Onus { store: line, settings: onus_core::settings::Settings::default(), path: "elsewhere".into(), place }
+    Onus {
+        store: line,
+        settings: onus_core::settings::Settings::default(),
+        path: "elsewhere".into(),
+        place,
+        sight: Sight::Workstations,
+    }
 }
 
 fn envelope(task: Option<&str>, command: Command) -> Envelope {

@@ -59,7 +59,8 @@ impl Shop {
         let path = directory.path().join("onus.db");
         let store = Sqlite::create(&path, &Options::one_shot(clock)).unwrap();
         let place = onus_host::place::find(directory.path()).unwrap();
-        let mut onus = Onus { store, settings: Settings::default(), path, place };
+        let mut onus =
+            Onus { store, settings: Settings::default(), path, place, sight: onus_app::Sight::Workstations };
         let worker = |handle: &str, kind, tz: &str| WorkerAdded {
             handle: handle.parse().unwrap(),
             kind,

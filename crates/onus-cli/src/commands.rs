@@ -32,6 +32,7 @@ mod rerun;
 mod review;
 mod route;
 mod run;
+mod serve;
 mod session;
 mod show;
 mod stale;
@@ -103,6 +104,7 @@ pub(crate) enum Verb {
     Timesheet(timesheet::Timesheet),
     Ledger(ledger::Ledger),
     Hook(hook::Hook),
+    Serve(serve::Serve),
     Demo(demo::Demo),
     Completions(completions::Completions),
     Man(man::Man),
@@ -174,6 +176,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Timesheet(verb) => call(&|world| verb.run(world, out)),
         Verb::Ledger(verb) => call(&|world| verb.run(world, out)),
         Verb::Hook(verb) => call(&|world| verb.run(world, out)),
+        Verb::Serve(verb) => call(&|world| verb.run(world, out)),
         Verb::Demo(verb) => verb.run(out),
         Verb::Completions(verb) => verb.run(out),
         Verb::Man(verb) => verb.run(out),

@@ -36,15 +36,7 @@ impl Output {
         match self.format {
             Format::Human => self.print(&human(document)),
             Format::Json | Format::JsonLines => {
-                let json = serde_json::to_string(document)
-                    .map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
-                // Every document says which version of the contract it follows.
-                let versioned = match json.strip_prefix('{') {
-                    Some("}") => "{\"format\":\"onus/1\"}".to_owned(),
-                    Some(rest) => format!("{{\"format\":\"onus/1\",{rest}"),
-                    None => json,
-                };
-                self.print(&format!("{versioned}\n"));
+                self.print(&format!("{}\n", onus_app::view::document(document)?));
             }
         }
         Ok(ExitCode::SUCCESS)

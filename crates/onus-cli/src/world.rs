@@ -1,7 +1,7 @@
 //! Where a call stands: repository, store, settings, identity, lease.
 
 use crate::cli::Global;
-use onus_app::Onus;
+use onus_app::{Onus, Sight};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
 use onus_core::guard;
@@ -44,6 +44,11 @@ impl World {
         self.with(Sqlite::open(&self.store_path, &Options::one_shot(clock::now))?)
     }
 
+    /// Opens the store for callers whose workstations are elsewhere.
+    pub(crate) fn open_for_others(&self) -> Result<Store, Refusal> {
+        Ok(Onus { sight: Sight::Store, ..self.open()? })
+    }
+
     /// Opens the store, making it first where there is none.
     pub(crate) fn create(&self) -> Result<Store, Refusal> {
         self.check_file_system()?;
@@ -52,7 +57,8 @@ impl World {
 
     fn with(&self, store: Sqlite) -> Result<Store, Refusal> {
         let settings = settings::load(&self.place.settings_file())?;
-        Ok(Onus { store, settings, path: self.store_path.clone(), place: self.place.clone() })
+        let (path, place) = (self.store_path.clone(), self.place.clone());
+        Ok(Onus { store, settings, path, place, sight: Sight::Workstations })
     }
 
     /// SQLite's log needs memory that all processes share, which no network file system gives.

@@ -5,7 +5,7 @@
 
 use crate::id::{CommitId, Epoch, Handle, TaskId, WorkstationName};
 use crate::task::StateName;
-use crate::text::{BODY_MAX, REASON_MAX, is_unprintable, line, lines};
+use crate::text::{BODY_MAX, REASON_MAX, Text, is_unprintable, line, lines};
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,12 @@ pub struct Words {
 impl Words {
     pub fn is_empty(&self) -> bool {
         *self == Words::default()
+    }
+
+    /// The words as they were given, by which a repeated request is known.
+    pub fn said(&self) -> Option<Text> {
+        let text = serde_json::to_string(self).ok().filter(|_| !self.is_empty());
+        text.map(Text::new)
     }
 
     /// All that is wrong with them is told at once.

@@ -1,6 +1,6 @@
 //! Claims of which nothing stays: what would happen, told by the rules themselves.
 
-use super::{Answer, Call, Outside, Target, fingerprint, fresh, unexpected};
+use super::{Answer, Call, Outside, Target, fresh, unexpected};
 use crate::Onus;
 use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::decide::{Decision, decide};
@@ -55,8 +55,8 @@ impl<S: Store> Onus<S> {
         policy: &Policy,
         play: impl FnOnce(&mut Rehearsal<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        let outside = Outside { settings: &self.settings, path: &self.path, place: &self.place };
-        self.store.write(|tx| play(&mut Rehearsal { tx, outside, policy }).map(Outcome::Rollback))
+        let (outside, store) = self.parts();
+        store.write(|tx| play(&mut Rehearsal { tx, outside, policy }).map(Outcome::Rollback))
     }
 
     /// Answers a question about claims on one consistent view; nothing is locked.
@@ -65,15 +65,15 @@ impl<S: Store> Onus<S> {
         policy: &Policy,
         question: impl FnOnce(&mut Judge<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        let outside = Outside { settings: &self.settings, path: &self.path, place: &self.place };
-        self.store.read(|tx| Ok(question(&mut Judge { tx, outside, policy })))?
+        let (outside, store) = self.parts();
+        store.read(|tx| Ok(question(&mut Judge { tx, outside, policy })))?
     }
 }
 
 impl Rehearsal<'_> {
     /// Carries the command out, as far as this transaction goes.
     pub(crate) fn submit(&mut self, envelope: &Envelope) -> Result<Answer, Refusal> {
-        let call = call(self.tx, self.outside, self.policy, envelope)?;
+        let call = Call::begin(self.tx, self.outside, self.policy, envelope, &Target::Named)?;
         match call.carry_out(self.tx)? {
             Outcome::Commit(answer) | Outcome::Rollback(answer) => Ok(answer),
         }
@@ -93,7 +93,7 @@ impl Judge<'_> {
         &mut self,
         envelope: &Envelope,
     ) -> Result<Result<Option<Route>, Vec<Finding>>, Refusal> {
-        let call = call(self.tx, self.outside, self.policy, envelope)?;
+        let call = Call::begin(self.tx, self.outside, self.policy, envelope, &Target::Named)?;
         let loaded = load::facts(self.tx, envelope, self.policy, call.now.wall)?;
         let facts = call.facts(self.tx, envelope, loaded)?;
         Ok(match decide(&facts, &envelope.command, &call.now, &fresh(&call.now)?) {
@@ -102,23 +102,6 @@ impl Judge<'_> {
             Err(refusal) => Err(findings(refusal)),
         })
     }
-}
-
-fn call<'a>(
-    tx: &mut dyn Tx,
-    outside: Outside<'a>,
-    policy: &Policy,
-    envelope: &'a Envelope,
-) -> Result<Call<'a>, Refusal> {
-    Ok(Call {
-        outside,
-        policy: policy.clone(),
-        envelope,
-        target: &Target::Named,
-        fingerprint: fingerprint(envelope, &Target::Named)?,
-        workspace: load::workspace(tx)?,
-        now: tx.now()?,
-    })
 }
 
 fn route(event: Event) -> Option<Route> {

@@ -71,6 +71,7 @@ pub(crate) fn open(path: &Path) -> Onus<Sqlite> {
         settings: Settings::default(),
         path: path.to_owned(),
         place: onus_host::place::find(path.parent().unwrap()).unwrap(),
+        sight: onus_app::Sight::Workstations,
     }
 }
 

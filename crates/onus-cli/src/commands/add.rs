@@ -5,8 +5,8 @@ use crate::output::Output;
 use crate::render;
 use crate::world::World;
 use clap::Args;
-use onus_app::submit::{ReceiptKind, Target};
-use onus_app::view::{AddView, TaskView};
+use onus_app::submit::Target;
+use onus_app::view::AddView;
 use onus_core::command::{Command, Envelope};
 use onus_core::id::{OriginRef, ProjectKey, Role, TaskId, TaskType};
 use onus_core::refusal::Refusal;
@@ -96,8 +96,7 @@ impl Add {
         };
         let envelope = Envelope { project: self.project.clone(), ..world.envelope(None, None, command)? };
         let receipt = world.open()?.submit(&envelope, &Target::Named)?;
-        let outcome = if receipt.kind == ReceiptKind::Existing { "existing" } else { "created" };
-        out.show(&AddView { outcome: outcome.to_owned(), task: TaskView::from(&receipt.task) }, render::added)
+        out.show(&AddView::from(&receipt), render::added)
     }
 
     fn spec(&self) -> Result<Spec, Refusal> {

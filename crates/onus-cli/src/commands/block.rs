@@ -1,6 +1,6 @@
 //! `onus block` and `onus unblock`
 
-use super::handoff::{HandoffArgs, said};
+use super::handoff::HandoffArgs;
 use super::{LeaseArg, TaskArg, show_change, submit_as_holder};
 use crate::output::Output;
 use crate::world::World;
@@ -41,7 +41,7 @@ impl Block {
         let command = Command::Block {
             on: self.on.clone(),
             lease,
-            note: said(&words)?,
+            note: words.said(),
             handoff: store.compose_handoff(task, Standing::Blocked, Some(&self.on), &words)?,
         };
         let directory =

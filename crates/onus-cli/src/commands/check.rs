@@ -6,7 +6,6 @@ use crate::render;
 use crate::world::{Store, World};
 use clap::Args;
 use onus_app::check::{self, Sandbox, Tried};
-use onus_app::view::{CheckRunView, ChecksView};
 use onus_core::code::Code;
 use onus_core::command::Command;
 use onus_core::id::{CheckId, TaskId};
@@ -197,12 +196,5 @@ fn tell(out: &Output, at: usize, all: usize, command: &str) {
 }
 
 fn show(store: &mut Store, out: &Output, id: &TaskId) -> Result<ExitCode, Refusal> {
-    let task = store.task(id)?;
-    let runs = store.check_runs(id, 200)?;
-    let checks = task.spec.checks.iter().map(|check| {
-        let last = runs.iter().find(|run| run.evidence.check == check.id());
-        CheckRunView::new(check, last)
-    });
-    let view = ChecksView { task: id.clone(), checks: checks.collect() };
-    out.show_list(&view, |view| &view.checks, render::checks)
+    out.show_list(&store.checks(id)?, |view| &view.checks, render::checks)
 }

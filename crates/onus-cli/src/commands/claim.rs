@@ -8,7 +8,7 @@ use crate::render;
 use crate::world::{Store, World};
 use clap::Args;
 use onus_app::submit::{Receipt, Target};
-use onus_app::view::{ClaimView, LeaseView, TaskView};
+use onus_app::view::ClaimView;
 use onus_core::command::Command;
 use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::refusal::Refusal;
@@ -88,17 +88,14 @@ pub(super) fn show_grant(
     receipt: &Receipt,
 ) -> Result<ExitCode, Refusal> {
     let task = &receipt.task;
-    let held = task.assignment();
-    if let (Some(token), Some(held)) = (&receipt.token, held) {
+    if let (Some(token), Some(held)) = (&receipt.token, task.assignment()) {
         let directory = store.directory_of(&held.workstation)?;
         // The grant is committed; a token that cannot be kept in a file can still be passed by hand.
         if let Err(refusal) = world.keep_lease(task, token, directory.as_deref()) {
             out.warn(&format!("{refusal}; pass --lease {token}"));
         }
     }
-    let lease = receipt.token.as_ref().zip(held).map(|(token, held)| LeaseView::new(token, held));
-    let task = TaskView::from(task);
-    let view = ClaimView { assignment: task.assignment.clone(), lease, task };
+    let view = ClaimView::from(receipt);
     let code = out.show(&view, render::claim)?;
     let id = &view.task.id;
     out.hint(&format!("next: onus note {id} TEXT · onus renew {id} · onus complete {id} --resolution TEXT"));

@@ -5,7 +5,6 @@ use crate::output::{Format, Output};
 use crate::render;
 use crate::world::World;
 use clap::Args;
-use onus_core::code::Code;
 use onus_core::command::Command;
 use onus_core::handoff::{Standing, Words};
 use onus_core::refusal::Refusal;
@@ -59,15 +58,6 @@ impl HandoffArgs {
     }
 }
 
-/// The words as they were given, by which a repeated request is known.
-pub(super) fn said(words: &Words) -> Result<Option<Text>, Refusal> {
-    if words.is_empty() {
-        return Ok(None);
-    }
-    let text = serde_json::to_string(words).map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
-    Ok(Some(Text::new(text)))
-}
-
 impl Handoff {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
@@ -77,17 +67,12 @@ impl Handoff {
             let document = store.compose_handoff(task, Standing::InProgress, None, &words)?;
             // Where nobody holds the task there is nothing to compose, and the rules say why it is refused.
             let document = document.unwrap_or_else(|| Text::new(String::new()));
-            let command = Command::Handoff { note: said(&words)?, document };
+            let command = Command::Handoff { note: words.said(), document };
             let receipt = submit_as_holder(world, &mut store, task, &self.lease, command)?;
             if !self.md && out.format == Format::Human {
                 return show_change(out, &receipt, "handed off");
             }
         }
-        let last = store.last_handoff(task)?.ok_or_else(|| {
-            Refusal::new(Code::UnknownName, format!("{task} has no handoff"))
-                .task(task)
-                .hint(format!("onus show {task} tells its story"))
-        })?;
-        out.show(&last, render::handoff)
+        out.show(&store.handoff_of(task)?, render::handoff)
     }
 }

@@ -1,6 +1,6 @@
 //! `onus release`
 
-use super::handoff::{HandoffArgs, said};
+use super::handoff::HandoffArgs;
 use super::takeover::secure;
 use super::{ForceArgs, LeaseArg, TaskArg, show_change, submit_as_holder};
 use crate::output::Output;
@@ -35,7 +35,7 @@ impl Release {
         let directory =
             world.actor.as_ref().map(|by| store.holding_directory(task, by)).transpose()?.flatten();
         let command = Command::Release {
-            note: said(&words)?,
+            note: words.said(),
             handoff: store.compose_handoff(task, Standing::Released, None, &words)?,
             warrant: self.force.warrant(),
         };

@@ -1,0 +1,27 @@
+//! The HTTP server (mission A2, E2, E6): the rules of the store for a team, over one table of routes.
+//!
+//! A request is understood in [`serve`], asked or written by the threads of [`readers`] and [`writer`], and answered
+//! with the documents that `onus --json` prints. Nothing here decides anything: every front end submits the same commands.
+
+mod auth;
+mod config;
+mod events;
+mod listen;
+mod log;
+mod metrics;
+mod openapi;
+mod origin;
+mod problem;
+mod rate;
+pub mod readers;
+mod route;
+mod routes;
+mod serve;
+mod sse;
+pub mod store;
+pub mod writer;
+
+pub use config::{Config, Tls};
+pub use listen::run;
+pub use log::{Log, start as start_log};
+pub use openapi::document as openapi_document;

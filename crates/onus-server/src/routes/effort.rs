@@ -1,0 +1,120 @@
+//! Sessions and timesheets.
+
+use super::body::{lease, limit};
+use crate::route::{After, Next};
+use crate::route::{Asked, Order, Route, Told, get, submitting};
+use crate::store::Store;
+use onus_app::session::SessionsView;
+use onus_app::timesheet::{Ask, TimesheetView};
+use onus_app::view::{ChangeView, TaskView};
+use onus_core::command::{Command, Envelope};
+use onus_core::id::{Handle, TaskId};
+use onus_core::refusal::Refusal;
+use onus_core::time::Date;
+use onus_core::timesheet::{Dimension, month, month_of, week};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        get("/v1/sessions", "sessions", "Stretches of work, the latest first", sessions),
+        submitting::<SessionBody, ChangeView>(
+            "/v1/sessions",
+            "session",
+            "Go on working on a task that you hold, or rest and keep it",
+            session,
+        ),
+        get(
+            "/v1/timesheets",
+            "timesheet",
+            "Who worked how long on what, by each worker's own days",
+            timesheet,
+        ),
+    ]
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SessionsQuery {
+    task: Option<TaskId>,
+    worker: Option<Handle>,
+    limit: Option<i64>,
+}
+
+fn sessions(store: &mut Store, _: &Asked, query: SessionsQuery) -> Result<SessionsView, Refusal> {
+    let limit = limit(store, query.limit)?;
+    store.sessions(query.task.as_ref(), query.worker.as_ref(), limit)
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SessionBody {
+    task: TaskId,
+    lease: Option<String>,
+    action: SessionAction,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum SessionAction {
+    Start,
+    Stop,
+}
+
+fn session(_: &mut Store, asked: &Asked, body: SessionBody) -> Result<Next, Refusal> {
+    let command = match body.action {
+        SessionAction::Start => Command::StartSession,
+        SessionAction::Stop => Command::StopSession,
+    };
+    let order = Order::held(command, lease(body.lease.as_deref())?);
+    let (envelope, target) = asked.envelope(asked.key.clone(), order);
+    Ok(Next::Submit {
+        calls: vec![(Envelope { task: Some(body.task), ..envelope }, target)],
+        tell: Box::new(|answers| {
+            let receipt = answers.into_iter().next().ok_or_else(crate::route::unanswered)??;
+            ChangeView { task: TaskView::from(&receipt.task) }.told().map(After::Answer)
+        }),
+    })
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TimesheetQuery {
+    /// The first day; default: that of this month
+    from: Option<Date>,
+    /// The last day; default: today
+    to: Option<Date>,
+    /// `2026-11`, instead of days
+    month: Option<String>,
+    /// `2026-W46`, instead of days
+    week: Option<String>,
+    worker: Option<Handle>,
+    /// What to add up by, with commas: worker, task, project, sprint, type, day, week
+    by: Option<String>,
+}
+
+fn timesheet(store: &mut Store, asked: &Asked, query: TimesheetQuery) -> Result<TimesheetView, Refusal> {
+    let mut by = Vec::new();
+    for name in query.by.as_deref().unwrap_or("worker,task,day").split(',') {
+        let dimension = Dimension::parse(name).ok_or_else(|| {
+            Refusal::invalid(format!("by: {} is nothing to add up by", onus_core::id::shown(name)))
+                .hint("worker, task, project, sprint, type, day, week")
+        })?;
+        if !by.contains(&dimension) {
+            by.push(dimension);
+        }
+    }
+    let whose = query.worker.as_ref().or(asked.actor());
+    let (from, to) = match (query.from, query.to, &query.month, &query.week) {
+        (None, None, None, None) => month_of(store.today(whose)?),
+        (None, None, Some(text), None) => month(text).map_err(Refusal::invalid)?,
+        (None, None, None, Some(text)) => week(text).map_err(Refusal::invalid)?,
+        (Some(from), Some(to), None, None) => (from, to),
+        (Some(from), None, None, None) => (from, store.today(whose)?.max(from)),
+        _ => return Err(Refusal::invalid("name either days, a month or a week")),
+    };
+    store.timesheet(&Ask { from, to, worker: query.worker, by })
+}
+
+impl Told for SessionsView {}
+impl Told for TimesheetView {}

@@ -1,0 +1,354 @@
+//! From a request to its answer: who asks, what is asked, then the threads that know the store.
+
+use crate::auth::{self, Principal};
+use crate::config::Config;
+use crate::events::Hub;
+use crate::metrics::Metrics;
+use crate::origin::Origins;
+use crate::problem::Problem;
+use crate::rate::Rate;
+use crate::readers::Readers;
+use crate::route::{After, Answer, Asked, Next, Route};
+use crate::store::Open;
+use crate::writer::Writer;
+use crate::{openapi, routes, sse};
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{RawPathParams, Request};
+use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use axum::http::{Method, Response, StatusCode};
+use axum::routing::{MethodFilter, MethodRouter, get, on};
+use onus_core::code::Code;
+use onus_core::id::{RequestId, TaskId};
+use onus_core::refusal::Refusal;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Instant;
+use tokio::sync::watch;
+use uuid::Uuid;
+
+pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) config: Config,
+    pub(crate) readers: Readers,
+    pub(crate) writer: Writer,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) metrics: Arc<Metrics>,
+    origins: Origins,
+    rate: Rate,
+    /// True once the server ends: what lasts for ever ends then, too.
+    pub(crate) ending: watch::Receiver<bool>,
+    events: JoinHandle<()>,
+}
+
+impl Server {
+    pub(crate) fn start(
+        config: Config,
+        open: &Open,
+        ending: watch::Receiver<bool>,
+    ) -> Result<Server, Refusal> {
+        let metrics = Arc::new(Metrics::new());
+        let (hub, events) = Hub::start(open)?;
+        let (told, counted) = (Arc::clone(&hub), Arc::clone(&metrics));
+        let committed = Box::new(move |commands| {
+            counted.committed(commands);
+            told.wake();
+        });
+        Ok(Server {
+            readers: Readers::start(open, config.readers)?,
+            writer: Writer::start(open, committed)?,
+            hub,
+            metrics,
+            origins: Origins::new(&config),
+            rate: Rate::new(config.rate),
+            ending,
+            events,
+            config,
+        })
+    }
+
+    /// Carries out and answers what was accepted; then the store is closed.
+    pub(crate) fn finish(self) {
+        self.writer.finish();
+        self.readers.finish();
+        drop(self.hub);
+        drop(self.events.join());
+    }
+}
+
+/// The table of routes as a router, with what is not in it.
+pub(crate) fn router(server: &Arc<Server>) -> Router {
+    let document: Arc<str> = openapi::document().into();
+    let mut paths: BTreeMap<&'static str, MethodRouter> = BTreeMap::new();
+    for route in routes::table() {
+        let path = route.path;
+        let (server, route) = (Arc::clone(server), Arc::new(route));
+        let filter = if route.method == Method::GET { MethodFilter::GET } else { MethodFilter::POST };
+        let handler = on(filter, move |params: RawPathParams, request: Request| {
+            answered(Arc::clone(&server), Arc::clone(&route), params, request)
+        });
+        let merged = match paths.remove(path) {
+            Some(earlier) => earlier.merge(handler),
+            None => handler,
+        };
+        paths.insert(path, merged);
+    }
+    let table = paths.into_iter().fold(Router::new(), |router, (path, handler)| router.route(path, handler));
+    let (events, ready, metrics, guard) =
+        (Arc::clone(server), Arc::clone(server), Arc::clone(server), Arc::clone(server));
+    table
+        .route("/v1/events", get(move |request: Request| listened(Arc::clone(&events), request)))
+        .route("/openapi.json", get(move || text("application/json", document.to_string())))
+        .route("/healthz", get(|| text("text/plain; charset=utf-8", "ok\n".to_owned())))
+        .route("/readyz", get(move || readiness(Arc::clone(&ready))))
+        .route(
+            "/metrics",
+            get(move || {
+                text("application/openmetrics-text; version=1.0.0; charset=utf-8", metrics.metrics.text())
+            }),
+        )
+        .fallback(async || {
+            let refusal =
+                Refusal::new(Code::UnknownName, "there is no such path").hint("GET /openapi.json lists them");
+            Problem::from(refusal).response()
+        })
+        .method_not_allowed_fallback(async || {
+            Problem::input(StatusCode::METHOD_NOT_ALLOWED, "this path does not know the method").response()
+        })
+        .layer(axum::middleware::from_fn(move |request: Request, next: axum::middleware::Next| {
+            let guard = Arc::clone(&guard);
+            async move {
+                match guard.origins.check(request.headers(), request.uri()) {
+                    Ok(()) => next.run(request).await,
+                    Err(refusal) => guard.refused("", None, refusal.into()),
+                }
+            }
+        }))
+}
+
+async fn text(kind: &'static str, body: String) -> Response<Body> {
+    let mut response = Response::new(Body::from(body));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+/// Whether the store answers.
+async fn readiness(server: Arc<Server>) -> Response<Body> {
+    match server.readers.ask(|store| store.log(None, None, 1)).await {
+        Ok(_) => text("text/plain; charset=utf-8", "ok\n".to_owned()).await,
+        Err(refusal) => Problem::from(refusal).response(),
+    }
+}
+
+async fn listened(server: Arc<Server>, request: Request) -> Response<Body> {
+    let (parts, _) = request.into_parts();
+    let begun = async {
+        let presented = auth::presented(&parts.headers)?;
+        let after = sse::resume_at(&parts.headers, &parts.uri)?;
+        let guard = Arc::clone(&server);
+        server.readers.ask(move |store| guard.admit(store, &presented).map(drop)).await?;
+        sse::answer(Arc::clone(&server), after).await
+    };
+    match begun.await {
+        Ok(response) => response,
+        Err(refusal) => server.refused("events", None, refusal.into()),
+    }
+}
+
+/// What is known of a request, for the log.
+#[derive(Debug, Default)]
+struct Seen {
+    key: Option<String>,
+    worker: Option<String>,
+    code: Option<&'static str>,
+}
+
+async fn answered(
+    server: Arc<Server>,
+    route: Arc<Route>,
+    params: RawPathParams,
+    request: Request,
+) -> Response<Body> {
+    let began = Instant::now();
+    let mut seen = Seen::default();
+    let response = match asked(&server, &route, &params, request, &mut seen).await {
+        Ok(response) => response,
+        Err(problem) => {
+            seen.code = Some(problem.refusal.code.name());
+            server.refused(route.name, seen.key.clone(), problem)
+        }
+    };
+    let took = began.elapsed();
+    let status = response.status().as_u16();
+    server.metrics.answered(route.name, status, took);
+    tracing::info!(
+        operation = route.name,
+        status,
+        code = seen.code,
+        request_id = seen.key,
+        worker = seen.worker,
+        ms = took.as_secs_f64() * 1_000.0,
+        "answered"
+    );
+    response
+}
+
+async fn asked(
+    server: &Arc<Server>,
+    route: &Arc<Route>,
+    params: &RawPathParams,
+    request: Request,
+    seen: &mut Seen,
+) -> Result<Response<Body>, Problem> {
+    let (parts, body) = request.into_parts();
+    let presented = auth::presented(&parts.headers)?;
+    let key = key(&parts.headers)?;
+    seen.key = (route.method == Method::POST).then(|| key.to_string());
+    let version = match route.method {
+        Method::POST => version(&parts.headers, header::IF_MATCH)?,
+        _ => None,
+    };
+    let body = match route.method {
+        Method::POST => read(server, &parts.headers, body).await?,
+        _ => Bytes::new(),
+    };
+    let task = params.iter().find(|(name, _)| *name == "id").map(|(_, text)| text.parse::<TaskId>());
+    let task = task.transpose().map_err(Refusal::invalid)?;
+    let known = version_seen(&route.method, &parts.headers)?;
+    let (guard, act) = (Arc::clone(server), Arc::clone(route));
+    let uri = parts.uri;
+    let (worker, next) = server
+        .readers
+        .ask(move |store| {
+            let principal = guard.admit(store, &presented)?;
+            let worker = principal.worker.clone();
+            let asked = Asked { principal, task, uri, body, key, version };
+            // Who asked is worth knowing also where the answer is no.
+            Ok((worker, (act.act)(store, &asked)))
+        })
+        .await?;
+    seen.worker = worker.map(|worker| worker.to_string());
+    let answer = match next? {
+        Next::Answer(answer) => answer,
+        Next::Submit { calls, tell } => match tell(server.writer.submit(calls).await?)? {
+            After::Answer(answer) => answer,
+            After::Ask(ask) => server.readers.ask(ask).await?,
+        },
+    };
+    Ok(response(answer, known, seen.key.as_deref()))
+}
+
+impl Server {
+    /// The bearer of the token, if it may ask now.
+    fn admit(&self, store: &mut crate::store::Store, presented: &str) -> Result<Principal, Refusal> {
+        let principal = auth::authenticate(store, presented)?;
+        if self.rate.allows(&principal.token_id, Instant::now()) {
+            return Ok(principal);
+        }
+        let who = principal.worker.map_or(principal.token_id, |worker| worker.to_string());
+        let detail = format!("{who} asks more often than {} times a second", self.config.rate);
+        Err(Refusal::new(Code::TooManyRequests, detail)
+            .hint("wait, then repeat the call with the same Idempotency-Key"))
+    }
+
+    /// Every "no" is counted, and what concerns permission is logged for whoever looks after the server.
+    fn refused(&self, operation: &str, key: Option<String>, mut problem: Problem) -> Response<Body> {
+        problem.refusal.request_id = problem.refusal.request_id.or_else(|| key.clone());
+        let code = problem.refusal.code;
+        self.metrics.refused(code.name());
+        let status = problem.status();
+        if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            tracing::warn!(operation, code = code.name(), detail = problem.refusal.detail, "denied");
+        } else if status.is_server_error() {
+            tracing::error!(operation, code = code.name(), detail = problem.refusal.detail, "failed");
+        }
+        let mut response = problem.response();
+        if let Some(value) = key.and_then(|key| HeaderValue::from_str(&key).ok()) {
+            response.headers_mut().insert(KEY, value);
+        }
+        response
+    }
+}
+
+/// The caller's name for this request, or one of our own: it is told in the answer.
+fn key(headers: &HeaderMap) -> Result<RequestId, Refusal> {
+    match headers.get(KEY) {
+        Some(value) => {
+            let text = value.to_str().unwrap_or_default();
+            text.parse().map_err(|why| Refusal::invalid(format!("Idempotency-Key: {why}")))
+        }
+        None => {
+            let mut random = [0; 16];
+            let failed = |error: &dyn std::fmt::Display| Refusal::new(Code::Internal, error.to_string());
+            getrandom::fill(&mut random).map_err(|error| failed(&error))?;
+            let id = uuid::Builder::from_random_bytes(random).into_uuid();
+            Uuid::to_string(&id).parse().map_err(|error: String| failed(&error))
+        }
+    }
+}
+
+/// A version of a task as `ETag` writes it; `*` is any.
+fn version(headers: &HeaderMap, name: HeaderName) -> Result<Option<i64>, Refusal> {
+    let Some(value) = headers.get(&name) else { return Ok(None) };
+    let text = value.to_str().unwrap_or_default().trim();
+    if text == "*" {
+        return Ok(None);
+    }
+    let number = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    number.and_then(|number| number.parse().ok()).map(Some).ok_or_else(|| {
+        Refusal::invalid(format!("{name}: {} is not a version as ETag tells it", onus_core::id::shown(text)))
+    })
+}
+
+/// The version that a reader has already. What cannot be understood is not a version that it has.
+fn version_seen(method: &Method, headers: &HeaderMap) -> Result<Option<i64>, Refusal> {
+    match *method {
+        Method::GET => Ok(version(headers, header::IF_NONE_MATCH).unwrap_or_default()),
+        _ => Ok(None),
+    }
+}
+
+async fn read(server: &Server, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
+    let limit = server.config.body_limit;
+    let reading = tokio::time::timeout(server.config.patience, axum::body::to_bytes(body, limit));
+    let bytes = match reading.await {
+        Err(_) => return Err(Problem::input(StatusCode::REQUEST_TIMEOUT, "the body did not come in time")),
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(_)) => {
+            let detail = format!("the body is broken, or longer than {limit} bytes");
+            return Err(Problem::input(StatusCode::PAYLOAD_TOO_LARGE, detail));
+        }
+    };
+    let kind = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
+    let kind = kind.and_then(|kind| kind.split(';').next()).map(str::trim);
+    match kind {
+        Some(kind) if kind.eq_ignore_ascii_case("application/json") => Ok(bytes),
+        None if bytes.is_empty() => Ok(bytes),
+        _ => Err(Problem::input(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json")),
+    }
+}
+
+fn response(answer: Answer, known: Option<i64>, key: Option<&str>) -> Response<Body> {
+    let is_known = known.is_some() && known == answer.version;
+    let mut response = Response::new(if is_known { Body::empty() } else { Body::from(answer.body) });
+    *response.status_mut() = match (&answer.location, is_known) {
+        (Some(_), _) => StatusCode::CREATED,
+        (None, true) => StatusCode::NOT_MODIFIED,
+        (None, false) => StatusCode::OK,
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let mut tell = |name: HeaderName, text: Option<String>| {
+        if let Some(value) = text.and_then(|text| HeaderValue::from_str(&text).ok()) {
+            headers.insert(name, value);
+        }
+    };
+    tell(header::ETAG, answer.version.map(|version| format!("\"{version}\"")));
+    tell(header::LOCATION, answer.location);
+    tell(KEY, key.map(str::to_owned));
+    response
+}

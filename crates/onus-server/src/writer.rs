@@ -1,0 +1,85 @@
+//! The one thread that writes: it takes whatever waits and commits it together (group commit).
+//!
+//! While one batch waits for the disk the next one gathers, so the more there is to do, the less of it is waiting.
+
+use crate::readers::busy;
+use crate::store::{Open, Store, is_lost, reopen};
+use onus_app::submit::{Receipt, Target};
+use onus_core::command::Envelope;
+use onus_core::refusal::Refusal;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use tokio::sync::oneshot;
+
+/// So many orders may wait; the next one is told to come back.
+const WAITING: usize = 4_096;
+
+/// So many commands go into one commit: nobody waits for more than these before them.
+const TOGETHER: usize = 64;
+
+pub type Answer = Result<Receipt, Refusal>;
+
+/// Commands that are carried out next to each other.
+struct Order {
+    calls: Vec<(Envelope, Target)>,
+    reply: oneshot::Sender<Vec<Answer>>,
+}
+
+#[derive(Debug)]
+pub struct Writer {
+    orders: SyncSender<Order>,
+    thread: JoinHandle<()>,
+}
+
+/// Told after each batch: how many commands it had.
+pub type Committed = Box<dyn Fn(usize) + Send>;
+
+impl Writer {
+    pub fn start(open: &Open, committed: Committed) -> Result<Writer, Refusal> {
+        let (orders, queue) = sync_channel(WAITING);
+        let (store, open) = (open()?, open.clone());
+        let thread = std::thread::spawn(move || write(store, &open, &queue, &committed));
+        Ok(Writer { orders, thread })
+    }
+
+    /// Carries the commands out; one answer for each.
+    pub async fn submit(&self, calls: Vec<(Envelope, Target)>) -> Result<Vec<Answer>, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        self.orders.try_send(Order { calls, reply }).map_err(|error| match error {
+            TrySendError::Full(_) => busy("too many commands wait already"),
+            TrySendError::Disconnected(_) => busy("the server is shutting down"),
+        })?;
+        answer.await.map_err(|_| busy("the server is shutting down"))
+    }
+
+    /// Carries out what waits, then ends the thread.
+    pub fn finish(self) {
+        drop(self.orders);
+        drop(self.thread.join());
+    }
+}
+
+fn write(mut store: Store, open: &Open, queue: &Receiver<Order>, committed: &Committed) {
+    while let Ok(first) = queue.recv() {
+        let (mut calls, mut replies) = (first.calls, vec![]);
+        replies.push((calls.len(), first.reply));
+        while calls.len() < TOGETHER
+            && let Ok(next) = queue.try_recv()
+        {
+            replies.push((next.calls.len(), next.reply));
+            calls.extend(next.calls);
+        }
+        let mut answers = store.submit_many(&calls).into_iter();
+        let mut lost = false;
+        for (count, reply) in replies {
+            let own: Vec<Answer> = answers.by_ref().take(count).collect();
+            lost |= own.iter().any(is_lost);
+            // Whoever asked may have gone; what it asked for is done all the same.
+            drop(reply.send(own));
+        }
+        committed(calls.len());
+        if lost {
+            reopen(&mut store, open);
+        }
+    }
+}
