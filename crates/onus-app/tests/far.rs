@@ -5,7 +5,7 @@ mod desk;
 use desk::{Desk, id, request};
 use onus_app::far;
 use onus_app::submit::{ReceiptKind, Target};
-use onus_app::{Onus, progress::Silent};
+use onus_app::{Onus, Sight, progress::Silent};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::handoff::{Standing, Words};

@@ -14,7 +14,8 @@ use onus_host::{clock, filesystem, lease_file, place, settings};
 use onus_store::sqlite::{Options, Sqlite};
 use std::path::{Path, PathBuf};
 
-pub(crate) type Store = Onus<Sqlite>;
+pub(crate) type Database = Sqlite;
+pub(crate) type Store = Onus<Database>;
 
 #[derive(Debug, Clone)]
 pub(crate) struct World {
@@ -138,7 +139,7 @@ impl World {
     }
 
     /// Where this place keeps its leases: in the worktree's private git directory, and outside git beside the store.
-    fn own_lease_dir(&self) -> PathBuf {
+    pub(crate) fn own_lease_dir(&self) -> PathBuf {
         self.place.lease_dir().unwrap_or_else(|| self.store_path.with_file_name("lease"))
     }
 

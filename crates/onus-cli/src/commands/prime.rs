@@ -2,7 +2,6 @@
 
 use super::task_id;
 use crate::output::Output;
-use crate::render;
 use crate::world::World;
 use clap::Args;
 use onus_core::id::TaskId;
@@ -22,6 +21,6 @@ pub(crate) struct Prime {
 impl Prime {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let view = world.open()?.prime(world.actor.as_ref(), self.task.as_ref())?;
-        out.show(&view, render::prime)
+        out.show(&view, onus_app::prime::text)
     }
 }
