@@ -72,6 +72,12 @@ pub enum Disagreement {
 }
 
 impl Disagreement {
+    /// As the document has it.
+    fn name(self) -> String {
+        let word = serde_json::to_value(self).ok();
+        word.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+    }
+
     const fn code(self) -> Code {
         match self {
             Disagreement::CommitOfUnknownTask | Disagreement::SalvageOfUnknownTask => Code::UnknownTask,
@@ -112,8 +118,12 @@ impl ConsistencyView {
     /// The refusal that a front end gives; none when all agree.
     pub fn refusal(&self) -> Option<Refusal> {
         let first = self.findings.first()?;
-        let shown = |found: &DisagreementView| {
-            Finding::new(found.code, found.detail.clone()).hint(found.hint.clone())
+        let shown = |found: &DisagreementView| Finding {
+            hint: Some(found.hint.clone()),
+            kind: Some(found.kind.name()),
+            task: found.task.clone(),
+            path: found.path.clone(),
+            ..Finding::new(found.code, found.detail.clone())
         };
         let detail = format!("{} findings; the first: {}", self.findings.len(), first.detail);
         Some(

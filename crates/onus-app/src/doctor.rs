@@ -1,5 +1,8 @@
 //! `doctor`: is the store sound, and are its surroundings? It only looks.
 
+mod postgres;
+mod sqlite;
+
 use crate::ledger::{FindingView, Standing, Tip};
 use crate::progress::Progress;
 use crate::{Onus, anchor};
@@ -8,26 +11,20 @@ use onus_core::hash::encode_hex;
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::time::Millis;
 use onus_host::anchor::Anchor;
-use onus_host::filesystem::network_file_system;
 use onus_host::git::Git;
 use onus_host::{clock, key, place, settings};
+use onus_store::any::Any;
 use onus_store::load;
 use onus_store::load::Workspace;
 use onus_store::port::Store as _;
 use onus_store::read::ledger::{self, Part};
 use onus_store::read::survey;
-use onus_store::sqlite::{Depth, Sqlite};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A clock may be a little behind the one that wrote the last entry.
 const CLOCK_TOLERANCE: Millis = Millis::minutes(5);
-
-/// `PRAGMA synchronous` of a store whose commits survive a power loss.
-const SYNCHRONOUS_FULL: i64 = 2;
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct DoctorView {
@@ -66,32 +63,44 @@ enum Outcome {
 
 use Outcome::{Ill, Well};
 
-impl Onus<Sqlite> {
+/// What a check is about, and what it says.
+type Checked = (&'static str, Result<Outcome, Refusal>);
+
+/// A database that can be examined: how it is kept, apart from what is in it.
+trait Examined {
+    fn examine(&mut self) -> Vec<Checked>;
+}
+
+impl Examined for Any {
+    fn examine(&mut self) -> Vec<Checked> {
+        match self {
+            Any::Sqlite(store) => store.examine(),
+            Any::Postgres(store) => store.examine(),
+        }
+    }
+}
+
+impl Onus<Any> {
     pub fn doctor(&mut self, progress: &mut dyn Progress) -> Result<DoctorView, Refusal> {
         let workspace = self.ask(|tx| load::workspace(tx));
-        let mut checks = Vec::new();
+        progress.begin("looking at the database", None);
+        let examined = self.store.examine();
+        progress.end();
+        let mut checks: Vec<CheckView> =
+            examined.into_iter().map(|(name, outcome)| view(name, outcome)).collect();
         let mut check =
             |name: &'static str, outcome: Result<Outcome, Refusal>| checks.push(view(name, outcome));
-        progress.begin("looking at the pages", None);
-        check("schema", self.schema());
-        check("pages", self.pages());
-        check("references", self.references());
-        check("durability", self.durability());
-        progress.end();
-        check("file system", Ok(file_system(&self.path)));
-        check("permissions", permissions(&self.path));
         check("settings", settings_file());
         check("queue", self.queue_order());
         check("sessions", self.orphan_sessions());
         check("workstations", self.shared_workstations());
         check("leases", self.split_leases());
-        check("backups", backups(&self.path));
         let mut findings = Vec::new();
         match &workspace {
             Err(refusal) => check("workspace", Err(refusal.clone())),
             Ok(workspace) => {
                 check("key", signing_key(workspace));
-                check("git", git(&self.path, workspace));
+                check("git", git(&self.path, &self.place.cwd, workspace));
                 check("clock", self.clock());
                 check("anchor", self.anchor(workspace));
                 check("checkpoint", self.last_checkpoint(workspace));
@@ -99,48 +108,6 @@ impl Onus<Sqlite> {
             }
         }
         Ok(DoctorView { ok: checks.iter().all(|check| check.ok), checks, findings })
-    }
-
-    fn schema(&self) -> Result<Outcome, Refusal> {
-        let modes = self.store.modes()?;
-        Ok(if modes.schema == modes.latest_schema {
-            Well(format!("schema {}, SQLite {}", modes.schema, modes.sqlite))
-        } else {
-            let detail = format!("schema {}, this program has {}", modes.schema, modes.latest_schema);
-            Ill(Code::StoreUnavailable, detail, "install a newer onus")
-        })
-    }
-
-    fn pages(&self) -> Result<Outcome, Refusal> {
-        let (depth, complaints) = self.store.integrity()?;
-        Ok(match (complaints.first(), depth) {
-            (None, Depth::Thorough) => Well("every page and index is sound".into()),
-            (None, Depth::Quick) => Well("every page is sound (a quick check; the store is large)".into()),
-            (Some(first), _) => {
-                let detail = format!("{} complaints, the first: {}", complaints.len(), one_line(first));
-                Ill(Code::StoreUnavailable, detail, "restore a backup, then: onus ledger raise-generation")
-            }
-        })
-    }
-
-    fn references(&self) -> Result<Outcome, Refusal> {
-        let dangling = self.store.dangling()?;
-        Ok(match dangling.first() {
-            None => Well("every row refers to a row that is there".into()),
-            Some(first) => {
-                Ill(Code::StoreUnavailable, format!("{first}{}", others(&dangling)), "restore a backup")
-            }
-        })
-    }
-
-    fn durability(&self) -> Result<Outcome, Refusal> {
-        let modes = self.store.modes()?;
-        Ok(if modes.journal == "wal" && modes.synchronous == SYNCHRONOUS_FULL {
-            Well("write-ahead log, synced at every commit".into())
-        } else {
-            let detail = format!("journal mode {}, synchronous {}", modes.journal, modes.synchronous);
-            Ill(Code::StoreUnavailable, detail, "a power loss could take back what was acknowledged")
-        })
     }
 
     fn orphan_sessions(&mut self) -> Result<Outcome, Refusal> {
@@ -171,8 +138,7 @@ impl Onus<Sqlite> {
     }
 
     fn clock(&mut self) -> Result<Outcome, Refusal> {
-        let now = clock::now().wall;
-        let last = self.ask(|tx| ledger::log(tx, &Part::Latest, 1))?;
+        let (now, last) = self.ask(|tx| Ok((tx.now()?.wall, ledger::log(tx, &Part::Latest, 1)?)))?;
         Ok(match last.first() {
             Some(entry) if entry.at > now.plus(CLOCK_TOLERANCE) => {
                 let detail = format!("it says {now}; the last entry was written at {}", entry.at);
@@ -274,54 +240,6 @@ fn others<T>(found: &[T]) -> String {
     }
 }
 
-fn one_line(text: &str) -> String {
-    text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
-}
-
-fn file_system(path: &Path) -> Outcome {
-    match network_file_system(path) {
-        None => Well("local".into()),
-        Some(kind) => Ill(
-            Code::StoreUnavailable,
-            format!("the store lies on {kind}, where two machines would damage it"),
-            "move it to a local disk and name it with --store",
-        ),
-    }
-}
-
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
-}
-
-fn permissions(path: &Path) -> Result<Outcome, Refusal> {
-    let mut open = Vec::new();
-    for suffix in ["", "-wal", "-shm", "-line", "-queue"] {
-        let file = beside(path, suffix);
-        match fs::metadata(&file) {
-            Ok(metadata) if metadata.permissions().mode() & 0o077 != 0 => {
-                open.push(format!("{} (mode {:o})", file.display(), metadata.permissions().mode() & 0o777));
-            }
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => {
-                let detail = format!("{}: {error}", file.display());
-                return Err(
-                    Refusal::new(Code::StoreUnavailable, detail).hint("check the directory's permissions")
-                );
-            }
-        }
-    }
-    Ok(match open.first() {
-        None => Well("the store is its owner's alone".into()),
-        Some(first) => {
-            let detail = format!("others can open {first}{}; lease tokens are in it", others(&open));
-            Ill(Code::StoreUnavailable, detail, "chmod 600 these files")
-        }
-    })
-}
-
 fn settings_file() -> Result<Outcome, Refusal> {
     let file = place::here()?.settings_file();
     settings::load(&file)?;
@@ -346,30 +264,11 @@ fn signing_key(workspace: &Workspace) -> Result<Outcome, Refusal> {
 }
 
 /// Git is needed only where the ledger is anchored in it.
-fn git(path: &Path, workspace: &Workspace) -> Result<Outcome, Refusal> {
+fn git(path: &Path, directory: &Path, workspace: &Workspace) -> Result<Outcome, Refusal> {
     let is_needed = matches!(anchor(path, &workspace.uid), Ok(Anchor::Git { .. }));
-    let directory = path.parent().unwrap_or(Path::new("."));
     match Git::in_dir(directory, "version").line() {
         Ok(version) => Ok(Well(version)),
         Err(_) if !is_needed => Ok(Well("not found, and not needed here".into())),
         Err(failure) => Err(failure.into()),
     }
-}
-
-/// Copies that a change of the schema left; a person removes them when they trust the new one.
-fn backups(path: &Path) -> Result<Outcome, Refusal> {
-    let unreadable = |error: std::io::Error| Refusal::new(Code::StoreUnavailable, error.to_string());
-    let prefix = beside(path, ".schema-").file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut names = Vec::new();
-    for entry in fs::read_dir(path.parent().unwrap_or(Path::new("."))).map_err(unreadable)? {
-        let name = entry.map_err(unreadable)?.file_name().to_string_lossy().into_owned();
-        if name.starts_with(&prefix) && name.ends_with(".backup") {
-            names.push(name);
-        }
-    }
-    names.sort();
-    Ok(Well(match names.first() {
-        None => "none left over".into(),
-        Some(first) => format!("left over from a change of the schema: {first}{}", others(&names)),
-    }))
 }

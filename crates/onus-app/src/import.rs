@@ -26,6 +26,7 @@ use onus_core::id::{Handle, ProjectKey, RequestId, Seq, TaskId};
 use onus_core::identity_map::{Policy, Signals};
 use onus_core::intake::derived_origin;
 use onus_core::ledger::Entry;
+use onus_core::process::Vital;
 use onus_core::refusal::Refusal;
 use onus_core::settings::Settings;
 use onus_core::task::evolve;
@@ -234,6 +235,7 @@ impl Session<'_> {
             reachable: BTreeMap::new(),
             existing: None,
             suspended: false,
+            vital: Vital::Unknown,
             policy: &Policy::Absent,
             signals: Signals::default(),
             occupied: Vec::new(),

@@ -9,6 +9,7 @@ use onus_core::refusal::{Finding, Refusal};
 use onus_core::settings::Settings;
 use onus_core::task::StateName;
 use onus_core::time::Now;
+use onus_host::vital;
 use onus_store::port::{Store, Tx};
 use onus_store::read::queue::{self, After, Filter, Queued, Which};
 use onus_store::read::{ledger, story, survey};
@@ -92,10 +93,9 @@ impl<S: Store> Onus<S> {
         Ok(view)
     }
 
-    /// Held tasks whose lease has run out, the longest silent first.
+    /// Held tasks whose lease has run out or whose holder is dead, the longest silent first.
     pub fn stale(&mut self) -> Result<StaleView, Refusal> {
-        let mut stale: Vec<HeldView> =
-            self.held()?.into_iter().filter(|held| held.expired_for_ms.is_some()).collect();
+        let mut stale: Vec<HeldView> = self.held()?.into_iter().filter(|held| held.is_stale()).collect();
         if self.sight == Sight::Workstations {
             for held in &mut stale {
                 held.left = Some(self.left_behind(held)?);
@@ -117,7 +117,7 @@ impl<S: Store> Onus<S> {
             return Ok(answer);
         }
         let settings = self.settings.clone();
-        let store = self.path.display().to_string();
+        let store = self.store.shown();
         self.ask(|tx| {
             let workspace = load::workspace(tx)?;
             let mut counts: std::collections::BTreeMap<String, i64> =
@@ -147,11 +147,14 @@ fn held(tx: &mut dyn Tx, settings: &Settings) -> onus_store::error::Result<Vec<H
 
 fn held_view(held: story::Held, settings: &Settings, now: &Now) -> HeldView {
     let lease = &held.assignment.lease;
+    let vital = vital::of(lease);
+    let grace = settings.lease.grace(held.task_type.as_deref());
     HeldView {
         renewed_at: lease.renewed_at,
         expires_at: lease.expires_at(),
         expired_for_ms: lease.late_by(now).map(|late| late.0),
-        may_be_taken_over: lease.may_be_taken_over(now, settings.lease.grace(held.task_type.as_deref())),
+        may_be_taken_over: lease.may_be_taken_over(now, grace, vital),
+        dead: lease.death(now, vital),
         task: held.task,
         title: held.title,
         state: held.state,

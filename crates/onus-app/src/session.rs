@@ -3,11 +3,15 @@
 use crate::Onus;
 use crate::timesheet::RowView;
 use onus_core::code::Code;
-use onus_core::id::{Handle, Seq, TaskId};
+use onus_core::event::Event;
+use onus_core::evidence::Classification;
+use onus_core::id::{CheckId, CommitId, Handle, Seq, TaskId};
 use onus_core::refusal::Refusal;
 use onus_core::session::Counts;
+use onus_core::task::Check;
 use onus_core::time::{Date, Timestamp};
 use onus_store::error::Result as StoreResult;
+use onus_store::load;
 use onus_store::port::{Store, Tx};
 use onus_store::read::effort::{self, Listed, Which};
 use schemars::JsonSchema;
@@ -106,11 +110,69 @@ pub struct ActView {
     pub seq: i64,
     pub at: Timestamp,
     pub verb: String,
+    /// Who, where that is another one: a reviewer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<Handle>,
+    /// What it showed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<ShownView>,
     /// `progress`, `comment`, `handoff` or `resolution`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+}
+
+/// What a run of a check, a review, a merge or a completion showed, and on what.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ShownView {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<CheckId>,
+    /// The check's text, while the task still has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// `passed`, `failed`, `timed_out` or `could_not_run` of a check; `approved` or `rejected` of a review.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classification: Option<Classification>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitId>,
+    /// The tree had changes that no commit has.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dirty: bool,
+}
+
+impl ShownView {
+    fn of(event: &Event, checks: &[Check]) -> Option<ShownView> {
+        match event {
+            Event::CheckRun(run) => Some(ShownView {
+                check: Some(run.check.clone()),
+                command: checks
+                    .iter()
+                    .find(|check| check.id() == run.check)
+                    .map(|check| check.command.clone()),
+                verdict: Some(run.verdict.name().to_owned()),
+                commit: run.ground.commit.clone(),
+                dirty: run.ground.dirty,
+                ..ShownView::default()
+            }),
+            Event::Reviewed(review) => Some(ShownView {
+                verdict: Some(review.verdict.name().to_owned()),
+                classification: Some(review.classification),
+                commit: review.commit.clone(),
+                ..ShownView::default()
+            }),
+            Event::Merged(merged) => {
+                Some(ShownView { commit: Some(merged.commit.clone()), ..ShownView::default() })
+            }
+            Event::Completed(completed) => {
+                let commit = completed.commit.clone()?;
+                Some(ShownView { commit: Some(commit), ..ShownView::default() })
+            }
+            _ => None,
+        }
+    }
 }
 
 impl<S: Store> Onus<S> {
@@ -134,7 +196,7 @@ impl<S: Store> Onus<S> {
         }
         let sessions = self.ask(|tx| {
             if let Some(task) = task
-                && onus_store::load::state(tx, task)?.is_none()
+                && load::state(tx, task)?.is_none()
             {
                 return Ok(None);
             }
@@ -190,10 +252,12 @@ impl<S: Store> Onus<S> {
             for row in &sheet.rows {
                 let Some(task) = &row.task else { continue };
                 let acts = effort::acts(tx, task, worker, (days.begin(), days.end()))?;
+                let checks = load::task(tx, task)?.map(|stored| stored.task.spec.checks).unwrap_or_default();
+                let telling = acts.into_iter().filter(is_telling);
                 tasks.push(DayTaskView {
                     title: effort::title(tx, task)?,
                     row: row.clone(),
-                    acts: acts.into_iter().filter(is_telling).map(ActView::from).collect(),
+                    acts: telling.map(|act| ActView::new(act, worker, &checks)).collect(),
                     untrusted: true,
                 });
             }
@@ -216,13 +280,21 @@ impl<S: Store> Onus<S> {
 
 /// Renewals tell that somebody lives, not what came of it.
 fn is_telling(act: &effort::Act) -> bool {
-    act.verb != "renewed"
+    !matches!(act.event, Event::Renewed(_))
 }
 
-impl From<effort::Act> for ActView {
-    fn from(act: effort::Act) -> ActView {
+impl ActView {
+    fn new(act: effort::Act, worker: &Handle, checks: &[Check]) -> ActView {
         let (note, text) = act.note.unzip();
-        ActView { seq: act.seq, at: act.at, verb: act.verb, note, text }
+        ActView {
+            seq: act.seq,
+            at: act.at,
+            verb: act.event.verb().to_owned(),
+            by: Some(act.by).filter(|by| by != worker),
+            evidence: ShownView::of(&act.event, checks),
+            note,
+            text,
+        }
     }
 }
 

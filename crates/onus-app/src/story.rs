@@ -8,6 +8,7 @@ use onus_core::code::Code;
 use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
+use onus_host::vital;
 use onus_store::error::Result as StoreResult;
 use onus_store::load;
 use onus_store::port::{Store, Tx};
@@ -26,7 +27,9 @@ impl<S: Store> Onus<S> {
             };
             let task = stored.task;
             let notes = story::notes(tx, id)?;
+            let now = tx.now()?;
             Ok(Some(StoryView {
+                dead: task.assignment().and_then(|held| held.lease.death(&now, vital::of(&held.lease))),
                 dependencies: load::dependencies(tx, id)?
                     .into_iter()
                     .map(|dependency| DependencyView { task: dependency.id, state: dependency.state })

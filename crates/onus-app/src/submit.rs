@@ -24,7 +24,7 @@ use onus_core::task::{Assignment, Task, evolve};
 use onus_core::time::{Now, Timestamp};
 use onus_core::workstation::{Lifecycle, Workstation, WorkstationState};
 use onus_host::place::Place;
-use onus_host::{identity_map, ref_file};
+use onus_host::{identity_map, ref_file, vital};
 use onus_store::apply::{self, Change};
 use onus_store::load::{self, Loaded, Workspace};
 use onus_store::port::{Outcome, Store, Tx};
@@ -306,6 +306,8 @@ impl<'a> Call<'a> {
             Sight::Workstations => ground.place.found.as_ref().and_then(base),
             Sight::Store => None,
         };
+        let held = loaded.task.as_ref().and_then(|stored| stored.task.assignment());
+        let vital = held.map(|held| vital::of(&held.lease)).unwrap_or_default();
         Ok(Facts {
             settings: self.outside.settings,
             generation: self.workspace.generation,
@@ -315,6 +317,7 @@ impl<'a> Call<'a> {
             task: loaded.task.map(|stored| stored.task),
             holder: loaded.holder,
             suspended: loaded.suspended,
+            vital,
             place: ground.place,
             dependencies: loaded.dependencies,
             live_scopes: ground.live_scopes,

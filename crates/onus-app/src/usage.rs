@@ -13,6 +13,7 @@ use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
 use onus_core::hash::Fields;
 use onus_core::id::{Handle, RequestId, Seq, TaskId};
+use onus_core::price;
 use onus_core::refusal::Refusal;
 use onus_core::session::{Counts, Usage};
 use onus_core::time::Timestamp;
@@ -128,6 +129,7 @@ impl<S: Store> Onus<S> {
         session: Seq,
         usage: Usage,
     ) -> Result<RecordedView, Refusal> {
+        let usage = price::priced(&self.settings.prices, usage);
         let (key, source) = (usage.key.clone(), usage.source.clone());
         let (model, counts) = (usage.model.clone(), usage.counts);
         let task = self.task_of_session(session)?.unwrap_or_else(|| reporter.task.clone());

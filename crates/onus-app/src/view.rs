@@ -10,6 +10,7 @@ use onus_core::id::{BranchName, CommitId, Handle, OriginRef, Role, TaskId, TaskT
 use onus_core::lease::Token;
 use onus_core::ledger::Entry;
 use onus_core::probe::{Probe, ProbeResult, Verdict};
+use onus_core::process::Death;
 use onus_core::refusal::Refusal;
 use onus_core::task::{Assignment, Check, Priority, Risk, Route, State, StateName, Task};
 use onus_core::task::{CheckKind, CheckState};
@@ -455,6 +456,9 @@ impl From<&Note> for NoteView {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct StoryView {
     pub task: TaskView,
+    /// The proof that the present holder is dead: it may be taken over at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dead: Option<Death>,
     pub dependencies: Vec<DependencyView>,
     pub dependents: Vec<TaskId>,
     pub assignments: Vec<AssignmentView>,
@@ -486,9 +490,19 @@ pub struct HeldView {
     pub expired_for_ms: Option<i64>,
     /// Expired past the grace period, or its holder is proven dead.
     pub may_be_taken_over: bool,
+    /// The proof that its holder is dead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dead: Option<Death>,
     /// What a takeover would keep; told of stale assignments only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<LeftView>,
+}
+
+impl HeldView {
+    /// Whether nobody may be at work on it any more.
+    pub fn is_stale(&self) -> bool {
+        self.expired_for_ms.is_some() || self.dead.is_some()
+    }
 }
 
 /// What a silent holder has left in its workstation (mission B6).

@@ -17,6 +17,7 @@ use onus_app::doctor::DoctorView;
 use onus_app::progress::Silent;
 use onus_core::code::Code;
 use onus_core::settings::Settings;
+use onus_store::any::Any;
 use onus_store::sqlite::{Options, Sqlite};
 use rusqlite::Connection;
 use std::fs;
@@ -111,7 +112,7 @@ fn noise_in_any_page_shows() {
         // Some pages the store does not even open without.
         if let Ok(store) = Sqlite::open(&path, &Options::one_shot(onus_host::clock::now)) {
             let mut onus = Onus {
-                store,
+                store: Any::Sqlite(store),
                 settings: Settings::default(),
                 path: path.clone(),
                 place: onus_host::place::find(path.parent().unwrap()).unwrap(),

@@ -36,6 +36,10 @@ impl Far for Line {
 }
 
 impl Store for Line {
+    fn shown(&self) -> String {
+        "elsewhere".into()
+    }
+
     fn far(&mut self) -> Option<&mut dyn Far> {
         Some(self)
     }

@@ -187,7 +187,7 @@ fn a_restored_backup_grants_nothing_until_a_person_says_so() {
         assert!(view.ok, "{view:#?}");
         assert_eq!(view.superseded, 1);
 
-        let late = onus_core::command::Command::Renew { ttl: None };
+        let late = onus_core::command::Command::Renew { ttl: None, process: None };
         let fenced = case.try_submit("@bee", Some("T-5"), Some(&old), late).unwrap_err();
         assert_eq!(fenced.code, Code::Fenced);
         let token = case.claim("@bot", "T-2", "ws-4");

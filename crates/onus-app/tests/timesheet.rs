@@ -246,7 +246,7 @@ fn a_running_session_counts_up_to_its_last_sign_of_life() {
     NOW.set(at("2026-10-05T08:00").0);
     let token = shop.claim("@bot", "T-1");
     NOW.set(at("2026-10-05T08:10").0);
-    shop.submit("@bot", Some("T-1"), Some(token), Command::Renew { ttl: None }).unwrap();
+    shop.submit("@bot", Some("T-1"), Some(token), Command::Renew { ttl: None, process: None }).unwrap();
     NOW.set(at("2026-10-05T12:00").0);
     let view = shop.sheet(None, OCTOBER, &[]);
     assert_eq!((view.total_seconds, view.running), (600, 1));

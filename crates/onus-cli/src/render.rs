@@ -340,12 +340,13 @@ pub(crate) fn stale(view: &StaleView) -> String {
 fn held_table(held: &[HeldView]) -> String {
     let mut table = Table::new(["ID", "HOLDER", "WORKSTATION", "LEASE", "TITLE"]);
     for one in held {
-        let lease = match one.expired_for_ms {
-            None => format!("until {}", when(one.expires_at)),
-            Some(late) if one.may_be_taken_over => {
+        let lease = match (one.dead, one.expired_for_ms) {
+            (Some(death), _) => paint(RED, format!("{death}, free to take over")),
+            (None, None) => format!("until {}", when(one.expires_at)),
+            (None, Some(late)) if one.may_be_taken_over => {
                 paint(RED, format!("expired {} ago, free to take over", Millis(late)))
             }
-            Some(late) => paint(YELLOW, format!("expired {} ago, in grace", Millis(late))),
+            (None, Some(late)) => paint(YELLOW, format!("expired {} ago, in grace", Millis(late))),
         };
         table.row([
             paint(BOLD, &one.task),

@@ -5,22 +5,21 @@ use onus_app::{Onus, Sight};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
 use onus_core::guard;
-use onus_core::id::{Handle, RequestId, TaskId, WorkstationName, shown};
+use onus_core::id::{Handle, RequestId, TaskId, WorkstationName};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
 use onus_host::place::Place;
 use onus_host::{clock, filesystem, lease_file, place, settings};
-use onus_store::sqlite::{Options, Sqlite};
+use onus_store::any::{Any, Location};
 use std::path::{Path, PathBuf};
 
-pub(crate) type Database = Sqlite;
-pub(crate) type Store = Onus<Database>;
+pub(crate) type Store = Onus<Any>;
 
 #[derive(Debug, Clone)]
 pub(crate) struct World {
     pub(crate) place: Place,
-    pub(crate) store_path: PathBuf,
+    pub(crate) location: Location,
     pub(crate) actor: Option<Handle>,
     request: Option<RequestId>,
 }
@@ -32,17 +31,19 @@ impl World {
             Some(_) => None,
             None => place.configured_store()?,
         };
-        let store_path = match global.store.as_ref().or(configured.as_ref()) {
-            None => place.default_store(),
-            Some(url) => store_path(url, &place)?,
+        let location = match global.store.as_ref().or(configured.as_ref()) {
+            None => Location::File(place.default_store()),
+            Some(url) => Location::parse(url, &place.cwd).map_err(|why| {
+                Refusal::invalid(why).hint("--store sqlite:PATH, or --store postgres://USER@HOST/DATABASE")
+            })?,
         };
-        Ok(World { place, store_path, actor: global.actor.clone(), request: global.request_id.clone() })
+        Ok(World { place, location, actor: global.actor.clone(), request: global.request_id.clone() })
     }
 
     /// Opens the store that is there.
     pub(crate) fn open(&self) -> Result<Store, Refusal> {
         self.check_file_system()?;
-        self.with(Sqlite::open(&self.store_path, &Options::one_shot(clock::now))?)
+        self.with(self.location.open(clock::now)?)
     }
 
     /// Opens the store for callers whose workstations are elsewhere.
@@ -53,21 +54,41 @@ impl World {
     /// Opens the store, making it first where there is none.
     pub(crate) fn create(&self) -> Result<Store, Refusal> {
         self.check_file_system()?;
-        self.with(Sqlite::create(&self.store_path, &Options::one_shot(clock::now))?)
+        self.with(self.location.create(clock::now)?)
     }
 
-    fn with(&self, store: Sqlite) -> Result<Store, Refusal> {
+    fn with(&self, store: Any) -> Result<Store, Refusal> {
         let settings = settings::load(&self.place.settings_file())?;
-        let (path, place) = (self.store_path.clone(), self.place.clone());
+        let (path, place) = (self.beside(), self.place.clone());
         Ok(Onus { store, settings, path, place, sight: Sight::Workstations })
+    }
+
+    /// The store's file. What goes with a database lies where the repository's own store would: its anchor is the
+    /// repository's.
+    fn beside(&self) -> PathBuf {
+        match &self.location {
+            Location::File(path) => path.clone(),
+            Location::Database(_) => self.place.default_store(),
+        }
+    }
+
+    /// Whether there is a store to ask; a database is asked, and says so itself.
+    pub(crate) fn has_store(&self) -> bool {
+        match &self.location {
+            Location::File(path) => path.exists(),
+            Location::Database(_) => true,
+        }
     }
 
     /// SQLite's log needs memory that all processes share, which no network file system gives.
     fn check_file_system(&self) -> Result<(), Refusal> {
-        match filesystem::network_file_system(&self.store_path) {
+        let Location::File(path) = &self.location else {
+            return Ok(());
+        };
+        match filesystem::network_file_system(path) {
             Some(kind) if std::env::var_os("ONUS_UNSAFE_FILE_SYSTEM").is_none() => Err(Refusal::new(
                 Code::StoreUnavailable,
-                format!("{} lies on {kind}", self.store_path.display()),
+                format!("{} lies on {kind}", path.display()),
             )
             .hint(
                 "put the store on a local disk: --store sqlite:PATH (ONUS_UNSAFE_FILE_SYSTEM=1 overrides)",
@@ -140,7 +161,7 @@ impl World {
 
     /// Where this place keeps its leases: in the worktree's private git directory, and outside git beside the store.
     pub(crate) fn own_lease_dir(&self) -> PathBuf {
-        self.place.lease_dir().unwrap_or_else(|| self.store_path.with_file_name("lease"))
+        self.place.lease_dir().unwrap_or_else(|| self.beside().with_file_name("lease"))
     }
 
     /// Where the lease file of a task held in `directory` lies.
@@ -196,17 +217,5 @@ fn environment_lease(task: &TaskId) -> Option<String> {
     match std::env::var("ONUS_TASK").ok().filter(|text| !text.is_empty()) {
         Some(own) if own != task.to_string() => None,
         _ => Some(lease),
-    }
-}
-
-fn store_path(url: &str, place: &Place) -> Result<PathBuf, Refusal> {
-    match url.split_once(':') {
-        Some(("sqlite", path)) if !path.is_empty() => Ok(place.cwd.join(path)),
-        Some(("postgres" | "postgresql" | "http" | "https", _)) => Err(Refusal::new(
-            Code::StoreUnavailable,
-            format!("this version of onus cannot use {}", shown(url)),
-        )
-        .hint("use sqlite:PATH")),
-        _ => Err(Refusal::invalid(format!("{} is not a store", shown(url))).hint("--store sqlite:PATH")),
     }
 }

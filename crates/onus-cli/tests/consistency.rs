@@ -14,6 +14,8 @@ fn found(site: &Site, args: &[&str]) -> Vec<String> {
     assert_eq!((answer.exit, text(&error["code"])), (Some(5), "queue_invalid"));
     let line = |finding: &serde_json::Value| {
         assert!(!text(&finding["hint"]).is_empty(), "no next step: {finding}");
+        assert!(!text(&finding["kind"]).is_empty(), "no kind: {finding}");
+        assert!(finding["task"].is_string() || finding["path"].is_string(), "about nothing: {finding}");
         format!("{}: {}", text(&finding["code"]), text(&finding["detail"]))
     };
     error["findings"].as_array().unwrap().iter().map(line).collect()

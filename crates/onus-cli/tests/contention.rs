@@ -61,12 +61,13 @@ fn drain(site: &Site, agent: &Agent) -> Vec<String> {
 }
 
 #[test]
-fn sixteen_processes_drain_2000_tasks_without_a_loss_or_a_double() {
-    const TASKS: usize = 2_000;
+fn sixteen_processes_drain_the_queue_without_a_loss_or_a_double() {
     let site = Site::new();
+    // Each of its processes starts a process of the server too.
+    let tasks = if site.database.is_some() { 300 } else { 2_000 };
     let agents = site.agents(16);
     let line = |n: usize| format!("{{\"title\":\"task {n}\",\"origin_ask_ref\":\"drain:{n}\"}}\n");
-    site.import((0..TASKS).map(line).collect());
+    site.import((0..tasks).map(line).collect());
 
     let shares: Vec<Vec<String>> = std::thread::scope(|scope| {
         let workers: Vec<_> = agents.iter().map(|agent| scope.spawn(|| drain(&site, agent))).collect();
@@ -74,10 +75,10 @@ fn sixteen_processes_drain_2000_tasks_without_a_loss_or_a_double() {
     });
 
     let done: Vec<&String> = shares.iter().flatten().collect();
-    assert_eq!(done.len(), TASKS, "as many completions as tasks");
-    assert_eq!(done.iter().collect::<BTreeSet<_>>().len(), TASKS, "no task twice");
+    assert_eq!(done.len(), tasks, "as many completions as tasks");
+    assert_eq!(done.iter().collect::<BTreeSet<_>>().len(), tasks, "no task twice");
     let states: Vec<Value> = site.tasks().iter().map(|task| task["state"].clone()).collect();
-    assert_eq!(states.len(), TASKS);
+    assert_eq!(states.len(), tasks);
     assert!(states.iter().all(|state| state == "complete"), "{states:?}");
     site.assert_sound();
     let share = |pick: fn(std::vec::IntoIter<usize>) -> Option<usize>| {

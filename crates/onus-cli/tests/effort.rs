@@ -1,5 +1,6 @@
 //! A day of five agents and two people through the real command line: the timesheet is the sum of the sessions, to the
 //! second, however it is grouped; a worker that is killed is not paid after its last renewal; no table holds a total.
+//! Two of the agents are real processes under `onus run`: one gets its work merged, one is killed and taken over.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,12 +13,14 @@
 mod support;
 
 use serde_json::Value;
-use std::collections::BTreeMap;
-use std::process::Stdio;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+use support::fleet::Fleet;
+use support::wrapper::{ran, run, until};
 use support::{Agent, Rng, Site, start, text};
 
-const AGENTS: usize = 5;
+/// How often the unlucky one is killed.
+const KILLS: usize = 6;
 
 fn int(value: &Value) -> i64 {
     value.as_i64().unwrap_or_else(|| panic!("not a number: {value}"))
@@ -54,63 +57,123 @@ fn work(site: &Site, agent: &Agent, tasks: &[String], rng: &mut Rng) {
     call(&["release", &tasks[1], "--note", "see the branch"], &token);
 }
 
-/// A worker that renews until somebody kills it with SIGKILL, at a moment that it does not know.
-fn killed(site: &Site, agent: &Agent, task: &str, rng: &mut Rng) {
-    let (who, place) = (agent.handle.as_str(), agent.workstation.as_str());
-    site.ok(&["claim", task, "--workstation", place, "--as", who, "--ttl", "1s"]);
-    let mut shell = std::process::Command::new("sh");
-    let renewing =
-        format!("while :; do '{}' renew {task} --as {who} -q; done >/dev/null 2>&1", support::ONUS);
-    let mut child = start(site.surroundings(&mut shell).args(["-c", &renewing]).stdin(Stdio::null()));
-    std::thread::sleep(Duration::from_millis(300 + rng.below(1_500)));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    // A call that was under way may end by itself; nothing renews after it.
-    std::thread::sleep(Duration::from_millis(2_500));
-    let person = site.person.as_str();
-    let why = ["--reason", "it is dead"];
-    let taken = ["takeover", task, "--workstation", place, "--force", "--as", person];
-    let token = site.ok(&[&taken[..], &why].concat());
-    let token = text(&token["lease"]["token"]).to_owned();
-    site.ok(&["release", task, "--as", person, "--lease", &token]);
+/// A real agent under `onus run`: it commits, merges, hands on, and its task is complete and proven.
+fn driven(site: &Site, task: &str) {
+    let onus = support::ONUS;
+    let line = format!(
+        "set -e; sleep 1; echo 1 > feature; git add feature; git commit -q -m feature; {onus} merge {task}; sleep 1; \
+         {onus} handoff {task} --summary 'limiter with tests'"
+    );
+    let answer = ran(site, "a", &[task], &line);
+    assert_eq!(answer.exit, Some(0), "{answer:#?}");
+    assert_eq!(site.task(task)["state"], "complete", "{answer:#?}");
+    let checks = site.ok(&["check", task, "--list"])["checks"].clone();
+    let run = &checks[0]["run"];
+    assert_eq!((&run["verdict"], &run["dirty"]), (&"passed".into(), &false.into()), "{checks:#}");
+}
+
+/// An agent that is killed with SIGKILL again and again, at moments that it does not know; another one takes over what it
+/// held, works a little, and gives it back.
+fn killed(site: &Site, task: &str, relief: &Agent, rng: &mut Rng) {
+    let line =
+        format!("while :; do git commit -q --allow-empty -m x; {} note {task} so-far; done", support::ONUS);
+    let (who, place) = (relief.handle.as_str(), relief.workstation.as_str());
+    for _ in 0..KILLS {
+        let mut wrapper = start(&mut run(site, "b", &[task, "--ttl", "15m"], &line));
+        std::thread::sleep(Duration::from_millis(rng.below(2_500)));
+        wrapper.kill().unwrap();
+        wrapper.wait().unwrap();
+        let mut held = Value::Null;
+        // A claim that was under way may still come; a command that was still goes on until its warden has ended it.
+        until("it is dead, or never held it", || {
+            held = site.task(task)["assignment"].clone();
+            held.is_null() || site.ok(&["show", task])["dead"] == "process_gone" || held["renewals"] == 0
+        });
+        if held.is_null() {
+            continue;
+        }
+        // It died before it could say what it was: then only a person knows better.
+        let nameless = held["renewals"] == 0;
+        let by = if nameless { site.person.as_str() } else { who };
+        let token = taken_over(site, task, &["--workstation", place, "--as", by], nameless);
+        std::thread::sleep(Duration::from_millis(rng.below(1_500)));
+        site.ok(&["release", task, "--as", by, "--lease", &token]);
+    }
+    site.by_person(&["drop", task, "--reason", "enough"]);
+}
+
+/// The token of whoever takes over; a lock that a killed git left behind is taken away, as the refusal says.
+fn taken_over(site: &Site, task: &str, words: &[&str], forced: bool) -> String {
+    let request = format!("takeover-{}", site.task(task)["version"]);
+    let mut takeover = vec!["takeover", task, "--reason", "killed", "--request-id", &request, "--json"];
+    takeover.extend(words);
+    if forced {
+        takeover.push("--force");
+    }
+    let mut answer = site.run(&takeover);
+    if answer.exit == Some(69) {
+        assert!(answer.stderr.contains("remove the lock file"), "{answer:#?}");
+        std::fs::remove_file(site.repo().join(".git/refs/heads/agent/ws-b.lock")).unwrap();
+        answer = site.run(&takeover);
+    }
+    assert_eq!(answer.exit, Some(0), "{answer:#?}");
+    text(&answer.json()["lease"]["token"]).to_owned()
+}
+
+/// A task with a place in every grouping, or in none of them.
+fn planned(site: &Site, worker: &str, n: usize) -> String {
+    let title = format!("{worker} {n}");
+    let words: &[&str] = match n {
+        0 => &["--sprint", "s1", "--type", "backend"],
+        1 => &["--project", "U", "--sprint", "s2", "--type", "frontend"],
+        _ => &[],
+    };
+    text(&site.by_person(&[&["add", &title], words].concat())["task"]["id"]).to_owned()
 }
 
 #[test]
 fn a_day_of_five_agents_and_two_people() {
-    let site = Site::new();
+    let fleet = Fleet::new();
+    let site = &fleet.site;
     let mut rng = Rng::seeded(7);
+    site.ok(&["init", "--project", "U"]);
     site.by_person(&["worker", "add", "@grace", "--kind", "human", "--tz", "Asia/Tokyo"]);
-    site.by_person(&["workstation", "add", "ws-grace", "--kind", "logical"]);
-    let mut workers = site.agents(AGENTS);
-    workers.push(Agent { handle: "@grace".into(), workstation: "ws-grace".into() });
-    site.by_person(&["workstation", "add", "ws-person", "--kind", "logical"]);
-    workers.push(Agent { handle: site.person.clone(), workstation: "ws-person".into() });
-    let tasks: Vec<Vec<String>> = workers
-        .iter()
-        .map(|worker| (0..2).map(|n| site.add(&format!("{} {n}", worker.handle))).collect())
-        .collect();
-    let fatal = site.add("the last thing it did");
+    let mut workers = site.agents(3);
+    for (handle, workstation) in [("@grace", "ws-grace"), (site.person.as_str(), "ws-person")] {
+        site.by_person(&["workstation", "add", workstation, "--kind", "logical"]);
+        workers.push(Agent { handle: handle.into(), workstation: workstation.into() });
+    }
+    let relief = workers.remove(2);
+    let tasks: Vec<Vec<String>> =
+        workers.iter().map(|worker| (0..2).map(|n| planned(site, &worker.handle, n)).collect()).collect();
+    let proven = site.by_person(&["add", "feature", "--sprint", "s1", "--check", "test -f feature"]);
+    let (proven, fatal) = (text(&proven["task"]["id"]), planned(site, "@b", 2));
     std::thread::scope(|scope| {
-        for (n, (worker, own)) in workers.iter().zip(&tasks).enumerate() {
-            let (site, fatal, mut rng) = (&site, &fatal, rng.fork());
-            scope.spawn(move || {
-                work(site, worker, own, &mut rng);
-                if n == 0 {
-                    killed(site, worker, fatal, &mut rng);
-                }
-            });
+        for (worker, own) in workers.iter().zip(&tasks) {
+            let mut rng = rng.fork();
+            scope.spawn(move || work(site, worker, own, &mut rng));
         }
+        let mut rng = rng.fork();
+        let (relief, fatal) = (&relief, &fatal);
+        scope.spawn(move || killed(site, fatal, relief, &mut rng));
+        scope.spawn(move || driven(site, proven));
     });
     let sessions = array(&site.ok(&["session", "list", "--limit", "500"])["sessions"]).to_vec();
-    assert_eq!(sessions.len(), workers.len() * 4 + 2, "{sessions:#?}");
+    let who: BTreeSet<&str> = sessions.iter().map(|session| text(&session["worker"])).collect();
+    assert!(who.len() >= 6 && sessions.len() >= workers.len() * 4 + 3, "{sessions:#?}");
+    workers.push(relief);
+    workers.extend(
+        ["a", "b"].map(|name| Agent { handle: format!("@{name}"), workstation: format!("ws-{name}") }),
+    );
     let expected: i64 = sessions.iter().map(|session| int(&session["seconds"])).sum();
     assert!(expected > 0);
-    every_grouping_adds_up(&site, expected);
-    the_rows_say_the_same(&site, expected);
-    the_dead_are_not_paid(&site, &sessions, &fatal, &workers[0].handle);
+    every_grouping_adds_up(site, expected);
+    every_group_is_its_sessions(site, &sessions);
+    the_rows_say_the_same(site, expected);
+    the_dead_are_not_paid(site, &sessions);
     none_overlap(&sessions);
-    the_days_of_the_workers(&site, &workers, &sessions);
-    corrections_and_exports(&site, &sessions);
+    the_days_of_the_workers(site, &workers, &sessions);
+    corrections_and_exports(site, &sessions);
     site.assert_sound();
 }
 
@@ -147,6 +210,9 @@ fn every_grouping_adds_up(site: &Site, expected: i64) {
 
 /// The store itself, asked in its own language; and no column of it could hold a total.
 fn the_rows_say_the_same(site: &Site, expected: i64) {
+    if site.database.is_some() {
+        return;
+    }
     let db = rusqlite::Connection::open(site.store()).unwrap();
     let millis: i64 =
         db.query_row("SELECT sum(ended_at - started_at) FROM session", [], |row| row.get(0)).unwrap();
@@ -159,17 +225,49 @@ fn the_rows_say_the_same(site: &Site, expected: i64) {
     assert_eq!(found, [""; 0]);
 }
 
-fn the_dead_are_not_paid(site: &Site, sessions: &[Value], task: &str, who: &str) {
-    let of_task = |session: &&Value| text(&session["task"]) == task && text(&session["worker"]) == who;
-    let dead = sessions.iter().find(of_task).unwrap();
-    let log = site.ok(&["ledger", "log", "--task", task, "--limit", "500"]);
-    let mut signs = array(&log["entries"]).iter().filter(|entry| {
-        text(&entry["actor"]) == who && matches!(text(&entry["verb"]), "claimed" | "renewed")
-    });
-    let last = text(&signs.next_back().unwrap()["at"]);
-    // To the second: RFC 3339 in UTC sorts as text.
-    assert_eq!(text(&dead["ended_at"])[..19], last[..19], "{dead:#}");
-    assert_eq!(text(&dead["end_reason"]), "forced");
+/// What each row of a timesheet says, added up here from the sessions one by one.
+fn every_group_is_its_sessions(site: &Site, sessions: &[Value]) {
+    let tasks: BTreeMap<String, Value> =
+        site.tasks().into_iter().map(|task| (text(&task["id"]).to_owned(), task)).collect();
+    for by in ["worker", "task", "project", "sprint", "type"] {
+        let key = |session: &Value| {
+            let task = &tasks[text(&session["task"])];
+            match by {
+                "worker" | "task" => session[by].clone(),
+                "project" => text(&session["task"]).split_once('-').unwrap().0.into(),
+                own => task[own].clone(),
+            }
+        };
+        let mut expected: BTreeMap<String, i64> = BTreeMap::new();
+        for session in sessions {
+            *expected.entry(key(session).to_string()).or_default() += int(&session["seconds"]);
+        }
+        let rows = sheet(site, &["show", "--by", by])["rows"].clone();
+        let told = array(&rows).iter().map(|row| (row[by].to_string(), int(&row["seconds"])));
+        // A group in which nobody worked a whole second has no row of its own to speak of.
+        let told: BTreeMap<String, i64> = told.filter(|(_, seconds)| *seconds > 0).collect();
+        expected.retain(|_, seconds| *seconds > 0);
+        assert_eq!(told, expected, "{by}");
+    }
+}
+
+/// Whom somebody else ended was last seen at its last entry under that epoch, and is paid up to that second.
+fn the_dead_are_not_paid(site: &Site, sessions: &[Value]) {
+    let ledger = site.ledger();
+    let ended = |session: &&Value| matches!(text(&session["end_reason"]), "taken_over" | "forced");
+    let mut count = 0;
+    for dead in sessions.iter().filter(ended) {
+        let mut signs = ledger.iter().filter(|entry| {
+            entry["task"] == dead["task"]
+                && entry["actor"] == dead["worker"]
+                && entry["epoch"] == dead["epoch"]
+        });
+        let last = text(&signs.next_back().unwrap()["at"]).to_owned();
+        // To the second: RFC 3339 in UTC sorts as text.
+        assert_eq!(text(&dead["ended_at"])[..19], last[..19], "{dead:#}");
+        count += 1;
+    }
+    assert!(count > 0, "nobody was killed in the middle of its work");
 }
 
 fn none_overlap(sessions: &[Value]) {
@@ -282,5 +380,87 @@ fn tokens_come_from_the_agents_own_records_and_count_once() {
     let less =
         site.run(&["session", "usage", &task, "--output-tokens", "54", "--key", "by-hand", "--as", who]);
     assert_eq!(less.exit, Some(2), "{less:#?}");
+    site.assert_sound();
+}
+
+#[test]
+fn a_day_tells_what_was_shown() {
+    let site = Site::new();
+    let agents = site.agents(2);
+    site.by_person(&["add", "work", "--check", "test 1 = 1"]);
+    let claimed = site.ok(&["claim", "T-1", "--as", "@a1", "--workstation", &agents[0].workstation]);
+    site.ok(&["check", "T-1", "--as", "@a1"]);
+    let opinion = ["--approve", "--as-implemented", "--workstation", &agents[1].workstation];
+    site.ok(&[&["review", "T-1", "--as", "@a2"], &opinion[..]].concat());
+    site.ok(&["complete", "T-1", "--as", "@a1", "--resolution", "it works"]);
+    let date = &text(&claimed["assignment"]["assigned_at"])[..10];
+    let day = site.ok(&["worker", "day", "@a1", "--date", date]);
+    let told: Vec<String> = array(&day["tasks"][0]["acts"])
+        .iter()
+        .map(|act| {
+            let shown = &act["evidence"];
+            let words =
+                [&act["verb"], &act["by"], &shown["verdict"], &shown["classification"], &shown["command"]];
+            words.into_iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
+        })
+        .collect();
+    assert_eq!(
+        told,
+        ["claimed", "check_run passed test 1 = 1", "reviewed @a2 approved implemented", "completed"],
+        "{day:#}"
+    );
+    let head = site.git_in(&site.repo(), &["rev-parse", "HEAD"]);
+    let commits = array(&day["tasks"][0]["acts"]).iter().filter_map(|act| act["evidence"]["commit"].as_str());
+    assert_eq!(commits.collect::<Vec<_>>(), [head.as_str(); 3]);
+    let shown = site.run(&["worker", "day", "@a1", "--date", date]).stdout;
+    let brief = &head[..8];
+    for line in [
+        format!("check run: passed, test 1 = 1, at {brief}"),
+        format!("reviewed by @a2: approved, implemented, at {brief}"),
+        format!("completed: at {brief}"),
+    ] {
+        assert!(shown.contains(&line), "{line}: {shown}");
+    }
+}
+
+#[test]
+fn a_record_without_a_cost_is_priced_by_the_table_or_not_at_all() {
+    let site = Site::new();
+    let agent = site.agents(1).remove(0);
+    let task = site.add("spend");
+    let claimed = site.ok(&["claim", &task, "--workstation", &agent.workstation, "--as", "@a1"]);
+    let at = text(&claimed["assignment"]["assigned_at"]);
+    let settings = |prices: &str| std::fs::write(site.repo().join("onus.yaml"), prices).unwrap();
+    let line = |id: &str, model: &str| {
+        format!(
+            r#"{{"sessionId":"s","timestamp":"{at}","message":{{"id":"{id}","model":"{model}","usage":{{"input_tokens":1000,"output_tokens":200}}}}}}"#
+        )
+    };
+    std::fs::write(
+        site.repo().join("transcript.jsonl"),
+        [line("m1", "claude-x"), line("m2", "claude-y")].join("\n"),
+    )
+    .unwrap();
+    let read = || {
+        let words = ["session", "usage", &task, "--from-transcript", "transcript.jsonl", "--as", "@a1"];
+        let recorded = site.ok(&words)["recorded"].clone();
+        array(&recorded).iter().map(|one| one["cost"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(read(), [Value::Null, Value::Null], "without a table nobody knows");
+    settings("prices:\n  claude-x: {input: 3000000, output: 15000000}\n");
+    assert_eq!(read(), [0.006.into(), Value::Null], "the other model is not guessed");
+    assert_eq!(read(), [0.006.into(), Value::Null], "read twice, counted once");
+    assert_eq!(sheet(&site, &["show", "--by", "worker"])["rows"][0]["cost"], 0.006);
+    // Prices fall, records do not shrink.
+    settings("prices:\n  claude-x: {input: 1000000, output: 5000000}\n");
+    assert_eq!(read(), [0.002.into(), Value::Null]);
+    assert_eq!(sheet(&site, &["show", "--by", "worker"])["rows"][0]["cost"], 0.002);
+    for wrong in
+        ["input: 1, output: 1, imput: 1", "input: 1", "input: -1, output: 1", "input: 1.5, output: 1"]
+    {
+        settings(&format!("prices:\n  claude-x: {{{wrong}}}\n"));
+        assert_eq!(site.run(&["status", "--json"]).code(), "invalid_input", "{wrong}");
+    }
+    settings("");
     site.assert_sound();
 }

@@ -209,12 +209,11 @@ fn tampered_evidence_is_found() {
         ("UPDATE review SET note = 'bad'", "UPDATE review SET note = 'fine'"),
         ("UPDATE task SET checks = NULL", ""),
     ] {
-        let file = rusqlite::Connection::open(site.store()).unwrap();
-        file.execute_batch(statement).unwrap();
+        site.tamper(statement);
         let verified = site.run(&["ledger", "verify", "--json"]);
         assert_eq!(verified.exit, Some(5), "{statement}: {verified:?}");
         assert!(verified.stderr.contains("T-1"), "{statement}: {verified:?}");
-        file.execute_batch(undo).unwrap();
+        site.tamper(undo);
     }
 }
 

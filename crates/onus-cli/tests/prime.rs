@@ -60,7 +60,11 @@ fn a_rich_store_is_told_in_few_words() {
     let ready = text.lines().skip_while(|line| !line.starts_with("Ready for you")).count();
     assert_eq!(ready, 6, "a heading and five tasks: {text}");
 
+    let raw = site.run(&["prime", "--as", "@b", "--json"]).stdout;
+    assert!(raw.len() < LIMIT, "{} bytes: {raw}", raw.len());
     let document = site.ok(&["prime", "T-1", "--as", "@b"]);
+    let left_out = &document["holds"][0]["handoff"]["handoff"]["left_out"];
+    assert!(left_out["commits"].as_i64().unwrap() > 30, "{document:#}");
     assert_eq!(document["untrusted"], json!(true));
     let held = &document["holds"][0];
     assert_eq!((&held["task"], &held["untrusted"]), (&json!("T-1"), &json!(true)));
@@ -88,5 +92,40 @@ fn who_holds_nothing_hears_so_and_who_is_late_is_warned() {
         (&["prime", "T-9", "--as", "@a"], "unknown_task"),
     ] {
         assert_eq!(site.run(&[args, &["--json"]].concat()).code(), code, "{args:?}");
+    }
+}
+
+/// As much as a worker can be told of: three tasks, each with a long story.
+#[test]
+fn the_document_is_as_short_as_the_text() {
+    let site = support::Site::new();
+    site.agents(2);
+    let long = "what \"they\" said \u{1F980} ".repeat(80);
+    for n in 0..4 {
+        let place = format!("ws-more-{n}");
+        site.by_person(&["workstation", "add", &place, "--kind", "logical"]);
+        let title: String = long.chars().take(200).collect();
+        let mut add = vec!["add", title.as_str()];
+        let globs: Vec<String> =
+            (0..40).map(|m| format!("some/rather/long/directory-{n}/number-{m}/**")).collect();
+        for glob in &globs {
+            add.extend(["--scope", glob]);
+        }
+        let added = site.by_person(&add);
+        let task = support::text(&added["task"]["id"]);
+        site.ok(&["claim", task, "--as", "@a1", "--workstation", &place]);
+        let words = ["--summary", &long, "--next", &long, "--risk", &long, "--risk", &long];
+        site.ok(&[&["release", task, "--as", "@a1"], &words[..]].concat());
+        site.ok(&["claim", task, "--as", "@a2", "--workstation", &place]);
+        site.by_person(&["add", &format!("{n} {title}")]);
+    }
+    let raw = site.run(&["prime", "--as", "@a2", "--json"]);
+    assert!(raw.stdout.len() < LIMIT, "{} bytes: {}", raw.stdout.len(), raw.stdout);
+    let document = raw.json();
+    let holds = document["holds"].as_array().unwrap();
+    assert_eq!((holds.len(), &document["holds_more"]), (3, &json!(1)));
+    for held in holds {
+        let told = held["handoff"]["handoff"]["summary"].as_str().unwrap();
+        assert!(told.ends_with('…') && told.len() >= 40, "{held:#}");
     }
 }

@@ -4,6 +4,7 @@ use crate::evidence::{Classification, Ground, Proof, ReviewVerdict, RootCause};
 use crate::id::CheckId;
 use crate::id::{CommitId, Epoch, Handle, ProjectKey, RequestId, Seq, TaskId, WorkstationName};
 use crate::lease::Token;
+use crate::process::Process;
 use crate::session::Usage;
 use crate::task::Check;
 use crate::task::{Blocker, Spec, StateName};
@@ -57,6 +58,9 @@ pub enum Command {
     },
     Renew {
         ttl: Option<Millis>,
+        /// What works under the lease; seen, not said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        process: Option<Process>,
     },
     Release {
         note: Option<Text>,
@@ -231,6 +235,7 @@ impl Command {
         let mut said = self.clone();
         match &mut said {
             Command::Claim { here, .. } | Command::Takeover { here, .. } => *here = None,
+            Command::Renew { process, .. } => *process = None,
             Command::Release { handoff, .. } | Command::Block { handoff, .. } => *handoff = None,
             Command::Handoff { document, .. } => *document = Text::default(),
             Command::Complete { proof, .. } => *proof = Proof::default(),

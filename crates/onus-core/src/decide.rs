@@ -25,6 +25,7 @@ use crate::command::{Command, Warrant};
 use crate::event::{Event, Renewal};
 use crate::facts::{Caller, Facts, Fresh};
 use crate::id::{TaskId, WorkstationName};
+use crate::process::Vital;
 use crate::refusal::Refusal;
 use crate::task::{Assignment, Task};
 use crate::text::{REASON_MAX, line};
@@ -63,7 +64,7 @@ pub fn decide(facts: &Facts<'_>, command: &Command, now: &Now, fresh: &Fresh) ->
         Command::Takeover { ttl, reason, warrant, .. } => {
             takeover::decide(&context, *ttl, reason.as_deref(), warrant, fresh)
         }
-        Command::Renew { ttl } => renew::decide(&context, *ttl),
+        Command::Renew { ttl, process } => renew::decide(&context, *ttl, process.as_ref()),
         Command::Release { note, handoff, warrant } => {
             let words = handoff::words(&context, note.as_ref(), handoff.as_ref());
             words.and_then(|note| release::decide(&context, note, warrant))
@@ -196,6 +197,9 @@ impl Context<'_> {
             tick: self.now.tick.clone(),
             ttl_ms: ttl.filter(|ttl| *ttl != held.lease.ttl).map(|ttl| ttl.0),
             late_by_ms: self.late_by_ms(held),
+            process: None,
+            // Whoever shows itself now is not the process that has ended.
+            alone: held.lease.process.is_some() && self.facts.vital == Vital::Gone,
         }
     }
 

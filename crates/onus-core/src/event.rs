@@ -9,6 +9,7 @@ use crate::id::{
 };
 use crate::lease::LeaseId;
 use crate::probe::{Probe, ProbeResult};
+use crate::process::{Death, Process};
 use crate::refusal::Finding;
 use crate::session::Usage;
 use crate::task::Check;
@@ -209,6 +210,9 @@ data! {
         reason: String,
         /// Who held it.
         from: Handle,
+        /// The proof that the holder was dead.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dead: Option<Death>,
     }
 
     /// The holder showed itself: its lease runs anew from the entry's time.
@@ -452,6 +456,12 @@ pub struct Renewal {
     /// How long the lease had been expired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_by_ms: Option<i64>,
+    /// What works under the lease from now on, where that is another one than before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<Process>,
+    /// The process on record has ended, and its holder goes on without one.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub alone: bool,
 }
 
 impl Event {

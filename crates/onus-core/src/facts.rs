@@ -6,6 +6,7 @@ use crate::identity_map::{Policy, Signals};
 use crate::lane::Occupied;
 use crate::lease::Token;
 use crate::probe::ProbeResult;
+use crate::process::Vital;
 use crate::session::Recorded;
 use crate::settings::Settings;
 use crate::task::{StateName, Task};
@@ -76,6 +77,8 @@ pub struct Facts<'a> {
     pub holder: Option<Kind>,
     /// The holder's workstation is quarantined: its lease is suspended.
     pub suspended: bool,
+    /// Whether the process that works under the lease is still there.
+    pub vital: Vital,
     pub place: Place,
     /// Tasks that the command mentions or the task depends on.
     pub dependencies: Vec<Dependency>,

@@ -5,7 +5,7 @@
 
 use crate::id::{CommitId, Epoch, Handle, TaskId, WorkstationName};
 use crate::task::StateName;
-use crate::text::{BODY_MAX, REASON_MAX, Text, is_unprintable, line, lines};
+use crate::text::{BODY_MAX, REASON_MAX, Text, is_unprintable, line, lines, shortened};
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -186,6 +186,25 @@ impl Handoff {
         self.commits.truncate(limit);
         self.files.truncate(limit);
         self.dirty.truncate(limit);
+    }
+
+    /// The same in few words: so many names of each list, so many bytes of each text.
+    #[must_use]
+    pub fn in_short(mut self, names: usize, bytes: usize) -> Handoff {
+        self.shorten(names);
+        self.depends_on.truncate(names);
+        self.tests_run.truncate(names);
+        self.risks.truncate(names);
+        self.blockers.truncate(names);
+        let subjects = self.commits.iter_mut().map(|commit| &mut commit.subject);
+        let commands = self.tests_run.iter_mut().map(|run| &mut run.command);
+        let lists =
+            self.files.iter_mut().chain(&mut self.dirty).chain(&mut self.risks).chain(&mut self.blockers);
+        let words = self.summary.iter_mut().chain(&mut self.next_slice).chain(&mut self.branch);
+        for text in subjects.chain(commands).chain(lists).chain(words) {
+            *text = shortened(text, bytes);
+        }
+        self
     }
 
     /// Reads a note of kind `handoff`.

@@ -3,8 +3,10 @@
 //! A lease says until when its holder is believed to be alive; the fence (epoch and lease id) says whether a caller
 //! is that holder. Expiry alone takes nothing away: it only permits somebody else to take over.
 
+use crate::event::Renewal;
 use crate::hash::{Digest, decode_hex, encode_hex};
 use crate::id::{Epoch, Generation};
+use crate::process::{Death, Process, Vital};
 use crate::time::{Millis, Now, Tick, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -114,6 +116,8 @@ pub struct Lease {
     /// What decides expiry.
     pub tick: Tick,
     pub renewals: i64,
+    /// What works under it, where that is supervised.
+    pub process: Option<Process>,
 }
 
 /// Whether a lease still stands.
@@ -156,22 +160,26 @@ impl Lease {
     }
 
     /// Expired and past the grace period, or its holder is proven dead.
-    pub fn may_be_taken_over(&self, now: &Now, grace: Millis) -> bool {
-        match self.standing(now) {
-            Standing::Live { .. } => false,
-            Standing::Expired { by } => by >= grace,
-            Standing::HolderRebooted => true,
-        }
+    pub fn may_be_taken_over(&self, now: &Now, grace: Millis, vital: Vital) -> bool {
+        self.death(now, vital).is_some()
+            || matches!(self.standing(now), Standing::Expired { by } if by >= grace)
+    }
+
+    /// The proof that whatever held it is gone.
+    pub fn death(&self, now: &Now, vital: Vital) -> Option<Death> {
+        Death::proven(&self.tick, now, vital)
     }
 
     #[must_use]
-    pub fn renewed(&self, at: Timestamp, tick: Tick, ttl: Option<Millis>) -> Lease {
+    pub fn renewed(&self, at: Timestamp, renewal: &Renewal) -> Lease {
+        let kept = self.process.clone().filter(|_| !renewal.alone);
         Lease {
             id: self.id.clone(),
-            ttl: ttl.unwrap_or(self.ttl),
+            ttl: renewal.ttl().unwrap_or(self.ttl),
             renewed_at: at,
-            tick,
+            tick: renewal.tick.clone(),
             renewals: self.renewals + 1,
+            process: renewal.process.clone().or(kept),
         }
     }
 
@@ -196,6 +204,7 @@ mod tests {
             renewed_at: granted.wall,
             tick: granted.tick,
             renewals: 0,
+            process: None,
         }
     }
 
@@ -216,7 +225,18 @@ mod tests {
     #[test]
     fn a_reboot_of_the_holders_host_proves_it_dead() {
         assert_eq!(lease().standing(&now("a", "2", 5, 50_001)), Standing::HolderRebooted);
-        assert!(lease().may_be_taken_over(&now("a", "2", 5, 50_001), Millis::hours(1)));
+        assert!(lease().may_be_taken_over(&now("a", "2", 5, 50_001), Millis::hours(1), Vital::Unknown));
+    }
+
+    #[test]
+    fn a_process_that_is_gone_proves_it_too_and_one_that_lives_proves_nothing() {
+        let now = now("a", "1", 1_001, 50_001);
+        for (vital, death) in
+            [(Vital::Unknown, None), (Vital::Lives, None), (Vital::Gone, Some(Death::ProcessGone))]
+        {
+            assert_eq!(lease().death(&now, vital), death);
+            assert_eq!(lease().may_be_taken_over(&now, Millis::hours(1), vital), death.is_some());
+        }
     }
 
     #[test]
@@ -227,8 +247,8 @@ mod tests {
 
     #[test]
     fn grace_comes_after_expiry() {
-        assert!(!lease().may_be_taken_over(&now("a", "1", 1_149, 0), Millis(50)));
-        assert!(lease().may_be_taken_over(&now("a", "1", 1_150, 0), Millis(50)));
+        assert!(!lease().may_be_taken_over(&now("a", "1", 1_149, 0), Millis(50), Vital::Lives));
+        assert!(lease().may_be_taken_over(&now("a", "1", 1_150, 0), Millis(50), Vital::Lives));
     }
 
     #[test]

@@ -14,11 +14,28 @@ pub struct Finding {
     pub hint: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<Class>,
+    /// What it is, where one code stands for several things.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The task that it is about, where a refusal is about several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// The directory, branch or reference that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
 }
 
 impl Finding {
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Finding { code, detail: detail.into(), hint: None, class: code.class() }
+        Finding {
+            code,
+            detail: detail.into(),
+            hint: None,
+            class: code.class(),
+            kind: None,
+            task: None,
+            path: None,
+        }
     }
 
     #[must_use]

@@ -1,6 +1,7 @@
 //! What is known about a session beside its own row: corrections, and what an agent used up (mission A3, E4).
 
 use crate::id::{Handle, Seq, TaskId};
+use crate::price::is_priced;
 use crate::text::{LABEL_MAX, REASON_MAX, line};
 use crate::time::Timestamp;
 use schemars::JsonSchema;
@@ -62,14 +63,19 @@ impl Counts {
         let cost = self.cost_micros.unwrap_or(0);
         [self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_creation_tokens, cost]
     }
-
-    /// Whether nothing is less than in `earlier`: a record of the same work only grows.
-    pub(crate) fn covers(&self, earlier: &Counts) -> bool {
-        self.each().iter().zip(earlier.each()).all(|(now, then)| *now >= then)
-    }
 }
 
 impl Usage {
+    /// Whether nothing is less than in `earlier`: a record of the same work only grows. A cost that came from the table
+    /// of prices may fall with them.
+    pub(crate) fn covers(&self, earlier: &Usage) -> bool {
+        let told = |usage: &Usage| match is_priced(earlier) {
+            true => Counts { cost_micros: None, ..usage.counts }.each(),
+            false => usage.counts.each(),
+        };
+        told(self).iter().zip(told(earlier)).all(|(now, then)| *now >= then)
+    }
+
     pub(crate) fn checked(&self) -> Result<Usage, String> {
         let wrong = self.counts.each().into_iter().find(|count| !(0..=COUNT_MAX).contains(count));
         if let Some(count) = wrong {

@@ -1,6 +1,7 @@
 //! What a team may set in `onus.yaml`. Every field has a safe default; unknown keys are refused by the reader.
 
 use crate::id::{Handle, ProjectKey};
+use crate::price::Prices;
 use crate::time::Millis;
 use crate::worker::Kind;
 use schemars::JsonSchema;
@@ -20,6 +21,8 @@ pub struct Settings {
     pub routing: RoutingSettings,
     pub exception: ExceptionSettings,
     pub effort: EffortSettings,
+    /// What a model's tokens cost, for records that tell no cost. A model that is not named has none.
+    pub prices: Prices,
 }
 
 /// How long a lease lasts and when it may be taken over (mission B1, B3).

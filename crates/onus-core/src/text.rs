@@ -48,6 +48,15 @@ pub fn is_unprintable(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
+/// At most `max` bytes of a text; an ellipsis tells that there was more.
+pub fn shortened(text: &str, max: usize) -> String {
+    if text.len() <= max {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(max.saturating_sub('…'.len_utf8()));
+    format!("{}…", &text[..end])
+}
+
 /// A text that the ledger names by its digest and the store keeps once, beside the row it belongs to.
 ///
 /// So the record stays small, nothing is entered twice, and an edit of the text still shows.

@@ -183,7 +183,7 @@ been expired (`human_required`). *session correct* and *session usage* are about
             ("claim, forced", claim(place, forced())),
             ("takeover", takeover(place, Warrant::Ordinary)),
             ("takeover, forced", takeover(place, forced())),
-            ("renew", Command::Renew { ttl: None }),
+            ("renew", Command::Renew { ttl: None, process: None }),
             ("note", Command::Note { text: text("so far so good") }),
             ("handoff", handoff()),
             ("block, lease kept", block(WhileBlocked::KeepLease)),

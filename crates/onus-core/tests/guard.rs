@@ -30,6 +30,7 @@ fn station(name: &str, state: WorkstationState, held: Option<(&str, &str, u8)>) 
             renewed_at: Timestamp(0),
             tick: Tick { host: "h".into(), boot: "b".into(), millis: 0 },
             renewals: 0,
+            process: None,
         };
         let assignment = Assignment {
             assignee: assignee.parse().unwrap(),

@@ -13,6 +13,7 @@ mod properties {
     use onus_core::hash::Digest;
     use onus_core::id::TaskId;
     use onus_core::ledger::{Entry, Head, merkle_root};
+    use onus_core::process::Process;
     use onus_core::task::{Assignment, State, Task};
     use onus_core::worker::Kind;
     use onus_core::workstation::WorkstationState;
@@ -144,6 +145,12 @@ mod properties {
     /// Worked out from the clocks once more, not by asking the lease.
     fn may_change_hands(world: &World, held: &Assignment) -> bool {
         if world.workstations[&held.workstation].state == WorkstationState::Quarantined {
+            return true;
+        }
+        let here = |process: &&Process| process.host == world.clock.tick.host;
+        if let Some(process) = held.lease.process.as_ref().filter(here)
+            && (world.ended.contains(&process.wrapper.pid) || process.boot != world.clock.tick.boot)
+        {
             return true;
         }
         let grace = world.settings.lease.grace.0;

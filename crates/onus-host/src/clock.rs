@@ -9,17 +9,23 @@ use std::sync::OnceLock;
 
 /// Both clocks, one after the other.
 pub fn now() -> Now {
-    static IDS: OnceLock<(String, String)> = OnceLock::new();
-    let (host, boot) = IDS.get_or_init(|| (host_id(), boot_id()));
+    let (host, boot) = ids();
     Now {
         wall: Timestamp(millis(clock_gettime(ClockId::Realtime))),
         // Not BOOTTIME: it counts suspension, and a closed lid would age every lease.
         tick: Tick {
-            host: host.clone(),
-            boot: boot.clone(),
+            host: host.to_owned(),
+            boot: boot.to_owned(),
             millis: millis(clock_gettime(ClockId::Monotonic)),
         },
     }
+}
+
+/// Which host this is, and which boot of it.
+pub(crate) fn ids() -> (&'static str, &'static str) {
+    static IDS: OnceLock<(String, String)> = OnceLock::new();
+    let (host, boot) = IDS.get_or_init(|| (host_id(), boot_id()));
+    (host, boot)
 }
 
 fn millis(time: Timespec) -> i64 {

@@ -31,6 +31,7 @@ pub mod refs;
 pub mod settings;
 pub mod setup;
 pub mod supervise;
+pub mod vital;
 pub mod worktree;
 mod yaml;
 pub mod zone;

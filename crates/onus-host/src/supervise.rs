@@ -13,6 +13,8 @@ pub use signals::Signals;
 pub use warden::warden;
 
 use crate::process::{Group, ready};
+use crate::vital;
+use onus_core::process::Process;
 use onus_core::refusal::Refusal;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Signal, getpgrp};
@@ -59,6 +61,10 @@ pub enum End {
 /// Worth telling while it runs.
 #[derive(Debug)]
 pub enum News<'a> {
+    /// This process supervises a group, in which nothing runs yet. Whoever knows it can tell when both are gone.
+    Born {
+        process: Process,
+    },
     Renewed {
         left: Duration,
         renewals: u64,
@@ -80,7 +86,7 @@ pub fn supervise(
     signals: &mut Signals,
     tell: &mut dyn FnMut(News<'_>),
 ) -> io::Result<End> {
-    let (mut group, leash) = start(order)?;
+    let (mut group, leash) = start(order, tell)?;
     let ended = group.watch()?;
     let mut watch = Watch { group: &group, why: None, kill_at: None, interruptions: 0, warned: false };
     while !ready([Some(&ended)], ROUND)?[0] {
@@ -107,7 +113,7 @@ pub fn supervise(
     })
 }
 
-fn start(order: &Order<'_>) -> io::Result<(Group, PipeWriter)> {
+fn start(order: &Order<'_>, tell: &mut dyn FnMut(News<'_>)) -> io::Result<(Group, PipeWriter)> {
     let (end, mut leash) = io::pipe()?;
     fcntl_setfd(&end, FdFlags::empty())?;
     let [program, words @ ..] = order.warden else {
@@ -120,6 +126,10 @@ fn start(order: &Order<'_>) -> io::Result<(Group, PipeWriter)> {
     let group = Group::new(command.spawn()?);
     drop(end);
     hand_over_terminal(&group);
+    // Where a process cannot be named its death cannot be proven: the lease runs its course.
+    if let Ok(process) = vital::supervising(group.id()) {
+        tell(News::Born { process });
+    }
     // The warden starts the command when it hears this: by then the terminal is the group's.
     leash.write_all(b"!")?;
     Ok((group, leash))

@@ -171,7 +171,11 @@ impl<D: Desk> Act<'_, D> {
 
     fn renew(&self, call: tool::Renew) -> Result<Value, Refusal> {
         let holder = Holder { lease: call.lease, request: None };
-        self.change(&task(&call.task)?, holder, Command::Renew { ttl: span(call.ttl.as_deref())? })
+        self.change(
+            &task(&call.task)?,
+            holder,
+            Command::Renew { ttl: span(call.ttl.as_deref())?, process: None },
+        )
     }
 
     /// Runs the checks where the working tree is. Behind a network it tells what was run, and where to run the rest.

@@ -10,6 +10,7 @@ use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::net::SocketAddr;
@@ -31,6 +32,7 @@ const HEADERS_MAX: usize = 32 * 1024;
 /// Serves until the process is asked to end. `ready` is told the address once connections are accepted.
 pub fn run(config: Config, open: &Open, ready: impl FnOnce(SocketAddr)) -> Result<(), Refusal> {
     config.check()?;
+    raise_file_limit();
     let acceptor = config.tls.as_ref().map(acceptor).transpose()?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|e| unusable(&e))?;
@@ -133,6 +135,13 @@ impl Connection {
         // How a connection ends is the caller's affair: it may leave at any time.
         drop(watcher.watch(http.serve_connection(TokioIo::new(stream), service)).await);
     }
+}
+
+/// Every connection is an open file, and the usual limit is made for programs with a few.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    // Where it may not be raised, the limit is what it is.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 fn acceptor(tls: &Tls) -> Result<TlsAcceptor, Refusal> {

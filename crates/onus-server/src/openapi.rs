@@ -5,8 +5,9 @@ use crate::problem::ProblemView;
 use crate::route::Route;
 use crate::routes;
 use axum::http::Method;
-use schemars::SchemaGenerator;
+use onus_core::id::RequestId;
 use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 /// What every operation may answer beside its success.
@@ -29,6 +30,9 @@ const COMMANDS: &[(u16, &str)] = &[
     (415, "The body is not JSON"),
     (422, "A rule about the content refuses it"),
 ];
+
+/// A task's version as `ETag` writes it.
+const VERSION: &str = "^(\\*|\"[0-9]{1,18}\")$";
 
 pub fn document() -> String {
     let settings = SchemaSettings::draft2020_12()
@@ -94,10 +98,12 @@ fn operation(generator: &mut SchemaGenerator, route: &Route, problem: &Value) ->
     }
     responses.insert("200".into(), success);
     if is_command {
-        parameters.push(header("Idempotency-Key", "Names this call: a repeat of it has no second effect"));
-        parameters.push(header("If-Match", "The version that the task must have, as ETag told it"));
+        let key = RequestId::json_schema(generator).to_value()["pattern"].clone();
+        let about = "Names this call: a repeat of it has no second effect";
+        parameters.push(header("Idempotency-Key", about, key.as_str().unwrap_or_default()));
+        parameters.push(header("If-Match", "The version that the task must have, as ETag told it", VERSION));
     } else if route.path == "/v1/tasks/{id}" {
-        parameters.push(header("If-None-Match", "The version that you have already"));
+        parameters.push(header("If-None-Match", "The version that you have already", VERSION));
         responses.insert("304".into(), json!({ "description": "You have this version already" }));
     }
     let mut operation = json!({
@@ -113,8 +119,9 @@ fn operation(generator: &mut SchemaGenerator, route: &Route, problem: &Value) ->
     operation
 }
 
-fn header(name: &str, about: &str) -> Value {
-    json!({ "name": name, "in": "header", "description": about, "schema": { "type": "string" } })
+fn header(name: &str, about: &str, pattern: &str) -> Value {
+    let schema = json!({ "type": "string", "pattern": pattern });
+    json!({ "name": name, "in": "header", "description": about, "schema": schema })
 }
 
 /// The properties of a query's schema, one parameter each.
@@ -173,7 +180,7 @@ fn events(generator: &mut SchemaGenerator, problem: &Value) -> Value {
     json!({
         "operationId": "events",
         "summary": "Every change as it happens; resumable by the id of the last event",
-        "parameters": [after, header("Last-Event-ID", "The id of the last event that was seen")],
+        "parameters": [after, header("Last-Event-ID", "The id of the last event that was seen", "^[0-9]{1,18}$")],
         "responses": responses,
     })
 }

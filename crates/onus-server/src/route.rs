@@ -1,7 +1,6 @@
 //! The table of routes. One line of it is one operation: the router and the OpenAPI document are both made from it, and
 //! the types of its function are the schemas, so that neither can say what the other does not.
 
-use crate::auth::Principal;
 use crate::store::Store;
 use axum::body::Bytes;
 use axum::extract::Query;
@@ -12,6 +11,7 @@ use onus_core::command::{Command, Envelope};
 use onus_core::id::{Handle, ProjectKey, RequestId, TaskId};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
+use onus_core::token::Principal;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -62,8 +62,10 @@ pub(crate) type Tell = Box<dyn FnOnce(Vec<Result<Receipt, Refusal>>) -> Result<A
 /// An answer that may need to ask the store once more.
 pub(crate) enum After {
     Answer(Answer),
-    Ask(Box<dyn FnOnce(&mut Store) -> Result<Answer, Refusal> + Send>),
+    Ask(Question),
 }
+
+type Question = Box<dyn FnOnce(&mut Store) -> Result<Answer, Refusal> + Send>;
 
 /// A document on its way to the caller.
 #[derive(Debug)]
@@ -129,7 +131,8 @@ impl Asked {
         serde_json::from_slice(bytes).map_err(|error| Refusal::invalid(format!("the body: {error}")))
     }
 
-    pub(crate) fn envelope(&self, request: RequestId, order: Order) -> (Envelope, Target) {
+    /// The call in the caller's name, if its token may carry it.
+    pub(crate) fn envelope(&self, request: RequestId, order: Order) -> Result<(Envelope, Target), Refusal> {
         let target = match (order.target, self.version) {
             (Target::Named, Some(version)) => Target::At(version),
             (target, _) => target,
@@ -142,7 +145,7 @@ impl Asked {
             project: order.project,
             command: order.command,
         };
-        (envelope, target)
+        Ok((self.principal.carry(envelope)?, target))
     }
 }
 
@@ -230,7 +233,7 @@ where
         let order = order(store, asked, body)?;
         let tell = tell.clone();
         Ok(Next::Submit {
-            calls: vec![asked.envelope(asked.key.clone(), order)],
+            calls: vec![asked.envelope(asked.key.clone(), order)?],
             tell: Box::new(move |answers| answers.into_iter().next().ok_or_else(unanswered)?.and_then(tell)),
         })
     })

@@ -1,6 +1,5 @@
 //! From a request to its answer: who asks, what is asked, then the threads that know the store.
 
-use crate::auth::{self, Principal};
 use crate::config::Config;
 use crate::events::Hub;
 use crate::metrics::Metrics;
@@ -11,7 +10,7 @@ use crate::readers::Readers;
 use crate::route::{After, Answer, Asked, Next, Route};
 use crate::store::Open;
 use crate::writer::Writer;
-use crate::{openapi, routes, sse};
+use crate::{auth, openapi, routes, sse};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{RawPathParams, Request};
@@ -21,6 +20,7 @@ use axum::routing::{MethodFilter, MethodRouter, get, on};
 use onus_core::code::Code;
 use onus_core::id::{RequestId, TaskId};
 use onus_core::refusal::Refusal;
+use onus_core::token::Principal;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -244,11 +244,12 @@ async fn asked(
 impl Server {
     /// The bearer of the token, if it may ask now.
     fn admit(&self, store: &mut crate::store::Store, presented: &str) -> Result<Principal, Refusal> {
-        let principal = auth::authenticate(store, presented)?;
-        if self.rate.allows(&principal.token_id, Instant::now()) {
+        let principal = store.authenticate(presented)?;
+        if self.rate.allows(principal.token_id.as_str(), Instant::now()) {
             return Ok(principal);
         }
-        let who = principal.worker.map_or(principal.token_id, |worker| worker.to_string());
+        let who =
+            principal.worker.map_or_else(|| principal.token_id.to_string(), |worker| worker.to_string());
         let detail = format!("{who} asks more often than {} times a second", self.config.rate);
         Err(Refusal::new(Code::TooManyRequests, detail)
             .hint("wait, then repeat the call with the same Idempotency-Key"))

@@ -2,10 +2,10 @@
 
 use onus_app::Onus;
 use onus_core::refusal::Refusal;
-use onus_store::sqlite::Sqlite;
+use onus_store::any::Any;
 use std::sync::Arc;
 
-pub type Store = Onus<Sqlite>;
+pub type Store = Onus<Any>;
 
 /// Opens the store once more: each thread has a connection of its own.
 pub type Open = Arc<dyn Fn() -> Result<Store, Refusal> + Send + Sync>;

@@ -1,6 +1,6 @@
 //! Writes what was decided: row, assignment, session, note, ledger and request together, each guarded.
 
-use crate::codec::{exceptions_text, json_text, list_text};
+use crate::codec::{exceptions_text, json_text, list_text, sign_text};
 use crate::error::{Result, StoreError};
 use crate::evidence;
 use crate::load::request_key;
@@ -264,6 +264,7 @@ pub fn refresh_younger(tx: &mut dyn Tx, than: Seq) -> Result<()> {
 /// Appends to the record. The unique index on (task, prev) refuses a fork.
 pub fn entry(tx: &mut dyn Tx, entry: &Entry) -> Result<()> {
     let workspace = tx.workspace();
+    tx.announce(entry.seq);
     tx.run_one(
         &INSERT_ENTRY,
         &args![
@@ -322,7 +323,7 @@ fn apply_effect(tx: &mut dyn Tx, task: &str, seq: Seq, effect: &Effect) -> Resul
                 *epoch,
                 lease.ttl.0,
                 lease.renewed_at.0,
-                lease.tick.to_string(),
+                sign_text(lease),
                 lease.renewals,
                 *resting,
             ],
@@ -379,7 +380,7 @@ fn start_assignment(tx: &mut dyn Tx, task: &str, assignment: &Assignment) -> Res
             lease.ttl.0,
             assignment.assigned_at.0,
             lease.renewed_at.0,
-            lease.tick.to_string(),
+            sign_text(lease),
             lease.renewals,
             assignment.handoff_reason.as_deref(),
             assignment.forced,

@@ -5,6 +5,7 @@ use crate::port::Row;
 use onus_core::id::{Epoch, Handle, TaskId};
 use onus_core::lease::{Lease, LeaseId};
 use onus_core::ledger::Entry;
+use onus_core::process::Process;
 use onus_core::task::{Assignment, Closing, Exception, Priority, Risk, Route, Spec, State, StateName, Task};
 use onus_core::text::Text;
 use onus_core::time::{Millis, Tick, Timestamp};
@@ -156,11 +157,9 @@ pub(crate) fn assignment(row: &mut Row, epoch: Epoch) -> Result<Option<Assignmen
     let ttl = Millis(row.int()?);
     let assigned_at = Timestamp(row.int()?);
     let renewed_at = Timestamp(row.int()?);
-    let tick = row.text()?;
-    let tick =
-        Tick::parse(&tick).ok_or_else(|| StoreError::Corrupt(format!("`{tick}` is no clock reading")))?;
+    let (tick, process) = sign(&row.text()?)?;
     let renewals = row.int()?;
-    let lease = Lease { id: LeaseId::new(secret), ttl, renewed_at, tick, renewals };
+    let lease = Lease { id: LeaseId::new(secret), ttl, renewed_at, tick, renewals, process };
     let handoff_reason = row.opt_text()?;
     let forced = row.flag()?;
     let route = row.opt_text()?.map(|text| serde_json::from_str::<Route>(&text)).transpose().map_err(json)?;
@@ -178,6 +177,22 @@ pub(crate) fn assignment(row: &mut Row, epoch: Epoch) -> Result<Option<Assignmen
         base: row.opt_parsed()?,
         resting: row.flag()?,
     }))
+}
+
+/// The last sign of life in its one column: the clock reading, and behind a blank what works under the lease.
+pub(crate) fn sign_text(lease: &Lease) -> String {
+    match &lease.process {
+        None => lease.tick.to_string(),
+        Some(process) => format!("{} {process}", lease.tick),
+    }
+}
+
+fn sign(text: &str) -> Result<(Tick, Option<Process>)> {
+    let (tick, process) = text.split_once(' ').map_or((text, None), |(tick, rest)| (tick, Some(rest)));
+    let corrupt = || StoreError::Corrupt(format!("`{text}` is no sign of life"));
+    let tick = Tick::parse(tick).ok_or_else(corrupt)?;
+    let process = process.map(str::parse).transpose().map_err(|_| corrupt())?;
+    Ok((tick, process))
 }
 
 pub(crate) fn worker(row: &mut Row) -> Result<Worker> {

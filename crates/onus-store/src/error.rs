@@ -28,6 +28,15 @@ impl StoreError {
     pub fn unavailable(detail: impl Into<String>) -> StoreError {
         StoreError::Unavailable { detail: detail.into(), hint: None }
     }
+
+    /// Says which statement found it.
+    pub(crate) fn in_statement(self, name: &str) -> StoreError {
+        match self {
+            StoreError::Corrupt(detail) => StoreError::Corrupt(format!("{detail} ({name})")),
+            StoreError::Guard(detail) => StoreError::Guard(format!("{detail} ({name})")),
+            other => other,
+        }
+    }
 }
 
 impl fmt::Display for StoreError {

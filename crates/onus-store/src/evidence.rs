@@ -17,12 +17,12 @@ sql! {
     INSERT_REVIEW = "INSERT INTO review (workspace, task, seq, note, verdict, classification, commit_id) \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     pub(crate) EVIDENCE = "SELECT e.seq, e.check_id, e.verdict, e.commit_id, e.dirty, l.at FROM evidence e \
-        JOIN ledger l ON l.seq = e.seq WHERE e.workspace = ?1 AND e.task = ?2";
+        JOIN ledger l ON l.workspace = e.workspace AND l.seq = e.seq WHERE e.workspace = ?1 AND e.task = ?2";
     pub(crate) REVIEWS = "SELECT r.seq, l.actor, l.workstation, r.verdict, r.classification, r.commit_id FROM review r \
-        JOIN ledger l ON l.seq = r.seq WHERE r.workspace = ?1 AND r.task = ?2";
+        JOIN ledger l ON l.workspace = r.workspace AND l.seq = r.seq WHERE r.workspace = ?1 AND r.task = ?2";
     RUNS = "SELECT e.seq, e.check_id, e.verdict, e.commit_id, e.dirty, l.at, l.actor, l.workstation, e.exit, e.signal, \
         e.took_ms, e.output, e.output_length, e.output_sha256, e.environment, e.sandbox FROM evidence e \
-        JOIN ledger l ON l.seq = e.seq WHERE e.workspace = ?1 AND e.task = ?2 ORDER BY e.seq DESC LIMIT ?3";
+        JOIN ledger l ON l.workspace = e.workspace AND l.seq = e.seq WHERE e.workspace = ?1 AND e.task = ?2 ORDER BY e.seq DESC LIMIT ?3";
 }
 
 pub(crate) fn insert_run(tx: &mut dyn Tx, task: &str, seq: Seq, run: &CheckRun) -> Result<()> {

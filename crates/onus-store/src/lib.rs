@@ -2,6 +2,7 @@
 //!
 //! [`load`] reads the facts of a decision under lock, [`apply`] writes what was decided, [`read`] answers questions.
 
+pub mod any;
 pub mod apply;
 pub mod bulk;
 mod codec;
@@ -9,6 +10,7 @@ pub mod error;
 pub mod evidence;
 pub mod load;
 pub mod port;
+pub mod postgres;
 pub mod read;
 pub mod registry;
 pub mod sqlite;

@@ -26,12 +26,12 @@ use std::collections::BTreeMap;
 pub use crate::codec::StoredTask as Stored;
 
 sql! {
-    /// The plus keeps SQLite from reading every entry of the workspace through the chain's index to find the last one.
+    /// By the chain's index SQLite would read every entry of the workspace to find the last one.
     pub(crate) WORKSPACE = "SELECT uid, generation, head, public_key, anchor, created_at, \
         (SELECT seq FROM ledger WHERE +workspace = ?1 ORDER BY seq DESC LIMIT 1) FROM workspace WHERE id = ?1";
     pub(crate) REQUEST = "SELECT fingerprint, seq FROM request WHERE workspace = ?1 AND id = ?2";
     pub(crate) WORKER = "SELECT handle, kind, tier, role, state, tz FROM worker WHERE workspace = ?1 AND handle = ?2";
-    pub(crate) TASK = "SELECT ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 AND t.id = ?2 /*lock*/";
+    pub(crate) TASK = "SELECT ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 AND t.id = ?2";
     /// What kind of worker holds a task, and how the workstation is in which it does.
     pub(crate) HOLDER = "SELECT k.kind, w.state FROM worker k JOIN workstation w ON w.workspace = k.workspace \
         WHERE k.workspace = ?1 AND k.handle = ?2 AND w.name = ?3";
@@ -42,10 +42,11 @@ sql! {
         AND merge_order IS NOT NULL";
     pub(crate) STATE = "SELECT state FROM task WHERE workspace = ?1 AND id = ?2";
     /// Everything that can be reached from one task along `depends_on`, as edges. CROSS JOIN keeps SQLite to this order.
-    pub(crate) REACHABLE = "WITH RECURSIVE reach (id) AS ( \
-            SELECT ?2 UNION SELECT d.depends_on FROM reach r CROSS JOIN dependency d \
-            WHERE d.workspace = ?1 AND d.task = r.id) \
-        SELECT d.task, d.depends_on FROM reach r CROSS JOIN dependency d WHERE d.workspace = ?1 AND d.task = r.id";
+    pub(crate) REACHABLE = "WITH RECURSIVE reach (task, depends_on) AS ( \
+            SELECT task, depends_on FROM dependency WHERE workspace = ?1 AND task = ?2 \
+            UNION SELECT d.task, d.depends_on FROM reach r CROSS JOIN dependency d \
+            WHERE d.workspace = ?1 AND d.task = r.depends_on) \
+        SELECT task, depends_on FROM reach";
     pub(crate) ORIGIN = "SELECT id FROM task WHERE workspace = ?1 AND origin_ask_ref = ?2";
     pub(crate) ASSIGNMENT_SECRET = "SELECT lease_id, ttl_ms FROM assignment WHERE workspace = ?1 AND task = ?2 AND epoch = ?3";
 }

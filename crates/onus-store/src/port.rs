@@ -2,14 +2,15 @@
 
 use crate::error::{Result, StoreError};
 use onus_core::hash::Digest;
-use onus_core::id::WorkspaceId;
+use onus_core::id::{Seq, WorkspaceId};
 use onus_core::refusal::Refusal;
 use onus_core::time::Now;
 use std::borrow::Cow;
 
-/// A statement with a name. Parameters are written `?1`; TEXT, BIGINT and binary only; no clock, no rules.
+/// A statement with a name. Parameters are written `?1`; TEXT, BIGINT and binary only; no clock, no rules, no locks: a
+/// writer is alone in its workspace.
 ///
-/// `/*lock*/` marks where a database that locks rows adds its clause.
+/// A plus before a column (`+workspace`) keeps SQLite from that column's indexes; other databases are not told.
 #[derive(Debug, Clone, Copy)]
 pub struct Sql {
     pub name: &'static str,
@@ -31,6 +32,17 @@ pub enum Value<'a> {
     Int(i64),
     Text(Cow<'a, str>),
     Blob(Cow<'a, [u8]>),
+}
+
+impl Value<'_> {
+    pub(crate) fn into_owned(self) -> Value<'static> {
+        match self {
+            Value::Null => Value::Null,
+            Value::Int(n) => Value::Int(n),
+            Value::Text(text) => Value::Text(text.into_owned().into()),
+            Value::Blob(bytes) => Value::Blob(bytes.into_owned().into()),
+        }
+    }
 }
 
 impl From<i64> for Value<'_> {
@@ -193,11 +205,15 @@ pub trait Tx {
     /// Goes back to the mark and forgets it.
     fn undo(&mut self) -> Result<()>;
 
+    /// Told of every entry that the ledger gets: a database that wakes listeners does so at the commit.
+    fn announce(&mut self, _entry: Seq) {}
+
     fn row(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<Option<Row>> {
         Ok(self.rows(sql, args)?.into_iter().next())
     }
 
-    /// Runs a change that must touch exactly one row: anything else means that the guard did not hold.
+    /// Runs a change that must touch exactly one row: anything else means that the guard did not hold. A database on
+    /// another machine may say so later, at the latest instead of the commit.
     fn run_one(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<()> {
         match self.run(sql, args)? {
             1 => Ok(()),
@@ -208,6 +224,9 @@ pub trait Tx {
 
 /// A database that runs transactions.
 pub trait Store {
+    /// Where it is, in words that people may see.
+    fn shown(&self) -> String;
+
     /// Where the store itself cannot be reached, whoever can be asked instead.
     fn far(&mut self) -> Option<&mut dyn Far> {
         None

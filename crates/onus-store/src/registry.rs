@@ -25,7 +25,7 @@ sql! {
     WORKERS = "SELECT w.handle, w.kind, w.tier, w.role, w.state, w.tz, \
         (SELECT string_agg(a.task, ' ') FROM assignment a \
             WHERE a.workspace = w.workspace AND a.assignee = w.handle AND a.ended_at IS NULL) \
-        FROM worker w WHERE w.workspace = ?1 AND (?2 IS NULL OR w.handle = ?2) ORDER BY w.handle";
+        FROM worker w WHERE w.workspace = ?1 AND (CAST(?2 AS TEXT) IS NULL OR w.handle = ?2) ORDER BY w.handle";
     PUT_WORKER = "UPDATE worker SET state = ?3 WHERE workspace = ?1 AND handle = ?2";
     INSERT_WORKSTATION = "INSERT INTO workstation (workspace, name, kind, path, state, lifecycle, version, branch, probes, \
         reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";

@@ -37,6 +37,10 @@ impl Sqlite {
 }
 
 impl Store for Sqlite {
+    fn shown(&self) -> String {
+        self.path.display().to_string()
+    }
+
     fn read<T>(&mut self, work: impl FnOnce(&mut dyn Tx) -> Result<T>) -> Result<T> {
         let tx = self.connection.unchecked_transaction().map_err(before_commit)?;
         let result = work(&mut SqliteTx { connection: &self.connection, clock: self.clock });
@@ -163,12 +167,7 @@ impl ToSql for Value<'_> {
 }
 
 fn owned(value: rusqlite::Result<ValueRef<'_>>) -> Result<Value<'static>> {
-    Ok(match borrowed(value)? {
-        Value::Null => Value::Null,
-        Value::Int(n) => Value::Int(n),
-        Value::Text(text) => Value::Text(text.into_owned().into()),
-        Value::Blob(bytes) => Value::Blob(bytes.into_owned().into()),
-    })
+    borrowed(value).map(Value::into_owned)
 }
 
 fn borrowed(value: rusqlite::Result<ValueRef<'_>>) -> Result<Value<'_>> {
@@ -218,15 +217,5 @@ fn during_commit(error: rusqlite::Error) -> StoreError {
     match before_commit(error) {
         busy @ StoreError::Busy(_) => busy,
         other => StoreError::Unknown(other.to_string()),
-    }
-}
-
-impl StoreError {
-    fn in_statement(self, name: &str) -> StoreError {
-        match self {
-            StoreError::Corrupt(detail) => StoreError::Corrupt(format!("{detail} ({name})")),
-            StoreError::Guard(detail) => StoreError::Guard(format!("{detail} ({name})")),
-            other => other,
-        }
     }
 }

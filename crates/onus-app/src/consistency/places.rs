@@ -107,5 +107,6 @@ pub(super) fn hooks(record: &Record, repo: &Repo, onus: &Path) -> Option<Disagre
         }
         Err(refusal) => format!("the hooks cannot be read: {}", refusal.detail),
     };
-    Some(DisagreementView::new(Disagreement::HooksMissing, detail, "onus hook install".to_owned()))
+    let view = DisagreementView::new(Disagreement::HooksMissing, detail, "onus hook install".to_owned());
+    Some(view.path(repo.common_dir.display()))
 }

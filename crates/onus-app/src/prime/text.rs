@@ -3,7 +3,7 @@
 use super::{HoldingView, PrimeView};
 use crate::handoff::HandoffView;
 use onus_core::handoff::Handoff;
-use onus_core::text::is_unprintable;
+use onus_core::text::{is_unprintable, shortened};
 use onus_core::time::Millis;
 use std::fmt::Write as _;
 
@@ -139,7 +139,7 @@ fn quoted(text: &str, max: usize) -> String {
 /// One line that drives no terminal and ends no quotation.
 fn plain(text: &str, max: usize) -> String {
     let line: String = text.chars().map(|c| if is_unprintable(c) { ' ' } else { c }).collect();
-    if line.len() <= max { line } else { format!("{}…", cut(line, max.saturating_sub('…'.len_utf8()))) }
+    shortened(&line, max)
 }
 
 fn cut(mut text: String, max: usize) -> String {

@@ -21,6 +21,7 @@ use onus_core::text::Text;
 use onus_core::time::Timestamp;
 use onus_core::worker::Kind;
 use onus_core::workstation::{Lifecycle, WorkstationKind};
+use onus_store::any::Any;
 use onus_store::sqlite::{Options, Sqlite};
 use std::path::{Path, PathBuf};
 use std::process::Command as Process;
@@ -64,10 +65,10 @@ pub(crate) fn text(content: &str) -> Text {
     Text::new(content.to_owned())
 }
 
-pub(crate) fn open(path: &Path) -> Onus<Sqlite> {
+pub(crate) fn open(path: &Path) -> Onus<Any> {
     let store = Sqlite::create(path, &Options::one_shot(onus_host::clock::now)).unwrap();
     Onus {
-        store,
+        store: Any::Sqlite(store),
         settings: Settings::default(),
         path: path.to_owned(),
         place: onus_host::place::find(path.parent().unwrap()).unwrap(),
@@ -85,7 +86,7 @@ pub(crate) fn settle(path: &Path) {
 pub(crate) struct Case {
     pub(crate) directory: TempDir,
     pub(crate) path: PathBuf,
-    pub(crate) onus: Onus<Sqlite>,
+    pub(crate) onus: Onus<Any>,
     requests: u32,
 }
 
@@ -244,7 +245,7 @@ impl Case {
         self.add("task 7", &["T-1", "T-2"]);
         let token = self.claim("@bot", "T-1", "ws-1");
         self.note("@bot", "T-1", Some(&token), "half of it is done");
-        self.submit("@bot", "T-1", Some(&token), Command::Renew { ttl: None });
+        self.submit("@bot", "T-1", Some(&token), Command::Renew { ttl: None, process: None });
         self.complete("@bot", "T-1", &token);
         self.say_about_the_session("T-1");
         let token = self.claim("@bee", "T-2", "ws-2");

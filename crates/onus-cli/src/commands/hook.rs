@@ -85,7 +85,7 @@ impl GitVerb {
             GitVerb::Install => {
                 // Hooks that ask a store which is not there would refuse everything.
                 drop(world.open()?);
-                let store = format!("sqlite:{}", world.store_path.display());
+                let store = world.location.url().to_string_lossy().into_owned();
                 let hooks = hook::install(repo, site, &program()?, Some(&store))?;
                 let code = show(out, site, &hooks)?;
                 if site == Site::Shared {

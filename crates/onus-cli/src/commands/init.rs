@@ -53,7 +53,7 @@ impl Init {
         let founded = world.create()?.init(&founding, public_key)?;
         let view = InitView {
             created: founded.created,
-            store: world.store_path.display().to_string(),
+            store: world.location.shown(),
             workspace: founded.uid,
             project: founded.project,
             worker: founded.person,

@@ -4,7 +4,7 @@ use super::check::{Request, run_checks};
 use super::takeover::secure;
 use super::{LeaseArg, word};
 use crate::output::{Format, Output};
-use crate::world::{Database, Store, World};
+use crate::world::{Store, World};
 use clap::Args;
 use onus_app::Onus;
 use onus_app::check::Sandbox;
@@ -14,6 +14,7 @@ use onus_core::id::TaskId;
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_mcp::{Desk, Site, Tools, Who};
+use onus_store::any::Any;
 use std::process::ExitCode;
 
 /// Speak the Model Context Protocol on standard input and output
@@ -48,11 +49,11 @@ impl Local {
 }
 
 impl Desk for Local {
-    type Store = Database;
+    type Store = Any;
 
     fn ask<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&mut Onus<Database>) -> Result<T, Refusal> + Send + 'static,
+        question: impl FnOnce(&mut Onus<Any>) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         question(&mut self.world.open()?)
     }

@@ -1,9 +1,10 @@
 //! `onus prime`
 
 use super::task_id;
-use crate::output::Output;
+use crate::output::{Format, Output};
 use crate::world::World;
 use clap::Args;
+use onus_app::prime::text;
 use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
 use std::process::ExitCode;
@@ -21,6 +22,9 @@ pub(crate) struct Prime {
 impl Prime {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let view = world.open()?.prime(world.actor.as_ref(), self.task.as_ref())?;
-        out.show(&view, onus_app::prime::text)
+        match out.format {
+            Format::Human => out.show(&view, text),
+            Format::Json | Format::JsonLines => out.show(&view.in_short(), text),
+        }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct Renew {
 impl Renew {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
-        let command = Command::Renew { ttl: self.ttl };
+        let command = Command::Renew { ttl: self.ttl, process: None };
         let receipt = submit_as_holder(world, &mut store, &self.task.task, &self.lease, command)?;
         show_change(out, &receipt, "renewed")
     }

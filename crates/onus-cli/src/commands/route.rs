@@ -89,7 +89,7 @@ impl Check {
         let file = self.file.as_ref().map(|file| world.place.cwd.join(file));
         let mut checked = route::check(&world.place, &settings, file.as_deref())?;
         // A fresh clone has no store: then the map is checked by itself.
-        let has_store = world.store_path.exists();
+        let has_store = world.has_store();
         if has_store {
             checked.compare(&mut world.open()?)?;
         }

@@ -179,6 +179,7 @@ impl Run {
         let title = Title::of(held, out);
         title.show(held.ttl, 0);
         let end = supervise::supervise(&order, &mut heart, signals, &mut |news| match news {
+            News::Born { process } => held.attended_by(world, process),
             News::Renewed { left, renewals } => title.show(left, renewals),
             News::Late { left, why } => {
                 let left = span(left);
@@ -197,14 +198,12 @@ fn environment(
     store: &mut Store,
     held: &Held,
 ) -> Result<Vec<(&'static str, OsString)>, Refusal> {
-    let mut store_url = OsString::from("sqlite:");
-    store_url.push(&world.store_path);
     let mut pairs = vec![
         ("ONUS_TASK", held.task.to_string().into()),
         ("ONUS_AS", held.worker.to_string().into()),
         ("ONUS_LEASE", held.token.to_string().into()),
         ("ONUS_WORKSTATION", held.workstation.to_string().into()),
-        ("ONUS_STORE", store_url),
+        ("ONUS_STORE", world.location.url()),
     ];
     // A person has a name in git already.
     if let Caller::Registered(worker) = store.caller(Some(&held.worker))?

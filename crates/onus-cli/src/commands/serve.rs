@@ -72,7 +72,7 @@ impl Serve {
             ..Config::new(self.listen)
         };
         let scheme = if config.tls.is_some() { "https" } else { "http" };
-        let store = world.store_path.display().to_string();
+        let store = world.location.shown();
         let world = world.clone();
         onus_server::run(
             config,

@@ -2,9 +2,10 @@
 
 use super::table::Table;
 use super::{BOLD, DIM, GREEN, RED, YELLOW, paint, when};
-use onus_app::session::{ActView, DayView, SessionView, SessionsView};
+use onus_app::session::{ActView, DayView, SessionView, SessionsView, ShownView};
 use onus_app::timesheet::{ApprovalView, ApprovedView, TimesheetView, csv};
 use onus_app::usage::UsageView;
+use onus_core::id::CommitId;
 use onus_core::time::Timestamp;
 use onus_core::timesheet::Difference;
 use onus_host::zone;
@@ -222,8 +223,29 @@ pub(crate) fn day(view: &DayView) -> String {
     text
 }
 
+/// What was shown, on what: `: passed, make test, at 3f9c2d1e`.
+fn shown(evidence: &ShownView) -> String {
+    let mut facts: Vec<String> = evidence.verdict.iter().map(|verdict| verdict.replace('_', " ")).collect();
+    facts.extend(evidence.classification.map(|found| found.name().to_owned()));
+    let check = evidence.check.as_ref().map(ToString::to_string);
+    facts.extend(evidence.command.clone().or(check));
+    let brief = |commit: &CommitId| format!("at {}", &commit.as_str()[..8]);
+    facts.extend(evidence.commit.as_ref().map(brief));
+    if evidence.dirty {
+        facts.push("uncommitted changes".into());
+    }
+    format!(": {}", facts.join(", "))
+}
+
 fn act_lines(act: &ActView, time: &str) -> String {
-    let mut text = format!("  {} {}\n", paint(DIM, time), act.verb.replace('_', " "));
+    let mut text = format!("  {} {}", paint(DIM, time), act.verb.replace('_', " "));
+    if let Some(by) = &act.by {
+        let _ = write!(text, " by {by}");
+    }
+    if let Some(evidence) = &act.evidence {
+        text.push_str(&shown(evidence));
+    }
+    text.push('\n');
     for line in act.text.iter().flat_map(|words| words.lines()) {
         let _ = writeln!(text, "        {line}");
     }

@@ -94,6 +94,9 @@ fn assignments(text: &mut String, view: &StoryView) {
             _ => {
                 let ttl = Millis(held.lease_ttl_ms);
                 let _ = write!(text, ", lease {ttl} until {}", when(held.lease_expires_at));
+                if let Some(death) = view.dead {
+                    let _ = write!(text, ", {death}: free to take over");
+                }
             }
         }
         if let Some(reason) = &held.handoff_reason {

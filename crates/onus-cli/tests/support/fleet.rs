@@ -25,7 +25,7 @@ impl Fleet {
         site.git(&["remote", "add", "origin", shared.to_str().unwrap()]);
         site.git(&["push", "--quiet", "origin", "main"]);
         site.by_person(&["hook", "install"]);
-        let store = format!("sqlite:{}", site.store().display());
+        let store = site.store_url();
         let mut install = site.command(&["hook", "install", "--store", &store, "--as", &site.person]);
         let installed = finish(start(install.current_dir(&shared)));
         assert_eq!(installed.exit, Some(0), "{installed:?}");

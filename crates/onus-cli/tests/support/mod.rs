@@ -10,21 +10,25 @@
 )]
 
 pub(crate) mod answer;
+pub(crate) mod attempt;
 pub(crate) mod case;
 pub(crate) mod fleet;
 pub(crate) mod map;
 pub(crate) mod rng;
+pub(crate) mod server;
 pub(crate) mod tree;
+pub(crate) mod wrapper;
 
 pub(crate) use answer::Answer;
 pub(crate) use rng::Rng;
 pub(crate) use tree::Bench;
 
+use onus_testkit::{Cluster, Durability};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{OnceLock, mpsc};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -44,6 +48,8 @@ pub(crate) struct Agent {
 #[derive(Debug)]
 pub(crate) struct Site {
     root: TempDir,
+    /// The address of its database, where the tests run on PostgreSQL.
+    pub(crate) database: Option<String>,
     /// The handle that `onus init` gave the person; empty before it ran.
     pub(crate) person: String,
 }
@@ -51,8 +57,13 @@ pub(crate) struct Site {
 impl Site {
     /// A repository without a store.
     pub(crate) fn empty() -> Site {
+        Site::at(server().map(Cluster::database))
+    }
+
+    /// The same, with its store in a database, whatever the tests run on.
+    pub(crate) fn at(database: Option<String>) -> Site {
         let root = tempfile::Builder::new().prefix("onus-test-").tempdir().unwrap();
-        let site = Site { root, person: String::new() };
+        let site = Site { root, database, person: String::new() };
         for dir in ["home", "keys", "repo"] {
             std::fs::create_dir(site.root().join(dir)).unwrap();
         }
@@ -69,7 +80,11 @@ impl Site {
 
     /// A repository with a store, project `T` and one person.
     pub(crate) fn new() -> Site {
-        let mut site = Site::empty();
+        Site::empty().founded()
+    }
+
+    pub(crate) fn founded(self) -> Site {
+        let mut site = self;
         let made = site.ok(&["init", "--project", "T"]);
         site.person = text(&made["worker"]).to_owned();
         site
@@ -83,9 +98,22 @@ impl Site {
         self.root().join("repo")
     }
 
+    /// The store's address.
+    pub(crate) fn store_url(&self) -> String {
+        self.database.clone().unwrap_or_else(|| format!("sqlite:{}", self.store().display()))
+    }
+
     /// The store's file, where the contract says it lies.
     pub(crate) fn store(&self) -> PathBuf {
         self.repo().join(".git/onus/onus.db")
+    }
+
+    /// Changes rows behind the program's back.
+    pub(crate) fn tamper(&self, sql: &str) {
+        match (&self.database, server()) {
+            (Some(url), Some(server)) => drop(server.psql(url.rsplit('/').next().unwrap(), sql)),
+            _ => rusqlite::Connection::open(self.store()).unwrap().execute_batch(sql).unwrap(),
+        }
     }
 
     pub(crate) fn git(&self, args: &[&str]) {
@@ -103,6 +131,7 @@ impl Site {
             .env("ONUS_KEY_DIR", self.root().join("keys"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("RUST_BACKTRACE", "1")
+            .envs(self.database.iter().map(|url| ("ONUS_STORE", url)))
             .current_dir(self.repo())
             .stdin(Stdio::null())
     }
@@ -198,6 +227,14 @@ impl Site {
             assert_eq!(answer.exit, Some(0), "onus {args:?}: {answer:#?}");
         }
     }
+}
+
+/// The program's own server, as durable as a real one, when `ONUS_TEST_STORE=postgres` asks for it.
+pub(crate) fn server() -> Option<&'static Cluster> {
+    static SERVER: OnceLock<Cluster> = OnceLock::new();
+    let start = || Cluster::start(Durability::Durable).expect("PostgreSQL is not installed");
+    let is_asked_for = std::env::var("ONUS_TEST_STORE").is_ok_and(|store| store == "postgres");
+    is_asked_for.then(|| SERVER.get_or_init(start))
 }
 
 /// The text of a JSON string that the contract says is there.

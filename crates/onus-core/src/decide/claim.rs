@@ -63,7 +63,10 @@ fn held_by_other(context: &Context<'_>, held: &Assignment) -> Refusal {
     let expires = held.lease.expires_at();
     let detail = format!("{id} is held by {} in {} until {expires}", held.assignee, held.workstation);
     let grace = context.facts.settings.lease.grace(context.task_type());
-    let hint = if held.lease.may_be_taken_over(context.now, grace) {
+    let vital = context.facts.vital;
+    let hint = if let Some(death) = held.lease.death(context.now, vital) {
+        format!("{death}: onus takeover {id} --reason TEXT, or take other work: onus ready")
+    } else if held.lease.may_be_taken_over(context.now, grace, vital) {
         format!("the lease has expired: onus takeover {id} --reason TEXT, or take other work: onus ready")
     } else {
         "take other work: onus ready, or onus claim --next".to_owned()

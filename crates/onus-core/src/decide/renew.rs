@@ -2,12 +2,21 @@
 
 use super::{Context, Decision};
 use crate::event::Renewed;
+use crate::process::Process;
 use crate::refusal::Refusal;
 use crate::time::Millis;
 
-pub(super) fn decide(context: &Context<'_>, ttl: Option<Millis>) -> Result<Decision, Refusal> {
+pub(super) fn decide(
+    context: &Context<'_>,
+    ttl: Option<Millis>,
+    process: Option<&Process>,
+) -> Result<Decision, Refusal> {
     let held = context.working_holder()?;
     let ttl = ttl.map(|ttl| context.lease_length(Some(ttl))).transpose()?;
-    let renewal = context.renewal(held, ttl);
+    let mut renewal = context.renewal(held, ttl);
+    if let Some(process) = process.filter(|process| held.lease.process.as_ref() != Some(process)) {
+        renewal.process = Some(process.clone());
+        renewal.alone = false;
+    }
     Ok(Decision::one(Renewed { renewal }, Some(held.workstation.clone())))
 }

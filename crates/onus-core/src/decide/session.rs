@@ -90,7 +90,7 @@ pub(super) fn record_usage(context: &Context<'_>, usage: &Usage) -> Result<Decis
         Some(known) if known.counts == usage.counts && known.model == usage.model => {
             Ok(Decision::Existing(context.task.id.clone()))
         }
-        Some(known) if !usage.counts.covers(&known.counts) => Err(Refusal::invalid(format!(
+        Some(known) if !usage.covers(known) => Err(Refusal::invalid(format!(
             "the record {} has {} tokens already, more than these",
             crate::id::shown(&usage.key),
             known.counts.tokens()

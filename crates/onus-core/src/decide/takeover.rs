@@ -49,14 +49,15 @@ pub(super) fn decide(
     }
     let (grant, workstation) = claim::grant(context, ttl, Vec::new(), forced.is_some(), fresh)?;
     let from = held.assignee.clone();
-    Ok(Decision::one(TakenOver { grant, reason, from }, Some(workstation)))
+    let dead = held.lease.death(context.now, context.facts.vital);
+    Ok(Decision::one(TakenOver { grant, reason, from, dead }, Some(workstation)))
 }
 
 fn permitted(context: &Context<'_>, held: &Assignment) -> Result<(), Refusal> {
     let id = &context.task.id;
     let grace = context.facts.settings.lease.grace(context.task_type());
     // A suspended holder cannot go on, so there is nothing to wait for.
-    if !context.facts.suspended && !held.lease.may_be_taken_over(context.now, grace) {
+    if !context.facts.suspended && !held.lease.may_be_taken_over(context.now, grace, context.facts.vital) {
         let wait = match held.lease.standing(context.now) {
             Standing::Live { left } => Millis(left.0.saturating_add(grace.0)),
             Standing::Expired { by } => Millis(grace.0.saturating_sub(by.0)),

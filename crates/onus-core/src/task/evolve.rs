@@ -222,6 +222,7 @@ fn granted(entry: &Stamped, grant: &Grant, reason: Option<&str>) -> Result<Assig
             renewed_at: entry.at,
             tick: grant.tick.clone(),
             renewals: 0,
+            process: None,
         },
         handoff_reason: reason.map(str::to_owned),
         forced: grant.forced,
@@ -243,6 +244,6 @@ fn asked(entry: &Stamped, requested: &ExceptionRequested) -> Exception {
 }
 
 fn renew(held: Assignment, entry: &Stamped, renewal: &Renewal) -> Assignment {
-    let lease = held.lease.renewed(entry.at, renewal.tick.clone(), renewal.ttl());
+    let lease = held.lease.renewed(entry.at, renewal);
     Assignment { lease, ..held }
 }

@@ -1,6 +1,6 @@
 //! "Lease and fence", sentence by sentence.
 
-use super::support::script::{check, refusal};
+use super::support::script::{check, refusal, story};
 
 #[test]
 fn a_grant_raises_the_epoch_and_only_one_worker_gets_it() {
@@ -263,5 +263,48 @@ fn a_session_that_somebody_else_ends_is_closed_at_its_last_renewal() {
     check(
         "add; claim a; tick 5m; reboot; takeover b; sessions",
         "ok; ok e1; ok; ok; ok e2; a 0s..0s taken_over, b 300s..",
+    );
+}
+
+#[test]
+fn a_process_that_is_gone_permits_takeover_at_once() {
+    check(
+        "add; claim a; renew a pid=7; takeover b; end 7; takeover b; sessions",
+        "ok; ok e1; ok; not_expired; ok; ok e2; a 0s..0s taken_over, b 0s..",
+    );
+    // Only where it can be seen, and only of who named it.
+    check(
+        "add; claim a; renew a pid=7; end 7; host h2; takeover b; host h1; takeover b",
+        "ok; ok e1; ok; ok; ok; not_expired; ok; ok e2",
+    );
+    check("add; claim a; end 7; takeover b", "ok; ok e1; ok; not_expired");
+    // A grant begins without one; and only people take over from people.
+    check(
+        "add; claim a; renew a pid=7; end 7; takeover b; takeover a ws=a",
+        "ok; ok e1; ok; ok; ok e2; not_expired",
+    );
+    check(
+        "add; claim p; renew p pid=7; end 7; takeover b; takeover q",
+        "ok; ok e1; ok; ok; human_required; ok e2",
+    );
+    let taken = story("add; claim a; renew a pid=7; end 7; takeover b");
+    assert!(taken.last().unwrap().data.contains(r#""dead":"process_gone""#), "{taken:#?}");
+    let taken = story("add; claim a; reboot; takeover b");
+    assert!(taken.last().unwrap().data.contains(r#""dead":"host_rebooted""#), "{taken:#?}");
+    let taken = story("add; claim a; renew a pid=7; tick 16m; takeover b");
+    assert!(!taken.last().unwrap().data.contains("dead"), "{taken:#?}");
+}
+
+#[test]
+fn a_holder_that_goes_on_without_its_process_is_not_dead() {
+    // A command's own calls keep the process on record; after its end they stand for themselves.
+    check(
+        "add; claim a; renew a pid=7; note a; end 7; note a; takeover b; tick 15m; takeover b; tick 1m; takeover b",
+        "ok; ok e1; ok; ok; ok; ok; not_expired; ok; not_expired; ok; ok e2",
+    );
+    check("add; claim a; renew a pid=7; note a; end 7; takeover b", "ok; ok e1; ok; ok; ok; ok e2");
+    check(
+        "add; claim a; renew a pid=7; end 7; renew a pid=8; takeover b; end 8; takeover b",
+        "ok; ok e1; ok; ok; ok; not_expired; ok; ok e2",
     );
 }

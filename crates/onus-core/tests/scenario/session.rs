@@ -35,22 +35,67 @@ fn a_clock_set_back_between_two_tasks_makes_no_session_overlap() {
     );
 }
 
+#[test]
+fn a_clock_that_jumps_ahead_and_back_counts_no_second_twice() {
+    // The jump is in the session in which it happened; until the clock has caught up the next ones have no length.
+    check(
+        "add; add; claim a #1; tick 5m; wall +1d; renew a #1; tick 5m; complete a #1; wall -1d; \
+         claim a #2; tick 10m; complete a #2; sessions",
+        "ok; ok; ok e1; ok; ok; ok; ok; ok; ok; ok e1; ok; ok; a 0s..87000s completed, a 87000s..87000s completed",
+    );
+    check(
+        "add; add; claim a #1; wall +1h; tick 5m; complete a #1; wall -1h; tick 2h; claim a #2; tick 5m; complete a #2; sessions",
+        "ok; ok; ok e1; ok; ok; ok; ok; ok; ok e1; ok; ok; a 0s..3900s completed, a 7500s..7800s completed",
+    );
+    // Within one task the record's time stands still instead.
+    check(
+        "add; claim a; wall +1d; tick 5m; stop a; wall -1d; tick 5m; start a; tick 5m; complete a; sessions",
+        "ok; ok e1; ok; ok; ok; ok; ok; ok; ok; ok; a 0s..86700s stopped, a 86700s..86700s completed",
+    );
+    // Who died during the jump was last seen before it.
+    check(
+        "add; claim a; tick 5m; renew a; wall +1d; tick 20m; takeover b; wall -1d; tick 5m; complete b; sessions",
+        "ok; ok e1; ok; ok; ok; ok; ok e2; ok; ok; ok; a 0s..300s taken_over, b 87900s..87900s completed",
+    );
+}
+
+#[test]
+fn a_person_sets_right_what_a_jump_has_left() {
+    let (mut world, [first, second]) = worked_with(Millis::hours(24));
+    let seconds = |world: &World| -> Vec<i64> {
+        world.sessions.iter().map(|one| one.ended().unwrap().since(one.began()).0 / 1_000).collect()
+    };
+    assert_eq!(seconds(&world), [87_000, 0]);
+    // In the order in which they were: the second one cannot move into what the first one claims.
+    assert_eq!(code(correct(&mut world, "p", second, 70, 80, "the clock")), Some(Code::InvalidInput));
+    assert!(correct(&mut world, "p", first, 0, 10, "the clock").is_ok());
+    assert!(correct(&mut world, "p", second, 70, 80, "the clock").is_ok());
+    assert_eq!(seconds(&world), [600, 600]);
+}
+
 /// A task that @a worked on for ten minutes, and again for ten minutes an hour later.
 fn worked() -> (World, [Seq; 2]) {
+    worked_with(Millis(0))
+}
+
+/// The same; the wall clock jumps ahead in the middle of the first session, and back after it.
+fn worked_with(jump: Millis) -> (World, [Seq; 2]) {
     let mut world = World::new();
     let (a, p) = (handle("a"), handle("p"));
     let add = Command::Add { spec: Box::new(spec("x")), depends_on: Default::default(), archived: None };
     world.call(Some(&p), None, None, &add).unwrap();
     let task = task_id(1);
-    for _ in 0..2 {
+    for jump in [jump.0, 0] {
         let workstation = Some(workstation_of("a"));
         let claim =
             Command::Claim { workstation, here: None, assignee: None, ttl: None, warrant: Warrant::Ordinary };
         world.call(Some(&a), None, Some(&task), &claim).unwrap();
+        world.clock.wall.0 += jump;
         world.tick(Millis::minutes(10));
         let token = world.live_token(&task);
         let release = Command::Release { note: None, handoff: None, warrant: Warrant::Ordinary };
         world.call(Some(&a), token, Some(&task), &release).unwrap();
+        world.clock.wall.0 -= jump;
         world.tick(Millis::minutes(60));
     }
     let ids = [world.sessions[0].from.0, world.sessions[1].from.0];

@@ -1,6 +1,6 @@
 //! Random histories: several workers, right and wrong tokens, clocks that jump.
 
-use super::{Done, World, handle, spec, task_id, text, workstation_of};
+use super::{Done, World, handle, process, spec, task_id, text, workstation_of};
 use onus_core::command::{Command, Warrant, WhileBlocked};
 use onus_core::id::{Handle, TaskId};
 use onus_core::lease::Token;
@@ -48,6 +48,8 @@ pub(crate) enum Op {
     Tick(i64),
     Wall(i64),
     Reboot,
+    /// The process of this number ends.
+    End(i32),
     Host(usize),
     Generation,
     Workstation(usize, WorkstationState),
@@ -73,6 +75,7 @@ fn command() -> impl Strategy<Value = Command> {
     let workstation = || (0..NAMES.len() * 5 - 4).prop_map(|i| Some(workstation_of(NAMES[i / 5])));
     let ttl = || prop_oneof![3 => Just(None), 1 => (0..3_600_000i64).prop_map(|ms| Some(Millis(ms)))];
     let reason = || prop_oneof![9 => Just(Some("because".to_owned())), 1 => Just(None)];
+    let process = || prop_oneof![1 => Just(None), 1 => pid().prop_map(|pid| Some(process("h1", pid)))];
     let blocker = Blocker::External("rain".to_owned());
     let while_blocked = prop_oneof![Just(WhileBlocked::KeepLease), Just(WhileBlocked::ReleaseLease)];
     let other = || (1..=TASKS).prop_map(task_id);
@@ -88,7 +91,7 @@ fn command() -> impl Strategy<Value = Command> {
         8 => (workstation(), ttl(), reason(), warrant()).prop_map(|(workstation, ttl, reason, warrant)| {
             Command::Takeover { workstation, here: None, ttl, reason, warrant }
         }),
-        6 => ttl().prop_map(|ttl| Command::Renew { ttl }),
+        6 => (ttl(), process()).prop_map(|(ttl, process)| Command::Renew { ttl, process }),
         3 => warrant().prop_map(|warrant| Command::Release { note: Some(text("half done")), handoff: None, warrant }),
         3 => while_blocked.prop_map(move |lease| Command::Block { on: blocker.clone(), lease, note: None, handoff: None }),
         5 => Just(Command::Unblock),
@@ -101,6 +104,10 @@ fn command() -> impl Strategy<Value = Command> {
         2 => other().prop_map(|on| Command::AddDependency { on }),
         4 => other().prop_map(|on| Command::RemoveDependency { on }),
     ]
+}
+
+fn pid() -> impl Strategy<Value = i32> {
+    1..9
 }
 
 fn shown() -> impl Strategy<Value = Shown> {
@@ -127,6 +134,7 @@ fn op(back: bool) -> impl Strategy<Value = Op> {
         3 => (0..64usize, -900_000..900_000i64, -900_000..900_000i64).prop_map(|(n, from, to)| Op::Correct(n, from, to)),
         2 => ((if back { -day } else { 0 })..day).prop_map(Op::Wall),
         1 => Just(Op::Reboot),
+        1 => pid().prop_map(Op::End),
         2 => (1..4usize).prop_map(Op::Host),
         1 => Just(Op::Generation),
         1 => (0..NAMES.len() - 1, state).prop_map(|(i, state)| Op::Workstation(i, state)),
@@ -203,6 +211,7 @@ impl History {
             Op::Tick(ms) => self.world.tick(Millis(*ms)),
             Op::Wall(ms) => self.world.clock.wall.0 += ms,
             Op::Reboot => self.world.reboot(),
+            Op::End(pid) => drop(self.world.ended.insert(*pid)),
             Op::Host(n) => self.world.host(&format!("h{n}")),
             Op::Generation => self.world.generation += 1,
             Op::Workstation(i, state) => {

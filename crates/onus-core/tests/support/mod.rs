@@ -19,6 +19,7 @@ use onus_core::lane::Occupied;
 use onus_core::lease::Token;
 use onus_core::ledger::Entry;
 use onus_core::probe::{ProbeResult, Verdict};
+use onus_core::process::{Birth, Process, Vital};
 use onus_core::refusal::Refusal;
 use onus_core::registry::{self, workstation::readiness};
 use onus_core::session::{Recorded, Usage};
@@ -83,6 +84,8 @@ pub(crate) struct World {
     pub(crate) clock: Now,
     /// What the clocks of the hosts that are not calling show.
     elsewhere: BTreeMap<String, Tick>,
+    /// The processes, by number, that have ended.
+    pub(crate) ended: BTreeSet<i32>,
     pub(crate) workers: BTreeMap<Handle, Worker>,
     pub(crate) workstations: BTreeMap<WorkstationName, Workstation>,
     pub(crate) tasks: BTreeMap<TaskId, Task>,
@@ -172,6 +175,7 @@ impl World {
             settings: Settings::default(),
             generation: 1,
             behind_anchor: false,
+            ended: BTreeSet::new(),
             clock: Now {
                 wall: BEGIN,
                 tick: Tick { host: "h1".into(), boot: "b1".into(), millis: 5_000_000 },
@@ -424,6 +428,7 @@ impl World {
             token,
             holder: holder.map(|worker| worker.kind),
             suspended: held_in.is_some_and(|w| w.state == WorkstationState::Quarantined),
+            vital: self.vital(task.as_ref()),
             policy: &self.policy,
             signals: self.signals(),
             occupied: self.occupied(task.as_ref()),
@@ -451,6 +456,18 @@ impl World {
                 self.tasks.values().find(|t| t.spec.origin.as_ref() == Some(origin)).map(|t| t.id.clone())
             }),
             task,
+        }
+    }
+
+    /// What the host that calls can tell of the process under a task's lease.
+    pub(crate) fn vital(&self, task: Option<&Task>) -> Vital {
+        let lease = task.and_then(Task::assignment).map(|held| &held.lease);
+        match lease.and_then(|lease| lease.process.as_ref()) {
+            Some(process) if process.host != self.clock.tick.host => Vital::Unknown,
+            Some(process) if self.ended.contains(&process.wrapper.pid) => Vital::Gone,
+            Some(process) if process.boot != self.clock.tick.boot => Vital::Gone,
+            Some(_) => Vital::Lives,
+            None => Vital::Unknown,
         }
     }
 
@@ -652,4 +669,10 @@ fn refused(command: &Command, refusal: &Refusal) -> Event {
         findings: refusal.findings.clone(),
     }
     .into()
+}
+
+/// A process on a host's first boot.
+pub(crate) fn process(host: &str, pid: i32) -> Process {
+    let birth = Birth { pid, tick: 100 };
+    Process { host: host.into(), boot: "b1".into(), space: "s".into(), wrapper: birth, group: birth }
 }

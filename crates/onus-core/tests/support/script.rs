@@ -5,7 +5,7 @@
 //! that it was given for the task; `token=none|forged|epoch|first|<worker>` shows another one. `mute` leaves the reason
 //! out, `bare` only the one for the force, `silent` the resolution.
 
-use super::{BEGIN, Done, World, handle, spec, task_id, text, workstation_of};
+use super::{BEGIN, Done, World, handle, process, spec, task_id, text, workstation_of};
 use onus_core::code::Code;
 use onus_core::command::{Archive, Command, Warrant, WhileBlocked};
 use onus_core::command::{Opinion, Run};
@@ -154,7 +154,10 @@ impl<'a> Step<'a> {
                 Command::Salvage { of, reference: kept, commit: "c".repeat(40).parse().unwrap() }
             }
             "takeover" => Command::Takeover { workstation, here: None, ttl, reason, warrant },
-            "renew" => Command::Renew { ttl },
+            "renew" => {
+                let process = self.value("pid").map(|pid| process("h1", pid.parse().unwrap()));
+                Command::Renew { ttl, process }
+            }
             "release" => Command::Release { note, handoff: None, warrant },
             "block" => Command::Block {
                 on: self.value("on").unwrap_or("external:rain").parse().unwrap(),
@@ -345,6 +348,7 @@ impl Script {
                 world.clock.wall.0 += if sign == "-" { -span } else { span };
             }
             "reboot" => world.reboot(),
+            "end" => drop(world.ended.insert(argument.parse().unwrap())),
             "host" => world.host(argument),
             "generation" => world.generation += 1,
             "anchor" => world.behind_anchor = argument == "ahead",

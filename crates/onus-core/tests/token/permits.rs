@@ -88,7 +88,7 @@ fn table() -> Vec<(Command, Option<Code>, Option<Code>)> {
         (claim_for("b"), never, never),
         (takeover(Warrant::Ordinary), None, not_it),
         (takeover(forced()), never, never),
-        (Command::Renew { ttl: None }, None, not_it),
+        (Command::Renew { ttl: None, process: None }, None, not_it),
         (release(Warrant::Ordinary), None, not_it),
         (release(forced()), never, never),
         (
@@ -250,7 +250,7 @@ fn a_token_for_one_workstation_is_given_work_there_only() {
     assert_eq!(carried.actor, Some(handle("a")));
     assert_eq!(carried.command, claim(Warrant::Ordinary));
     // What is no grant happens where the holder is.
-    assert_eq!(said(&scoped, &envelope(Some("a"), Command::Renew { ttl: None })), None);
+    assert_eq!(said(&scoped, &envelope(Some("a"), Command::Renew { ttl: None, process: None })), None);
 }
 
 #[test]

@@ -10,8 +10,9 @@ use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::text::Text;
 use onus_store::read::queue::Filter;
-use schemars::JsonSchema;
-use serde::Deserialize;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer};
+use std::borrow::Cow;
 
 /// A question or a command without words.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -19,8 +20,32 @@ use serde::Deserialize;
 pub(super) struct Nothing {}
 
 /// The holder's token, as a claim gave it.
-pub(super) fn lease(text: Option<&str>) -> Result<Option<Token>, Refusal> {
-    text.map(str::parse).transpose().map_err(|why: String| Refusal::invalid(format!("lease: {why}")))
+#[derive(Debug)]
+pub(super) struct Lease(Token);
+
+pub(super) fn token(lease: Option<Lease>) -> Option<Token> {
+    lease.map(|lease| lease.0)
+}
+
+impl<'de> Deserialize<'de> for Lease {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Lease).map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Lease {
+    fn schema_name() -> Cow<'static, str> {
+        "Lease".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": "The token that the claim gave: generation.epoch.lease_id",
+            "pattern": "^[0-9]{1,18}\\.[0-9]{1,18}\\.[0-9a-f]{32}$"
+        })
+    }
 }
 
 pub(super) fn warrant(force: bool, reason: Option<String>) -> Warrant {

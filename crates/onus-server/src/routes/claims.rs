@@ -42,6 +42,7 @@ struct ClaimsBody {
     /// Give it to this worker instead of taking it: people only
     assignee: Option<Handle>,
     /// How many, at most 64. The answer then is a list, each with a lease of its own.
+    #[schemars(range(min = 1, max = 64))]
     count: Option<usize>,
 }
 
@@ -67,7 +68,7 @@ fn claim(_: &mut Store, asked: &Asked, body: ClaimsBody) -> Result<Next, Refusal
     };
     match body.count {
         None if body.workstations.is_empty() => Ok(Next::Submit {
-            calls: vec![asked.envelope(asked.key.clone(), order(body.workstation.as_ref()))],
+            calls: vec![asked.envelope(asked.key.clone(), order(body.workstation.as_ref()))?],
             tell: Box::new(|answers| {
                 tell(answers, |mut granted| granted.pop().map(|one| ClaimsView::One(Box::new(one))))
             }),
@@ -80,7 +81,7 @@ fn claim(_: &mut Store, asked: &Asked, body: ClaimsBody) -> Result<Next, Refusal
             let calls = (0..count).map(|n| {
                 let place = body.workstations.get(n).or(body.workstation.as_ref());
                 // The same key names the same claims, one by one.
-                Ok(asked.envelope(step(&asked.key, &format!("claim {n}"))?, order(place)))
+                asked.envelope(step(&asked.key, &format!("claim {n}"))?, order(place))
             });
             Ok(Next::Submit {
                 calls: calls.collect::<Result<_, Refusal>>()?,

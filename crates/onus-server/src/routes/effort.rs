@@ -1,6 +1,6 @@
 //! Sessions and timesheets.
 
-use super::body::{lease, limit};
+use super::body::{Lease, limit, token};
 use crate::route::{After, Next};
 use crate::route::{Asked, Order, Route, Told, get, submitting};
 use crate::store::Store;
@@ -38,6 +38,7 @@ pub(super) fn routes() -> Vec<Route> {
 struct SessionsQuery {
     task: Option<TaskId>,
     worker: Option<Handle>,
+    #[schemars(range(min = 1, max = 10_000))]
     limit: Option<i64>,
 }
 
@@ -50,7 +51,7 @@ fn sessions(store: &mut Store, _: &Asked, query: SessionsQuery) -> Result<Sessio
 #[serde(deny_unknown_fields)]
 struct SessionBody {
     task: TaskId,
-    lease: Option<String>,
+    lease: Option<Lease>,
     action: SessionAction,
 }
 
@@ -66,8 +67,8 @@ fn session(_: &mut Store, asked: &Asked, body: SessionBody) -> Result<Next, Refu
         SessionAction::Start => Command::StartSession,
         SessionAction::Stop => Command::StopSession,
     };
-    let order = Order::held(command, lease(body.lease.as_deref())?);
-    let (envelope, target) = asked.envelope(asked.key.clone(), order);
+    let order = Order::held(command, token(body.lease));
+    let (envelope, target) = asked.envelope(asked.key.clone(), order)?;
     Ok(Next::Submit {
         calls: vec![(Envelope { task: Some(body.task), ..envelope }, target)],
         tell: Box::new(|answers| {

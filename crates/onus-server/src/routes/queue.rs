@@ -29,6 +29,7 @@ struct ReadyQuery {
     role: Option<Role>,
     lane: Option<i64>,
     sprint: Option<String>,
+    #[schemars(range(min = 1, max = 10_000))]
     limit: Option<i64>,
 }
 
@@ -70,8 +71,10 @@ struct LedgerQuery {
     /// Only this task
     task: Option<TaskId>,
     /// Only entries behind this one
+    #[schemars(range(min = 0))]
     after: Option<i64>,
     /// At most so many; without `after` or `task` the latest ones
+    #[schemars(range(min = 1, max = 10_000))]
     limit: Option<i64>,
 }
 

@@ -37,6 +37,7 @@ struct ListQuery {
     assignee: Option<Handle>,
     /// Only slices of this task
     parent: Option<TaskId>,
+    #[schemars(range(min = 1, max = 10_000))]
     limit: Option<i64>,
     /// The `next` of an earlier page
     cursor: Option<String>,
@@ -67,6 +68,7 @@ fn list(store: &mut Store, _: &Asked, query: ListQuery) -> Result<ListView, Refu
 #[serde(deny_unknown_fields)]
 struct AddBody {
     /// What is to be done, in one line
+    #[schemars(length(min = 1, max = 500))]
     title: String,
     body: Option<String>,
     #[serde(rename = "type")]

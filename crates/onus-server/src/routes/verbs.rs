@@ -1,6 +1,6 @@
 //! What can be done to one task.
 
-use super::body::{Nothing, bar, lease, text, warrant, words};
+use super::body::{Lease, Nothing, bar, text, token, warrant, words};
 use crate::route::{After, Answer, Asked, Order, Route, Told, command, get, post, post_then};
 use crate::store::Store;
 use onus_app::handoff::HandoffView;
@@ -141,18 +141,18 @@ fn takeover(_: &mut Store, _: &Asked, body: TakeoverBody) -> Result<Order, Refus
 #[serde(deny_unknown_fields)]
 struct RenewBody {
     /// The token that the claim gave
-    lease: Option<String>,
+    lease: Option<Lease>,
     ttl: Option<Millis>,
 }
 
 fn renew(_: &mut Store, _: &Asked, body: RenewBody) -> Result<Order, Refusal> {
-    Ok(Order::held(Command::Renew { ttl: body.ttl }, lease(body.lease.as_deref())?))
+    Ok(Order::held(Command::Renew { ttl: body.ttl, process: None }, token(body.lease)))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReleaseBody {
-    lease: Option<String>,
+    lease: Option<Lease>,
     /// What the next holder should know
     #[serde(alias = "summary")]
     note: Option<String>,
@@ -173,14 +173,15 @@ fn release(store: &mut Store, asked: &Asked, body: ReleaseBody) -> Result<Order,
         handoff: store.compose_handoff(asked.task()?, Standing::Released, None, &words)?,
         warrant: warrant(body.force, body.reason),
     };
-    Ok(Order::held(command, lease(body.lease.as_deref())?))
+    Ok(Order::held(command, token(body.lease)))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct BlockBody {
-    lease: Option<String>,
+    lease: Option<Lease>,
     /// `task:ID`, `person:@x`, `external:TEXT` or `exception:ID`
+    #[schemars(regex(pattern = r"^(task|person|external|exception):.+$"))]
     on: String,
     /// Give the lease back meanwhile; default: keep it, for longer
     #[serde(default)]
@@ -201,29 +202,30 @@ fn block(store: &mut Store, asked: &Asked, body: BlockBody) -> Result<Order, Ref
         handoff: store.compose_handoff(asked.task()?, Standing::Blocked, Some(&on), &words)?,
         on,
     };
-    Ok(Order::held(command, lease(body.lease.as_deref())?))
+    Ok(Order::held(command, token(body.lease)))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct HolderBody {
-    lease: Option<String>,
+    lease: Option<Lease>,
 }
 
 fn unblock(_: &mut Store, _: &Asked, body: HolderBody) -> Result<Order, Refusal> {
-    Ok(Order::held(Command::Unblock, lease(body.lease.as_deref())?))
+    Ok(Order::held(Command::Unblock, token(body.lease)))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NoteBody {
+    #[schemars(length(min = 1))]
     text: String,
     /// With it the note is progress and renews the lease; without it a comment
-    lease: Option<String>,
+    lease: Option<Lease>,
 }
 
 fn note(_: &mut Store, _: &Asked, body: NoteBody) -> Result<Order, Refusal> {
-    Ok(Order::held(Command::Note { text: text(&body.text) }, lease(body.lease.as_deref())?))
+    Ok(Order::held(Command::Note { text: text(&body.text) }, token(body.lease)))
 }
 
 fn checks(store: &mut Store, asked: &Asked, _: Nothing) -> Result<ChecksView, Refusal> {
@@ -239,12 +241,12 @@ enum CheckBody {
         command: String,
         #[serde(default)]
         kind: CheckKind,
-        lease: Option<String>,
+        lease: Option<Lease>,
     },
     /// Let it run, exactly as it is written: people only.
     Approve { check: CheckId },
     /// People only.
-    Remove { check: CheckId, reason: Option<String>, lease: Option<String> },
+    Remove { check: CheckId, reason: Option<String>, lease: Option<Lease> },
     /// What a run of it showed.
     Record(RecordBody),
 }
@@ -252,7 +254,7 @@ enum CheckBody {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RecordBody {
-    lease: Option<String>,
+    lease: Option<Lease>,
     check: CheckId,
     /// The exit code; none where a signal ended it
     exit: Option<i32>,
@@ -275,24 +277,24 @@ struct RecordBody {
 
 fn check(_: &mut Store, _: &Asked, body: CheckBody) -> Result<Order, Refusal> {
     Ok(match body {
-        CheckBody::Add { command, kind, lease: token } => {
+        CheckBody::Add { command, kind, lease } => {
             let check = Check { command: command.trim().to_owned(), state: CheckState::Proposed, kind };
-            Order::held(Command::AddCheck { check }, lease(token.as_deref())?)
+            Order::held(Command::AddCheck { check }, token(lease))
         }
         CheckBody::Approve { check } => Order::new(Command::ApproveCheck { check }),
-        CheckBody::Remove { check, reason, lease: token } => {
-            Order::held(Command::RemoveCheck { check, reason }, lease(token.as_deref())?)
+        CheckBody::Remove { check, reason, lease } => {
+            Order::held(Command::RemoveCheck { check, reason }, token(lease))
         }
         CheckBody::Record(body) => {
-            let token = lease(body.lease.as_deref())?;
-            Order::held(Command::RecordCheck { run: Box::new(body.run()) }, token)
+            let (lease, run) = body.run();
+            Order::held(Command::RecordCheck { run: Box::new(run) }, token(lease))
         }
     })
 }
 
 impl RecordBody {
-    fn run(self) -> Run {
-        Run {
+    fn run(self) -> (Option<Lease>, Run) {
+        let run = Run {
             check: self.check,
             exit: self.exit,
             signal: self.signal,
@@ -304,7 +306,8 @@ impl RecordBody {
             output: Text::new(self.output),
             environment: self.environment.unwrap_or_default(),
             sandbox: self.sandbox.unwrap_or_else(|| "none".to_owned()),
-        }
+        };
+        (self.lease, run)
     }
 }
 
@@ -315,7 +318,7 @@ fn last_handoff(store: &mut Store, asked: &Asked, _: Nothing) -> Result<HandoffV
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct HandoffBody {
-    lease: Option<String>,
+    lease: Option<Lease>,
     #[serde(alias = "note")]
     summary: Option<String>,
     #[serde(default)]
@@ -328,7 +331,7 @@ fn handoff(store: &mut Store, asked: &Asked, body: HandoffBody) -> Result<Order,
     let document = store.compose_handoff(asked.task()?, Standing::InProgress, None, &words)?;
     // Where nobody holds the task there is nothing to compose, and the rules say why it is refused.
     let document = document.unwrap_or_else(|| Text::new(String::new()));
-    Ok(Order::held(Command::Handoff { note: words.said(), document }, lease(body.lease.as_deref())?))
+    Ok(Order::held(Command::Handoff { note: words.said(), document }, token(body.lease)))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -356,7 +359,7 @@ fn review(_: &mut Store, _: &Asked, body: ReviewBody) -> Result<Order, Refusal> 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CompleteBody {
-    lease: Option<String>,
+    lease: Option<Lease>,
     /// What was done
     resolution: Option<String>,
     /// Why a defect happened
@@ -375,7 +378,7 @@ fn complete(store: &mut Store, asked: &Asked, body: CompleteBody) -> Result<Orde
         warrant: warrant(body.force, body.reason),
         proof: store.stated_proof(asked.task()?, body.commit)?,
     };
-    Ok(Order::held(command, lease(body.lease.as_deref())?))
+    Ok(Order::held(command, token(body.lease)))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

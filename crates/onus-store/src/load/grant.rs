@@ -25,7 +25,7 @@ sql! {
         AND t.workspace = a.workspace AND t.id = a.task AND t.scope IS NOT NULL ORDER BY a.workstation";
     pub(crate) WORKSTATION = "SELECT ", workstation_columns!(), ", a.task, a.assignee \
         FROM workstation w LEFT JOIN assignment a ON a.workspace = w.workspace AND a.workstation = w.name \
-        AND a.ended_at IS NULL WHERE w.workspace = ?1 AND w.name = ?2 /*lock*/";
+        AND a.ended_at IS NULL WHERE w.workspace = ?1 AND w.name = ?2";
     /// Ready workstations that hold nothing.
     pub(crate) FREE_WORKSTATIONS = "SELECT w.name FROM workstation w WHERE w.workspace = ?1 AND w.state = 'ready' AND NOT EXISTS ( \
             SELECT 1 FROM assignment a WHERE a.workspace = w.workspace AND a.workstation = w.name AND a.ended_at IS NULL) \

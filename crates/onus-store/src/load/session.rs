@@ -10,7 +10,7 @@ use onus_core::time::Timestamp;
 /// Sessions, each with its last correction, if there is one.
 macro_rules! corrected_session {
     () => {
-        "session s LEFT JOIN session_fact c ON c.seq = (SELECT f.seq FROM session_fact f \
+        "session s LEFT JOIN session_fact c ON c.workspace = s.workspace AND c.seq = (SELECT f.seq FROM session_fact f \
          WHERE f.workspace = s.workspace AND f.kind = 'corrected' AND f.session = s.id ORDER BY f.seq DESC LIMIT 1) "
     };
 }

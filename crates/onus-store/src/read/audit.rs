@@ -5,8 +5,8 @@
 //! its SHA-256.
 
 use crate::codec::{
-    self, StoredTask, assignment_columns, entry_columns, exceptions_text, json_text, list_text, task_columns,
-    task_from,
+    self, StoredTask, assignment_columns, entry_columns, exceptions_text, json_text, list_text, sign_text,
+    task_columns, task_from,
 };
 use crate::error::{Result, StoreError};
 use crate::port::{Row, Tx, Value};
@@ -260,7 +260,7 @@ pub fn assignment<'a>(
         lease.ttl.0,
         held.assigned_at.0,
         lease.renewed_at.0,
-        lease.tick.to_string(),
+        sign_text(lease),
         lease.renewals,
         held.handoff_reason.as_deref(),
         held.forced,

@@ -7,6 +7,7 @@ use crate::error::{Result, StoreError};
 use crate::load::session::{corrected_session, usage};
 use crate::port::{Row, Tx, Value};
 use crate::{args, sql};
+use onus_core::event::Event;
 use onus_core::id::{Handle, Seq, TaskId};
 use onus_core::session::{Counts, Usage};
 use onus_core::time::{Date, Timestamp};
@@ -54,15 +55,16 @@ sql! {
     RUNNING = "SELECT s.id, s.task, s.worker, s.started_at, a.renewed_at FROM session s \
         JOIN assignment a ON a.workspace = s.workspace AND a.task = s.task AND a.epoch = s.epoch \
         WHERE s.workspace = ?1 AND (s.ended_at IS NULL OR s.ended_at - s.started_at > 86400000) AND s.ended_at IS NULL \
-        AND s.started_at < ?3 AND s.id <= ?4";
+        AND s.started_at < ?2 AND s.id <= ?3";
     CORRECTIONS = "SELECT s.id, s.task, s.worker, f.started_at, f.ended_at FROM session_fact f \
-        CROSS JOIN session s WHERE f.workspace = ?1 AND f.kind = 'corrected' AND f.seq <= ?2 AND s.id = f.session \
+        CROSS JOIN session s WHERE f.workspace = ?1 AND f.kind = 'corrected' AND f.seq <= ?2 \
+        AND s.workspace = f.workspace AND s.id = f.session \
         ORDER BY f.session, f.seq";
     pub(crate) USED_BETWEEN = "SELECT f.session, s.task, s.worker, s.started_at, f.key, f.source, f.model, f.input_tokens, \
         f.output_tokens, f.cache_read_tokens, f.cache_creation_tokens, f.cost_micros \
         FROM session_fact f CROSS JOIN session s \
         WHERE f.workspace = ?1 AND f.kind = 'used' AND f.session >= ?2 AND f.session <= ?3 AND f.seq <= ?4 \
-        AND s.id = f.session ORDER BY f.session, f.seq";
+        AND s.workspace = f.workspace AND s.id = f.session ORDER BY f.session, f.seq";
     pub(crate) ABOUT = "SELECT type, kind, sprint FROM task WHERE workspace = ?1 AND id = ?2";
     pub(crate) TITLE = "SELECT title FROM task WHERE workspace = ?1 AND id = ?2";
     pub(crate) BY_TASK = "SELECT ", listed_columns!(), listed_from!(),
@@ -72,11 +74,14 @@ sql! {
     ALL = "SELECT ", listed_columns!(), listed_from!(), "WHERE +s.workspace = ?1 ORDER BY s.id DESC LIMIT ?2";
     ONE = "SELECT ", listed_columns!(), listed_from!(), "WHERE s.workspace = ?1 AND s.id = ?2";
     pub(crate) APPROVALS = "SELECT p.seq, p.first_day, p.last_day, p.fingerprint, l.actor, l.at FROM approval p \
-        CROSS JOIN ledger l WHERE p.workspace = ?1 AND p.worker = ?2 AND l.seq = p.seq \
+        CROSS JOIN ledger l WHERE p.workspace = ?1 AND p.worker = ?2 AND l.workspace = p.workspace AND l.seq = p.seq \
         AND p.first_day <= ?4 AND p.last_day >= ?3";
     EVERY_APPROVAL = "SELECT seq, worker, first_day, last_day, fingerprint FROM approval WHERE workspace = ?1 ORDER BY seq";
-    ACTS = "SELECT l.seq, l.at, l.verb, n.kind, n.text FROM ledger l LEFT JOIN note n ON n.seq = l.seq \
-        WHERE l.workspace = ?1 AND l.task = ?2 AND l.actor = ?3 AND l.at >= ?4 AND l.at < ?5 ORDER BY l.seq";
+    /// What others found in a worker's work is part of its day.
+    ACTS = "SELECT l.seq, l.at, l.actor, l.verb, l.data, n.kind, n.text FROM ledger l LEFT JOIN note n \
+        ON n.workspace = l.workspace AND n.seq = l.seq \
+        WHERE l.workspace = ?1 AND l.task = ?2 AND (l.actor = ?3 OR l.verb = 'reviewed') AND l.at >= ?4 AND l.at < ?5 \
+        ORDER BY l.seq";
 }
 
 /// A stretch of time, and up to which entry the record is believed: the past can be asked for as it was then.
@@ -160,7 +165,7 @@ pub fn sessions(
         }
     }
     tx.visit(&LONG, &all, &mut |row| tell(row, false))?;
-    let before_end = args![workspace.0, None::<i64>, period.to.0, period.as_of];
+    let before_end = args![workspace.0, period.to.0, period.as_of];
     tx.visit(&RUNNING, &before_end, &mut |row| tell(row, true))
 }
 
@@ -365,17 +370,18 @@ pub fn every_approval(tx: &mut dyn Tx) -> Result<Vec<(Seq, onus_core::event::Tim
         .collect()
 }
 
-/// Something a worker did to a task.
+/// Something a worker did to a task, or another one said about it.
 #[derive(Debug, Clone)]
 pub struct Act {
     pub seq: Seq,
     pub at: Timestamp,
-    pub verb: String,
+    pub by: Handle,
+    pub event: Event,
     /// The note that came with it: its kind and words.
     pub note: Option<(String, String)>,
 }
 
-/// What a worker did to a task between two moments.
+/// What a worker did to a task between two moments, and how it was reviewed.
 pub fn acts(
     tx: &mut dyn Tx,
     task: &TaskId,
@@ -386,9 +392,11 @@ pub fn acts(
     let rows = tx.rows(&ACTS, &args![workspace.0, task.to_string(), worker.as_str(), from.0, to.0])?;
     rows.into_iter()
         .map(|mut row| {
-            let (seq, at, verb) = (row.int()?, Timestamp(row.int()?), row.text()?);
+            let (seq, at, by) = (row.int()?, Timestamp(row.int()?), row.parsed()?);
+            let (verb, data) = (row.text()?, row.text()?);
+            let event = Event::parse(&verb, &data).map_err(StoreError::Corrupt)?;
             let (kind, text) = (row.opt_text()?, row.opt_text()?);
-            Ok(Act { seq, at, verb, note: kind.zip(text) })
+            Ok(Act { seq, at, by, event, note: kind.zip(text) })
         })
         .collect()
 }

@@ -41,12 +41,13 @@ impl After {
     pub const START: After = After { priority: -1, born: 0 };
 }
 
-/// The filter's conditions; ?1 is the workspace, ?2 to ?8 the filter.
+/// The filter's conditions; ?1 is the workspace, ?2 to ?8 the filter. A NULL has no type of its own: the cast gives it one.
 macro_rules! matches {
     () => {
-        "AND (?2 IS NULL OR substr(t.id, 1, length(?2) + 1) = ?2 || '-') AND (?3 IS NULL OR t.type = ?3) AND (?4 IS NULL OR t.role = ?4) \
-         AND (?5 IS NULL OR t.lane = ?5) AND (?6 IS NULL OR t.sprint = ?6) AND (?7 IS NULL OR t.parent = ?7) \
-         AND (?8 IS NULL OR a.assignee = ?8) "
+        "AND (CAST(?2 AS TEXT) IS NULL OR substr(t.id, 1, length(?2) + 1) = ?2 || '-') \
+         AND (CAST(?3 AS TEXT) IS NULL OR t.type = ?3) AND (CAST(?4 AS TEXT) IS NULL OR t.role = ?4) \
+         AND (CAST(?5 AS BIGINT) IS NULL OR t.lane = ?5) AND (CAST(?6 AS TEXT) IS NULL OR t.sprint = ?6) \
+         AND (CAST(?7 AS TEXT) IS NULL OR t.parent = ?7) AND (CAST(?8 AS TEXT) IS NULL OR a.assignee = ?8) "
     };
 }
 
@@ -59,9 +60,9 @@ macro_rules! active {
 
 sql! {
     pub(crate) LIST_ACTIVE = "SELECT ", task_columns!(), task_from!(), "WHERE ", active!(), matches!(),
-        "AND (?9 IS NULL OR t.state = ?9) AND (t.priority, t.born) > (?10, ?11) ORDER BY t.priority, t.born LIMIT ?12";
+        "AND (CAST(?9 AS TEXT) IS NULL OR t.state = ?9) AND (t.priority, t.born) > (?10, ?11) ORDER BY t.priority, t.born LIMIT ?12";
     pub(crate) LIST_ALL = "SELECT ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 ", matches!(),
-        "AND (?9 IS NULL OR t.state = ?9) AND t.born > ?10 ORDER BY t.born LIMIT ?11";
+        "AND (CAST(?9 AS TEXT) IS NULL OR t.state = ?9) AND t.born > ?10 ORDER BY t.born LIMIT ?11";
     /// Reads the index `task_ready`: as many rows as it gives, however many others wait.
     pub(crate) READY = "SELECT ", task_columns!(), task_from!(),
         "WHERE t.workspace = ?1 AND t.state = 'open' AND t.waits = 0 ", matches!(), "ORDER BY t.priority, t.born LIMIT ?9";

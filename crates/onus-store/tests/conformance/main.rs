@@ -1,4 +1,4 @@
-//! One suite for every database: what a driver must do. A second driver adds a `Harness` and one line at the end.
+//! One suite for every database: what a driver must do. Another driver adds a `Harness` and a module.
 
 mod effort;
 mod harness;
@@ -7,48 +7,49 @@ mod rows;
 mod token;
 mod transactions;
 
-/// Runs every case of the suite against one database.
+/// Runs every case of the suite against each database that is there.
 macro_rules! conformance {
-    ($name:ident, $harness:expr, [$($module:ident :: $case:ident),+ $(,)?]) => {
-        mod $name {
+    ($([$($module:ident :: $case:ident),+ $(,)?])+) => {
+        mod sqlite {
             use super::*;
-            $(#[test] fn $case() { $module::$case(&$harness); })+
+            $($(#[test] fn $case() { $module::$case(&harness::SqliteFile::new()); })+)+
+        }
+
+        mod postgres {
+            use super::*;
+            $($(#[test] fn $case() { if let Some(harness) = harness::PostgresDatabase::new() { $module::$case(&harness); } })+)+
         }
     };
 }
 
-conformance!(
-    sqlite,
-    harness::SqliteFile::new(),
-    [
-        transactions::a_commit_is_seen_by_others,
-        transactions::a_rollback_leaves_nothing,
-        transactions::an_error_leaves_nothing,
-        transactions::a_view_does_not_move,
-        transactions::writers_take_turns_and_lose_nothing,
-        transactions::numbers_are_used_once,
-        transactions::the_clock_is_read_inside,
-        transactions::a_mark_divides_a_transaction,
-        rows::every_value_reads_back,
-        rows::every_state_reads_back,
-        rows::the_guard_of_a_row_holds,
-        rows::a_chain_cannot_fork,
-        rows::a_workstation_holds_one_assignment,
-        rows::an_origin_is_one_task,
-        rows::a_request_is_carried_out_once,
-        rows::what_refers_to_nothing_is_refused,
-        rows::nonsense_is_corruption_not_a_default,
-        queue::the_list_is_in_order_and_pages_join,
-        queue::ready_means_open_with_complete_dependencies,
-        queue::filters_narrow,
-        queue::no_hot_statement_scans_a_table,
-        effort::a_period_has_every_session_that_touches_it,
-        effort::the_last_correction_counts_and_the_past_stays,
-        effort::the_last_usage_of_each_record_counts,
-        effort::approvals_are_found_by_the_days_they_touch,
-        effort::a_grant_is_told_when_the_worker_last_worked_there,
-        token::a_token_reads_back,
-        token::a_token_ends_once_and_its_use_only_rises,
-        token::no_two_tokens_share_a_secret,
-    ]
-);
+conformance!([
+    transactions::a_commit_is_seen_by_others,
+    transactions::a_rollback_leaves_nothing,
+    transactions::an_error_leaves_nothing,
+    transactions::a_view_does_not_move,
+    transactions::writers_take_turns_and_lose_nothing,
+    transactions::numbers_are_used_once,
+    transactions::the_clock_is_read_inside,
+    transactions::a_mark_divides_a_transaction,
+    rows::every_value_reads_back,
+    rows::every_state_reads_back,
+    rows::the_guard_of_a_row_holds,
+    rows::a_chain_cannot_fork,
+    rows::a_workstation_holds_one_assignment,
+    rows::an_origin_is_one_task,
+    rows::a_request_is_carried_out_once,
+    rows::what_refers_to_nothing_is_refused,
+    rows::nonsense_is_corruption_not_a_default,
+    queue::the_list_is_in_order_and_pages_join,
+    queue::ready_means_open_with_complete_dependencies,
+    queue::filters_narrow,
+    queue::no_hot_statement_scans_a_table,
+    effort::a_period_has_every_session_that_touches_it,
+    effort::the_last_correction_counts_and_the_past_stays,
+    effort::the_last_usage_of_each_record_counts,
+    effort::approvals_are_found_by_the_days_they_touch,
+    effort::a_grant_is_told_when_the_worker_last_worked_there,
+    token::a_token_reads_back,
+    token::a_token_ends_once_and_its_use_only_rises,
+    token::no_two_tokens_share_a_secret,
+]);

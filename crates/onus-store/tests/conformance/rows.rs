@@ -54,7 +54,10 @@ pub(crate) fn every_value_reads_back<H: Harness>(harness: &H) {
 }
 
 pub(crate) fn every_state_reads_back<H: Harness>(harness: &H) {
-    let renewal = || Some(Renewal { tick: now().tick, ttl_ms: Some(5), late_by_ms: Some(7) });
+    let renewal = || {
+        let process = Some("h.b.s.7@100.8@101".parse().unwrap());
+        Some(Renewal { tick: now().tick, ttl_ms: Some(5), late_by_ms: Some(7), process, alone: false })
+    };
     let resolution = || Text::new("done".into());
     let blocked =
         |kept| Blocked { on: Blocker::External("a \"part\"".into()), kept, late_by_ms: None, handoff: None };

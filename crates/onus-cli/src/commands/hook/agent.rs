@@ -137,7 +137,7 @@ fn writes_by_git(line: &str) -> bool {
 fn renew(world: &World, store: &mut Store) -> Result<String, Refusal> {
     let due = holdings(world, store)?.into_iter().filter(|held| held.due && !held.assignment.resting);
     for held in due {
-        by_holder(world, store, &held, Command::Renew { ttl: None })?;
+        by_holder(world, store, &held, Command::Renew { ttl: None, process: None })?;
     }
     Ok(String::new())
 }

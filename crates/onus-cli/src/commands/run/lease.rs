@@ -8,10 +8,12 @@ use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::handoff::{Standing, Words};
 use onus_core::id::{Epoch, Handle, TaskId, WorkstationName};
 use onus_core::lease::Token;
+use onus_core::process::Process;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
 use onus_host::supervise::Beat;
 use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// What a grant gave.
@@ -24,6 +26,8 @@ pub(super) struct Held {
     pub(super) token: Token,
     pub(super) ttl: Duration,
     pub(super) directory: Option<PathBuf>,
+    /// What works under the lease, once it does.
+    process: Arc<OnceLock<Process>>,
 }
 
 impl Held {
@@ -39,6 +43,7 @@ impl Held {
             token: token.clone(),
             ttl: duration(held.lease.ttl.0),
             directory: store.directory_of(&held.workstation)?,
+            process: Arc::default(),
         })
     }
 
@@ -64,6 +69,14 @@ impl Held {
         store.submit(&envelope, &Target::Named)
     }
 
+    /// Puts on record what works under the lease, so that its death can be proven. Where this fails the next renewal
+    /// does it, or ends the command.
+    pub(super) fn attended_by(&self, world: &World, process: Process) {
+        if self.process.set(process).is_ok() {
+            drop(self.renew(world));
+        }
+    }
+
     /// One renewal after the other. Each opens the store anew: one that went away may have come back.
     pub(super) fn renewing(&self, world: &World) -> impl FnMut() -> Beat + Send + 'static {
         let (held, world) = (self.clone(), world.clone());
@@ -71,7 +84,8 @@ impl Held {
     }
 
     fn renew(&self, world: &World) -> Result<Beat, Refusal> {
-        let receipt = self.submit(world, &mut world.open()?, Command::Renew { ttl: None })?;
+        let command = Command::Renew { ttl: None, process: self.process.get().cloned() };
+        let receipt = self.submit(world, &mut world.open()?, command)?;
         let held = receipt.task.assignment().ok_or_else(|| unexpected("a renewal without a lease"))?;
         Ok(Beat::Live(duration(held.lease.ttl.0)))
     }

@@ -57,7 +57,13 @@ impl Sync {
         let row = store.workstation(&self.name.name)?;
         match &row.holds {
             Some((task, _)) => {
-                drop(submit_as_holder(world, store, task, &self.lease, Command::Renew { ttl: None })?);
+                drop(submit_as_holder(
+                    world,
+                    store,
+                    task,
+                    &self.lease,
+                    Command::Renew { ttl: None, process: None },
+                )?);
             }
             None => drop(known(&store.caller(world.actor.as_ref())?)?),
         }

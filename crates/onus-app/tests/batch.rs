@@ -1,0 +1,107 @@
+//! Many commands in one commit: each is answered as if it had come alone, and one that fails undoes only itself.
+
+mod desk;
+
+use desk::{Desk, id, request};
+use onus_app::submit::{Receipt, Target};
+use onus_core::code::Code;
+use onus_core::command::{Command, Envelope, Warrant};
+use onus_core::refusal::Refusal;
+use onus_core::task::Spec;
+use onus_core::text::Text;
+use onus_store::read::queue::Filter;
+use std::collections::BTreeSet;
+
+fn call(actor: &str, task: Option<&str>, command: Command) -> (Envelope, Target) {
+    let actor = Some(actor.parse().unwrap());
+    let envelope =
+        Envelope { request: request(), actor, token: None, task: task.map(id), project: None, command };
+    (envelope, Target::Named)
+}
+
+fn add(title: &str) -> (Envelope, Target) {
+    let spec = Box::new(Spec { kind: "feature".into(), ..Spec::titled(title) });
+    call("@ada", None, Command::Add { spec, depends_on: BTreeSet::new(), archived: None })
+}
+
+fn claim() -> Command {
+    let workstation = Some("ws-1".parse().unwrap());
+    Command::Claim { workstation, here: None, assignee: None, ttl: None, warrant: Warrant::Ordinary }
+}
+
+fn note(task: &str) -> (Envelope, Target) {
+    call("@ada", Some(task), Command::Note { text: Text::new("word".into()) })
+}
+
+/// One word for each answer: the task, or the code.
+fn told(answers: &[Result<Receipt, Refusal>]) -> Vec<String> {
+    let word = |answer: &Result<Receipt, Refusal>| match answer {
+        Ok(receipt) => format!("{} v{}", receipt.task.id, receipt.task.version),
+        Err(refusal) => refusal.code.to_string(),
+    };
+    answers.iter().map(word).collect()
+}
+
+#[test]
+fn each_is_answered_as_if_it_had_come_alone() {
+    let mut desk = Desk::new();
+    let calls = [
+        add("one"),
+        add("two"),
+        call("@nobody", Some("T-1"), claim()),
+        call("@bot", Some("T-1"), claim()),
+        call("@bot", Some("T-2"), claim()),
+        note("T-9"),
+        note("T-2"),
+        add(""),
+    ];
+    let answers = desk.onus.submit_many(&calls);
+    let expected = [
+        "T-1 v1",
+        "T-2 v1",
+        "unknown_worker",
+        "T-1 v2",
+        "workstation_busy",
+        "unknown_task",
+        "T-2 v3",
+        "invalid_input",
+    ];
+    assert_eq!(told(&answers), expected);
+    for ((envelope, _), answer) in calls.iter().zip(&answers) {
+        if let Err(refusal) = answer {
+            assert_eq!(refusal.request_id, Some(envelope.request.to_string()));
+        }
+    }
+    desk.assert_sound();
+    // Each is on record under its own name: a repeat of all of them, in another order, changes nothing.
+    let mut again = calls.to_vec();
+    again.reverse();
+    let mut repeated = told(&desk.onus.submit_many(&again));
+    repeated.reverse();
+    assert_eq!(repeated, expected);
+    assert_eq!(desk.tasks().len(), 2);
+    desk.assert_sound();
+}
+
+#[test]
+fn the_next_task_is_another_one_for_each() {
+    let mut desk = Desk::new();
+    desk.onus.submit_many(&[add("one"), add("two")]);
+    let next = |actor: &str| (call(actor, None, claim()).0, Target::Next(Filter::default()));
+    let answers = desk.onus.submit_many(&[next("@bot"), next("@bot")]);
+    assert_eq!(told(&answers), ["T-1 v2", "workstation_busy"], "the second sees what the first did");
+    desk.assert_sound();
+}
+
+#[test]
+fn a_version_is_compared_within_the_transaction() {
+    let mut desk = Desk::new();
+    desk.onus.submit_many(&[add("one"), add("two")]);
+    let at = |version: i64| (note("T-1").0, Target::At(version));
+    let answers = desk.onus.submit_many(&[at(1), at(1), at(2)]);
+    assert_eq!(told(&answers), ["T-1 v2", "precondition_failed", "T-1 v3"]);
+    assert_eq!(answers[1].as_ref().unwrap_err().code, Code::PreconditionFailed);
+    let alone = desk.onus.submit(&note("T-1").0, &Target::At(1));
+    assert_eq!(alone.unwrap_err().code, Code::PreconditionFailed);
+    desk.assert_sound();
+}

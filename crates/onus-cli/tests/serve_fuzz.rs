@@ -1,0 +1,50 @@
+//! Cases made from the server's own document: no defect, and no answer that the document does not know.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test may fail loudly"
+)]
+
+mod support;
+
+use std::process::Command;
+use support::Site;
+use support::server::Server;
+
+/// What the script says when the tool cannot be had here.
+const UNAVAILABLE: i32 = 77;
+
+/// For each of the operations, so that all of them together are a few hundred, or five thousand.
+fn examples() -> &'static str {
+    if std::env::var_os("ONUS_SOAK").is_some() { "170" } else { "10" }
+}
+
+#[test]
+fn the_document_tells_every_answer() {
+    let site = Site::new();
+    site.agents(2);
+    for n in 0..3 {
+        site.add(&format!("task {n}"));
+    }
+    let server = Server::start(&site);
+    // Whatever the case says, and then about a task that is there.
+    for (handle, task) in [(site.person.as_str(), None), ("@a1", Some("T-1"))] {
+        let token = site.token(handle);
+        let mut script = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/schemathesis"));
+        let run = script.args([&server.url, &token, examples()]).args(task).output().unwrap();
+        if run.status.code() == Some(UNAVAILABLE) {
+            eprintln!("skipped: {}", String::from_utf8_lossy(&run.stderr));
+            return;
+        }
+        let told = String::from_utf8_lossy(&run.stdout);
+        assert!(run.status.success(), "{told}\n{}", String::from_utf8_lossy(&run.stderr));
+        eprintln!(
+            "{handle}: {}",
+            told.lines().rev().find(|line| line.contains("generated")).unwrap_or_default().trim()
+        );
+    }
+    site.assert_sound();
+}

@@ -1,0 +1,197 @@
+//! Callers that do not behave: no token, a bad one, another's name, too much, too slow, too often.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test may fail loudly"
+)]
+
+mod support;
+
+use serde_json::{Value, json};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+use support::server::Server;
+use support::{Site, text};
+
+/// Sends bytes as they are and gives what comes back until the server closes.
+fn raw(server: &Server, bytes: &[u8]) -> String {
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    // A server that has heard enough may close before it has heard all.
+    let _ = stream.write_all(bytes);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[test]
+fn nobody_is_answered_without_a_good_token() {
+    let site = Site::new();
+    site.agents(2);
+    let (person, agent) = (site.token(&site.person), site.token("@a1"));
+    let server = Server::start(&site);
+    let anonymous = server.try_call("GET", "/v1/tasks", &[], None).unwrap();
+    anonymous.refused(401, "unauthenticated");
+    assert!(anonymous.header("www-authenticate").unwrap().starts_with("Bearer"));
+    for bad in ["nonsense", "", &format!("{agent}x"), &agent[..agent.len() - 1]] {
+        server.get(bad, "/v1/ready").refused(401, "unauthenticated");
+    }
+    let basic = server.try_call("GET", "/v1/ready", &[("authorization", "Basic eDp5")], None).unwrap();
+    basic.refused(401, "unauthenticated");
+    server.get(&agent, "/v1/ready").ok();
+
+    // What is revoked is refused at once.
+    let id = site.by_person(&["worker", "token", "list"])["tokens"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|token| token["worker"] == "@a1")
+        .unwrap()["id"]
+        .clone();
+    site.by_person(&["worker", "token", "revoke", text(&id)]);
+    server.get(&agent, "/v1/ready").refused(401, "unauthenticated");
+    server.get(&person, "/v1/ready").ok();
+}
+
+#[test]
+fn a_token_carries_no_more_than_its_kind_and_its_place() {
+    let site = Site::new();
+    site.agents(2);
+    let person = site.token(&site.person);
+    let bound = text(&site.by_person(&["worker", "token", "add", "@a1", "--workstation", "ws-1"])["secret"])
+        .to_owned();
+    let server = Server::start(&site);
+    let task = server.add(&person, "bound");
+    let claim = |body: Value| server.post(&bound, &format!("/v1/tasks/{task}/claim"), body);
+    claim(json!({ "workstation": "ws-2" })).refused(403, "not_permitted");
+    claim(json!({ "force": true, "reason": "now" })).refused(403, "human_required");
+    claim(json!({ "assignee": "@a2" })).refused(403, "human_required");
+    assert_eq!(claim(json!({})).ok()["assignment"]["workstation"], "ws-1");
+    server
+        .post(&bound, &format!("/v1/tasks/{task}/drop"), json!({ "reason": "x" }))
+        .refused(403, "human_required");
+}
+
+#[test]
+fn only_names_of_the_server_are_answered() {
+    let site = Site::new();
+    let token = site.token(&site.person);
+    let server = Server::start_with(&site, &["--listen", "127.0.0.1:0", "--allow-host", "onus.example"]);
+    let bearer = format!("Bearer {token}");
+    let ask = |host: &str, origin: Option<&str>| {
+        let mut headers = vec![("authorization", bearer.as_str()), ("host", host)];
+        headers.extend(origin.map(|origin| ("origin", origin)));
+        server.try_call("GET", "/v1/ready", &headers, None).unwrap()
+    };
+    ask("onus.example", None).ok();
+    ask("localhost:1", Some("https://onus.example")).ok();
+    ask("evil.example", None).refused(403, "not_permitted");
+    ask("localhost", Some("https://evil.example")).refused(403, "not_permitted");
+    ask("localhost", Some("null")).refused(403, "not_permitted");
+}
+
+#[test]
+fn a_server_beyond_this_machine_wants_tls() {
+    let site = Site::new();
+    let answer = site.run(&["serve", "--listen", "0.0.0.0:0", "--json"]);
+    assert_eq!((answer.exit, answer.code()), (Some(5), "not_permitted".to_owned()));
+    let server = Server::start_with(&site, &["--listen", "0.0.0.0:0", "--insecure"]);
+    assert!(server.url.starts_with("http://0.0.0.0:"));
+}
+
+#[test]
+fn bad_input_is_refused_with_its_reason() {
+    let site = Site::new();
+    let token = site.token(&site.person);
+    let server = Server::start(&site);
+    let post = |body: Value| server.post(&token, "/v1/tasks", body);
+    post(json!({ "title": "a", "nonsense": 1 })).refused(400, "invalid_input");
+    post(json!({ "title": "" })).refused(400, "invalid_input");
+    post(json!({ "title": 7 })).refused(400, "invalid_input");
+    post(json!({})).refused(400, "invalid_input");
+    post(json!([])).refused(400, "invalid_input");
+    post(json!({ "title": "a", "priority": "P9" })).refused(400, "invalid_input");
+    post(json!({ "title": "a\u{0}b" })).refused(400, "invalid_input");
+    post(json!({ "title": "x".repeat(2_000_000) })).refused(413, "invalid_input");
+    let bearer = format!("Bearer {token}");
+    let head = |path: &str, more: &str| {
+        format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: {bearer}\r\nconnection: close\r\n{more}\r\n"
+        )
+    };
+    let sent = |kind: &str, body: &str| {
+        let more = format!("content-type: {kind}\r\ncontent-length: {}\r\n", body.len());
+        raw(&server, format!("{}{body}", head("/v1/tasks", &more)).as_bytes())
+    };
+    for (kind, body, status) in [
+        ("application/json", "{\"title\":", "400"),
+        ("application/json", "{\"title\":\"a\",\"title\":\"b\"}", "400"),
+        ("application/json", "\u{feff}{}", "400"),
+        ("text/plain", "{\"title\":\"a\"}", "415"),
+        ("application/x-www-form-urlencoded", "title=a", "415"),
+        ("application/json; charset=utf-8", "{\"title\":\"a\"}", "201"),
+    ] {
+        let answer = sent(kind, body);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{kind} {body}: {answer}");
+    }
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    assert!(sent("application/json", &deep).starts_with("HTTP/1.1 400 "));
+    for method in ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"] {
+        let answer = raw(&server, head("/v1/tasks", "").replacen("POST", method, 1).as_bytes());
+        assert!(
+            answer.starts_with("HTTP/1.1 405 ") && answer.to_lowercase().contains("\r\nallow: "),
+            "{answer}"
+        );
+    }
+    assert!(raw(&server, b"nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));
+    let huge = head("/v1/tasks", &format!("x-long: {}\r\n", "y".repeat(200_000)));
+    assert!(raw(&server, huge.as_bytes()).starts_with("HTTP/1.1 431 "));
+    assert_eq!(site.tasks().len(), 1, "nothing of it was kept but the one good ask");
+    server.get(&token, "/v1/ready").ok();
+}
+
+/// Callers that never finish what they say are let go, and meanwhile keep nobody else from being served.
+#[test]
+fn slow_callers_are_let_go() {
+    let site = Site::new();
+    let token = site.token(&site.person);
+    let server = Server::start_with(&site, &["--listen", "127.0.0.1:0", "--patience", "1s"]);
+    let slow: Vec<_> = (0..50)
+        .map(|_| {
+            let mut stream = TcpStream::connect(server.address()).unwrap();
+            stream.write_all(b"GET /v1/ready HTTP/1.1\r\nhost: loc").unwrap();
+            stream
+        })
+        .collect();
+    server.get(&token, "/v1/ready").ok();
+    for mut stream in slow {
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).unwrap();
+    }
+    let head = format!(
+        "POST /v1/tasks HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\ncontent-length: 100\r\nconnection: close\r\n\r\n{{\"title\""
+    );
+    assert!(raw(&server, head.as_bytes()).starts_with("HTTP/1.1 408 "));
+    assert_eq!(site.tasks().len(), 0);
+}
+
+#[test]
+fn whoever_asks_too_often_is_told_to_wait_and_others_are_served() {
+    let site = Site::new();
+    site.agents(1);
+    let (person, agent) = (site.token(&site.person), site.token("@a1"));
+    let mut command =
+        site.command(&["serve", "--json", "--log", "quiet", "--listen", "127.0.0.1:0", "--rate", "5"]);
+    let server = Server::spawn(&mut command);
+    let refused =
+        (0..200).map(|_| server.get(&agent, "/v1/ready")).find(|answer| answer.status != 200).unwrap();
+    refused.refused(429, "too_many_requests");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    server.get(&person, "/v1/ready").ok();
+}

@@ -1,0 +1,286 @@
+//! The driver of the team: PostgreSQL, several workspaces in one database, several programs at once.
+//!
+//! A writer first locks the row of its workspace. So the writers of one workspace take turns, as they do on SQLite: the
+//! ledger has no gaps, limits that count rows hold, and no statement need lock anything else (ADR 11).
+
+mod address;
+mod examine;
+mod failure;
+mod listen;
+mod migrate;
+mod password;
+mod session;
+mod tls;
+mod value;
+mod wire;
+
+pub use address::Address;
+pub use examine::Modes;
+pub use listen::{Listener, Wake};
+pub use wire::spelled;
+
+use crate::error::{Result, StoreError};
+use crate::port::{Look, Outcome, Row, Sql, Store, Tx, Value};
+use crate::{args, sql};
+use onus_core::id::{Seq, WorkspaceId};
+use onus_core::time::{Now, Tick, Timestamp};
+use wire::Wire;
+
+/// Wakes whoever listens; the payload is `workspace:entry`.
+pub(crate) const CHANNEL: &str = "onus";
+
+/// How often a connection that was lost before anything was done is made again.
+const RECONNECTS: usize = 2;
+
+/// What is read where there is no workspace of that name: no row has this number.
+const NOWHERE: WorkspaceId = WorkspaceId(0);
+
+sql! {
+    WHICH = "SELECT id FROM workspace WHERE name = ?1";
+    /// Not FOR UPDATE: rows that refer to the workspace may be written meanwhile, by us alone.
+    LOCK = "SELECT id FROM workspace WHERE name = ?1 FOR NO KEY UPDATE";
+    /// A workspace that is not there yet has no row to lock.
+    FOUND = "SELECT CAST(count(pg_advisory_xact_lock(hashtextextended('onus workspace ' || CAST(?1 AS TEXT), 0))) AS BIGINT)";
+    NUMBER = "SELECT nextval('workspace_number')";
+    /// Never now(): that is the moment when the transaction began, before it waited for its turn.
+    CLOCK = "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)";
+    NOTIFY = "SELECT pg_notify(CAST(?1 AS TEXT), CAST(?2 AS TEXT))";
+}
+
+/// A store in a PostgreSQL database. The connection is made again when it is lost between two transactions.
+#[derive(Debug)]
+pub struct Postgres {
+    address: Address,
+    wire: Option<Wire>,
+}
+
+impl Postgres {
+    /// Opens a store that exists; migrates it when it is older than this program.
+    pub fn open(address: &Address) -> Result<Postgres> {
+        let mut wire = session::open(address)?;
+        match migrate::version(&mut wire)? {
+            Some(version) if version == migrate::LATEST => {}
+            Some(version) if version > migrate::LATEST => return Err(migrate::newer(version)),
+            Some(_) => migrate::run(&mut wire, address)?,
+            None => {
+                return Err(StoreError::Missing(format!(
+                    "there is no store in the database {}",
+                    address.database()
+                )));
+            }
+        }
+        Ok(Postgres { address: address.clone(), wire: Some(wire) })
+    }
+
+    /// Opens the store, making its tables when they are not there. Harmless when done twice or at once.
+    pub fn create(address: &Address) -> Result<Postgres> {
+        let mut wire = session::open(address)?;
+        migrate::run(&mut wire, address)?;
+        Ok(Postgres { address: address.clone(), wire: Some(wire) })
+    }
+
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Begins a transaction. A connection that was lost while nothing was under way is made again.
+    fn begin(&mut self, begin: fn(&mut Wire, &str) -> Result<Begun>) -> Result<(Wire, Begun)> {
+        let mut reconnects = 0;
+        loop {
+            // Taken, not lent: a transaction that ends in a panic must not leave its connection to the next.
+            let mut wire = match self.wire.take().filter(|wire| !wire.is_lost()) {
+                Some(wire) => wire,
+                None => session::open(&self.address)?,
+            };
+            match begin(&mut wire, &self.address.workspace) {
+                Ok(begun) => return Ok((wire, begun)),
+                Err(_) if wire.is_lost() && reconnects < RECONNECTS => reconnects += 1,
+                Err(error) => {
+                    self.end(wire);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Takes a transaction back. Where even that fails, the server does it when the connection ends.
+    fn end(&mut self, mut wire: Wire) {
+        if wire.roll_back("ROLLBACK").is_ok() {
+            self.wire = Some(wire);
+        }
+    }
+}
+
+/// Where a transaction is, and when it began.
+struct Begun {
+    workspace: WorkspaceId,
+    now: Option<Now>,
+}
+
+fn begin_read(wire: &mut Wire, workspace: &str) -> Result<Begun> {
+    wire.say("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    let workspace = number(wire, &WHICH, &args![workspace])?.map_or(NOWHERE, WorkspaceId);
+    Ok(Begun { workspace, now: None })
+}
+
+fn begin_write(wire: &mut Wire, workspace: &str) -> Result<Begun> {
+    wire.say("BEGIN");
+    let name = args![workspace];
+    let found = match number(wire, &LOCK, &name)? {
+        Some(id) => id,
+        None => {
+            number(wire, &FOUND, &name)?;
+            match number(wire, &LOCK, &name)? {
+                Some(id) => id,
+                None => number(wire, &NUMBER, &[])?.unwrap_or(NOWHERE.0),
+            }
+        }
+    };
+    Ok(Begun { workspace: WorkspaceId(found), now: Some(clock(wire)?) })
+}
+
+fn number(wire: &mut Wire, sql: &Sql, args: &[Value<'_>]) -> Result<Option<i64>> {
+    let mut found = None;
+    wire.query(sql, args, &mut |row| {
+        found = Row::new(value::owned(row)?).opt_int()?;
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// The server's word for the present moment. It is wall time: leases of two databases, or of one that failed over,
+/// compare as those of two hosts do.
+fn clock(wire: &mut Wire) -> Result<Now> {
+    let millis = number(wire, &CLOCK, &[])?;
+    let millis = millis.ok_or_else(|| StoreError::unavailable("the database has no clock"))?;
+    let tick = Tick { host: "postgres".into(), boot: "0".into(), millis };
+    Ok(Now { wall: Timestamp(millis), tick })
+}
+
+impl Store for Postgres {
+    fn shown(&self) -> String {
+        self.address.to_string()
+    }
+
+    fn read<T>(&mut self, work: impl FnOnce(&mut dyn Tx) -> Result<T>) -> Result<T> {
+        let (mut wire, begun) = self.begin(begin_read)?;
+        let result = work(&mut PostgresTx::new(&mut wire, begun));
+        self.end(wire);
+        result
+    }
+
+    fn write<T, E: From<StoreError>>(
+        &mut self,
+        work: impl FnOnce(&mut dyn Tx) -> std::result::Result<Outcome<T>, E>,
+    ) -> std::result::Result<T, E> {
+        let (mut wire, begun) = self.begin(begin_write)?;
+        let mut tx = PostgresTx::new(&mut wire, begun);
+        match work(&mut tx) {
+            Ok(Outcome::Commit(value)) => {
+                let committed = tx.notify().and_then(|()| wire.commit());
+                match &committed {
+                    Ok(()) => self.wire = Some(wire),
+                    Err(_) => self.end(wire),
+                }
+                committed?;
+                Ok(value)
+            }
+            // What was tried must have worked, although nothing of it stays.
+            Ok(Outcome::Rollback(value)) => {
+                let settled = wire.settle();
+                self.end(wire);
+                settled?;
+                Ok(value)
+            }
+            Err(error) => {
+                self.end(wire);
+                Err(error)
+            }
+        }
+    }
+}
+
+struct PostgresTx<'w> {
+    wire: &'w mut Wire,
+    workspace: WorkspaceId,
+    now: Option<Now>,
+    /// The last entry that the ledger got, and what that was at the mark.
+    last_entry: Option<Seq>,
+    marked: Option<Seq>,
+}
+
+impl PostgresTx<'_> {
+    fn new(wire: &mut Wire, begun: Begun) -> PostgresTx<'_> {
+        PostgresTx { wire, workspace: begun.workspace, now: begun.now, last_entry: None, marked: None }
+    }
+
+    fn notify(&mut self) -> Result<()> {
+        match self.last_entry {
+            None => Ok(()),
+            Some(seq) => {
+                let payload = format!("{}:{seq}", self.workspace.0);
+                self.wire.change(&NOTIFY, &args![CHANNEL, payload], None)
+            }
+        }
+    }
+}
+
+impl Tx for PostgresTx<'_> {
+    fn workspace(&self) -> WorkspaceId {
+        self.workspace
+    }
+
+    fn now(&mut self) -> Result<Now> {
+        match &self.now {
+            Some(now) => Ok(now.clone()),
+            None => Ok(self.now.insert(clock(self.wire)?).clone()),
+        }
+    }
+
+    fn rows(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<Vec<Row>> {
+        let mut found = Vec::new();
+        self.each(sql, args, &mut |row| {
+            found.push(row);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn each(&mut self, sql: &Sql, args: &[Value<'_>], row: &mut dyn FnMut(Row) -> Result<()>) -> Result<()> {
+        self.wire.query(sql, args, &mut |found| row(Row::new(value::owned(found)?))).map(drop)
+    }
+
+    fn visit(&mut self, sql: &Sql, args: &[Value<'_>], look: Look<'_>) -> Result<()> {
+        self.wire.query(sql, args, &mut |found| look(&value::borrowed(found)?)).map(drop)
+    }
+
+    fn run(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<u64> {
+        self.wire.query(sql, args, &mut |_| Ok(()))
+    }
+
+    fn run_one(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<()> {
+        self.wire.change(sql, args, Some(1))
+    }
+
+    fn mark(&mut self) -> Result<()> {
+        self.marked = self.last_entry;
+        self.wire.say("SAVEPOINT mark");
+        Ok(())
+    }
+
+    fn keep(&mut self) -> Result<()> {
+        // In this order: what failed since the mark can still be undone.
+        self.wire.settle()?;
+        self.wire.say("RELEASE mark");
+        Ok(())
+    }
+
+    fn undo(&mut self) -> Result<()> {
+        self.last_entry = self.marked;
+        self.wire.roll_back("ROLLBACK TO mark; RELEASE mark")
+    }
+
+    fn announce(&mut self, entry: Seq) {
+        self.last_entry = Some(entry);
+    }
+}

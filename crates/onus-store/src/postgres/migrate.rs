@@ -1,0 +1,75 @@
+//! The schema's versions. However many servers start at once, one of them changes the schema, in one transaction.
+
+use super::address::Address;
+use super::wire::Wire;
+use crate::error::{Result, StoreError};
+
+/// Each with the number it leads to; the numbers are SQLite's.
+const MIGRATIONS: &[(i64, &str)] = &[(5, include_str!("../../schema/postgres/005_team.sql"))];
+
+pub(super) const LATEST: i64 = crate::bulk::table::SCHEMA;
+
+/// Any number that no other program uses: whoever changes the schema holds the lock of this name.
+const LOCK: i64 = 0x6f6e_7573;
+
+/// The schema's number; none where there is no store yet.
+pub(super) fn version(wire: &mut Wire) -> Result<Option<i64>> {
+    if wire.script("SELECT 1 WHERE to_regclass('public.onus_schema') IS NOT NULL")?.is_empty() {
+        return Ok(None);
+    }
+    match wire.script("SELECT version FROM public.onus_schema")?.first() {
+        None => Err(StoreError::Corrupt("the schema has no version".into())),
+        Some(text) => match text.parse() {
+            Ok(version) => Ok(Some(version)),
+            Err(_) => Err(StoreError::Corrupt(format!("the schema's version is {text}"))),
+        },
+    }
+}
+
+pub(super) fn newer(version: i64) -> StoreError {
+    StoreError::Unavailable {
+        detail: format!("the database has schema {version}; this program knows up to {LATEST}"),
+        hint: Some("install a newer onus".into()),
+    }
+}
+
+/// Brings the schema up to date. Harmless when done twice or at once.
+pub(super) fn run(wire: &mut Wire, address: &Address) -> Result<()> {
+    run_all(wire, address, MIGRATIONS)
+}
+
+fn run_all(wire: &mut Wire, address: &Address, migrations: &[(i64, &str)]) -> Result<()> {
+    wire.script(&format!("BEGIN; SELECT pg_advisory_xact_lock({LOCK})"))?;
+    let done = steps(wire, address, migrations);
+    match done {
+        Ok(()) => wire.commit(),
+        Err(error) => {
+            wire.roll_back("ROLLBACK")?;
+            Err(error)
+        }
+    }
+}
+
+fn steps(wire: &mut Wire, address: &Address, migrations: &[(i64, &str)]) -> Result<()> {
+    // Read again, behind the lock: another may have been first.
+    let seen = version(wire)?;
+    let latest = migrations.last().map_or(0, |(number, _)| *number);
+    match seen {
+        Some(version) if version > latest => return Err(newer(version)),
+        None if !wire.script("SELECT 1 WHERE to_regclass('public.task') IS NOT NULL")?.is_empty() => {
+            return Err(StoreError::Unavailable {
+                detail: format!("the database {} has tables of another program", address.database()),
+                hint: Some("choose an empty database".into()),
+            });
+        }
+        None => {
+            wire.script("CREATE TABLE public.onus_schema (version BIGINT NOT NULL); INSERT INTO public.onus_schema VALUES (0)")?;
+        }
+        Some(_) => {}
+    }
+    for (number, text) in migrations.iter().filter(|(number, _)| *number > seen.unwrap_or(0)) {
+        wire.script(text)?;
+        wire.script(&format!("UPDATE public.onus_schema SET version = {number}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,289 @@
+//! What only a database server can do: several programs that start at once, several workspaces in one database, lost
+//! connections, standbys, rights, wake-ups.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
+
+use onus_core::hash::Digest;
+use onus_core::id::WorkspaceId;
+use onus_core::ledger::Entry;
+use onus_core::time::Timestamp;
+use onus_store::error::StoreError;
+use onus_store::port::{Outcome, Store, Tx};
+use onus_store::postgres::{Address, Listener, Postgres, Wake};
+use onus_store::{apply, load, registry};
+use onus_testkit::{Cluster, Durability};
+use std::time::Duration;
+
+fn address(url: &str) -> Address {
+    Address::parse(url).unwrap()
+}
+
+fn name(url: &str) -> &str {
+    url.rsplit('/').next().unwrap()
+}
+
+fn found(store: &mut Postgres, uid: &str) -> Result<WorkspaceId, StoreError> {
+    store.write(|tx| {
+        registry::insert_workspace(tx, uid, "key", Timestamp(1))?;
+        Ok(Outcome::Commit(tx.workspace()))
+    })
+}
+
+fn entry(seq: i64) -> Entry {
+    let digest = |n: i64| Digest::of(&n.to_be_bytes());
+    Entry {
+        seq,
+        task: None,
+        at: Timestamp(1),
+        actor: "@ada".into(),
+        workstation: None,
+        epoch: 0,
+        verb: "added".into(),
+        data: "{}".into(),
+        prev: digest(seq),
+        hash: digest(seq + 1),
+    }
+}
+
+fn append(tx: &mut dyn Tx, seq: i64) -> Result<(), StoreError> {
+    apply::entry(tx, &entry(seq))
+}
+
+fn refused(opened: Result<Postgres, StoreError>) -> (String, String) {
+    match opened {
+        Err(StoreError::Unavailable { detail, hint }) => (detail, hint.unwrap_or_default()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn servers_that_start_at_once_make_one_schema() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let url = cluster.database();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| Postgres::create(&address(&url)).unwrap());
+        }
+    });
+    assert_eq!(cluster.psql(name(&url), "SELECT version FROM onus_schema"), "5\n");
+}
+
+#[test]
+fn a_newer_schema_and_a_foreign_database_are_left_alone() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let url = cluster.database();
+    assert!(matches!(Postgres::open(&address(&url)), Err(StoreError::Missing(_))));
+    drop(Postgres::create(&address(&url)).unwrap());
+    cluster.psql(name(&url), "UPDATE onus_schema SET version = 99");
+    for opened in [Postgres::open(&address(&url)), Postgres::create(&address(&url))] {
+        let (detail, hint) = refused(opened);
+        assert!(detail.contains("99") && hint.contains("newer"), "{detail}: {hint}");
+    }
+    let foreign = cluster.database();
+    cluster.psql(name(&foreign), "CREATE TABLE task (n INT)");
+    assert!(refused(Postgres::create(&address(&foreign))).0.contains("another program"));
+}
+
+#[test]
+fn workspaces_share_a_database_and_nothing_else() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let url = cluster.database();
+    let of = |workspace: &str| Postgres::create(&address(&format!("{url}?workspace={workspace}"))).unwrap();
+    let (mut web, mut api) = (of("web"), of("api"));
+    let (first, second) = (found(&mut web, "u1").unwrap(), found(&mut api, "u2").unwrap());
+    assert_ne!(first, second);
+    for store in [&mut web, &mut api] {
+        // The same number in both: a ledger belongs to its workspace.
+        let appended: Result<(), StoreError> = store.write(|tx| append(tx, 1).map(Outcome::Commit));
+        appended.unwrap();
+    }
+    let uid = |store: &mut Postgres| store.read(|tx| load::workspace(tx)).unwrap().uid;
+    assert_eq!((uid(&mut web), uid(&mut api)), ("u1".into(), "u2".into()));
+    let nowhere = of("other").read(|tx| load::workspace(tx));
+    assert!(matches!(nowhere, Err(StoreError::Missing(_))), "{nowhere:?}");
+}
+
+#[test]
+fn a_workspace_that_two_make_at_once_is_one() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let url = cluster.database();
+    drop(Postgres::create(&address(&url)).unwrap());
+    let make = |n: usize| {
+        let mut store = Postgres::open(&address(&url)).unwrap();
+        store.write(|tx| match load::workspace(tx) {
+            Ok(_) => Ok(Outcome::Rollback(false)),
+            Err(StoreError::Missing(_)) => {
+                registry::insert_workspace(tx, &n.to_string(), "key", Timestamp(1))?;
+                Ok::<_, StoreError>(Outcome::Commit(true))
+            }
+            Err(error) => Err(error),
+        })
+    };
+    let made: Vec<bool> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|n| scope.spawn(move || make(n).unwrap())).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(made.iter().filter(|made| **made).count(), 1, "{made:?}");
+}
+
+/// Changes are sent without waiting: one that failed must not be acknowledged by whoever comes after it.
+#[test]
+fn a_change_that_failed_is_never_acknowledged() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let mut store = Postgres::create(&address(&cluster.database())).unwrap();
+    found(&mut store, "u").unwrap();
+    let commit = |store: &mut Postgres, seqs: &[i64]| -> Result<(), StoreError> {
+        store.write(|tx| {
+            // Whoever looks away from an error does not make it undone.
+            seqs.iter().for_each(|seq| drop(append(tx, *seq)));
+            Ok(Outcome::Commit(()))
+        })
+    };
+    assert!(matches!(commit(&mut store, &[1, 1, 2]), Err(StoreError::Guard(_))));
+    commit(&mut store, &[1]).unwrap();
+    let ignored: Result<(), StoreError> = store.write(|tx| {
+        append(tx, 2)?;
+        append(tx, 1)?;
+        drop(load::workspace(tx));
+        Ok(Outcome::Commit(()))
+    });
+    assert!(matches!(ignored, Err(StoreError::Guard(_))), "{ignored:?}");
+    let undone: Result<(), StoreError> = store.write(|tx| {
+        append(tx, 2)?;
+        tx.mark()?;
+        append(tx, 1)?;
+        tx.undo()?;
+        append(tx, 3).map(Outcome::Commit)
+    });
+    undone.unwrap();
+    assert_eq!(store.read(|tx| load::workspace(tx)).unwrap().last_seq, 3);
+}
+
+#[test]
+fn a_connection_lost_between_two_calls_is_made_again() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let url = cluster.database();
+    let mut store = Postgres::create(&address(&url)).unwrap();
+    found(&mut store, "u").unwrap();
+    let cut = || {
+        let all = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'onus' AND datname = ";
+        cluster.psql("postgres", &format!("{all}'{}'", name(&url)));
+    };
+    cut();
+    let written: Result<(), StoreError> = store.write(|tx| append(tx, 1).map(Outcome::Commit));
+    written.unwrap();
+    cut();
+    assert_eq!(store.read(|tx| load::workspace(tx)).unwrap().last_seq, 1);
+    // In the middle of a transaction nobody can go on for it; nothing of it stays.
+    let torn: Result<(), StoreError> = store.write(|tx| {
+        append(tx, 2)?;
+        load::workspace(tx)?;
+        cut();
+        append(tx, 3)?;
+        load::workspace(tx)?;
+        Ok(Outcome::Commit(()))
+    });
+    assert!(matches!(torn, Err(StoreError::Busy(_))), "{torn:?}");
+    assert_eq!(store.read(|tx| load::workspace(tx)).unwrap().last_seq, 1);
+}
+
+#[test]
+fn what_cannot_be_reached_is_named_without_its_password() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let port = cluster.port();
+    for (url, told) in [
+        (format!("postgres://onus:hush@127.0.0.1:{port}/nowhere"), "there is no database nowhere"),
+        (format!("postgres://nobody:hush@127.0.0.1:{port}/postgres"), "does not let us in"),
+        ("postgres://onus:hush@127.0.0.1:1/x".into(), "no connection"),
+        (format!("postgres://onus:hush@127.0.0.1:{port}/postgres?sslmode=require"), "no connection"),
+    ] {
+        let (detail, hint) = refused(Postgres::open(&address(&url)));
+        assert!(detail.contains(told) && !hint.is_empty(), "{url}: {detail}: {hint}");
+        assert!(!format!("{detail}{hint}").contains("hush"), "{detail}: {hint}");
+    }
+}
+
+#[test]
+fn a_server_that_takes_no_writes_is_refused() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let url = cluster.database();
+    drop(Postgres::create(&address(&url)).unwrap());
+    cluster
+        .psql("postgres", &format!("ALTER DATABASE {} SET default_transaction_read_only = on", name(&url)));
+    let (detail, hint) = refused(Postgres::open(&address(&url)));
+    assert!(detail.contains("read-only") && hint.contains("primary"), "{detail}: {hint}");
+}
+
+/// Everyday work needs rights on the rows; only the owner changes the schema.
+#[test]
+fn a_worker_needs_no_more_than_the_rows() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let url = cluster.database();
+    let database = name(&url).to_owned();
+    let role = format!("role_{database}");
+    cluster.psql("postgres", &format!("CREATE ROLE {role} LOGIN"));
+    let as_role = url.replace("onus@", &format!("{role}@"));
+    let (_, hint) = refused(Postgres::create(&address(&as_role)));
+    assert!(hint.contains("rights"), "{hint}");
+    drop(Postgres::create(&address(&url)).unwrap());
+    cluster.psql(
+        &database,
+        &format!(
+            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}; \
+             GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role}"
+        ),
+    );
+    let mut store = Postgres::open(&address(&as_role)).unwrap();
+    found(&mut store, "u").unwrap();
+}
+
+#[test]
+fn a_commit_wakes_whoever_listens() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let url = cluster.database();
+    let mut store = Postgres::create(&address(&url)).unwrap();
+    let workspace = found(&mut store, "u").unwrap();
+    let mut listener = Listener::open(&address(&url)).unwrap();
+    assert_eq!(listener.wait(Duration::from_millis(10)).unwrap(), None);
+    let write = |store: &mut Postgres, seq: i64, outcome: fn(()) -> Outcome<()>| {
+        let written: Result<(), StoreError> = store.write(|tx| append(tx, seq).map(outcome));
+        written.unwrap();
+    };
+    write(&mut store, 1, Outcome::Rollback);
+    write(&mut store, 1, Outcome::Commit);
+    let long = Duration::from_secs(20);
+    assert_eq!(listener.wait(long).unwrap(), Some(Wake::Grown { workspace, seq: 1 }));
+    cluster.psql(
+        "postgres",
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'",
+    );
+    assert_eq!(listener.wait(long).unwrap(), Some(Wake::Reconnected));
+    write(&mut store, 2, Outcome::Commit);
+    assert_eq!(listener.wait(long).unwrap(), Some(Wake::Grown { workspace, seq: 2 }));
+}
+
+/// Only an answer proves a commit. A server that dies in the middle leaves the outcome open, and says so.
+#[test]
+fn a_commit_without_an_answer_is_unknown() {
+    let Some(mut cluster) = Cluster::start(Durability::Durable) else { return };
+    let url = cluster.database();
+    // The commit waits for a standby that never comes: it is on disk, and not answered.
+    let mut store = Postgres::create(&address(&url)).unwrap();
+    found(&mut store, "u").unwrap();
+    cluster.psql("postgres", "ALTER SYSTEM SET synchronous_standby_names = 'never'");
+    cluster.psql("postgres", "SELECT pg_reload_conf()");
+    let waiting = std::thread::spawn(move || {
+        let written: Result<(), StoreError> = store.write(|tx| append(tx, 1).map(Outcome::Commit));
+        written
+    });
+    let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    while cluster.psql("postgres", waits).trim() != "1" {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    cluster.kill();
+    let written = waiting.join().unwrap();
+    assert!(matches!(written, Err(StoreError::Unknown(_))), "{written:?}");
+    cluster.restart();
+    let mut store = Postgres::open(&address(&url)).unwrap();
+    assert_eq!(store.read(|tx| load::workspace(tx)).unwrap().last_seq, 1, "it was committed after all");
+}

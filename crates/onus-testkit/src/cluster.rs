@@ -1,0 +1,231 @@
+//! A PostgreSQL server in a temporary directory: Debian's own is neither used nor disturbed.
+
+use std::net::TcpListener;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// The server's superuser and the tests'.
+const USER: &str = "onus";
+
+/// Ends the server and removes its directory as soon as whoever started it is gone, however that happened: its standard
+/// input ends then.
+const GUARDIAN: &str = r#"read -r _; pid=$(head -n 1 "$0/data/postmaster.pid" 2>/dev/null)
+[ -n "$pid" ] && kill -QUIT "$pid" 2>/dev/null
+for _ in 1 2 3 4 5 6 7 8 9 10; do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
+rm -rf "$0""#;
+
+/// Whether what was committed must survive a crash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// As in production.
+    Durable,
+    /// Fast, for tests that crash nothing.
+    Careless,
+}
+
+#[derive(Debug)]
+pub struct Cluster {
+    directory: PathBuf,
+    port: u16,
+    durability: Durability,
+    server: Option<Child>,
+    guardian: Option<(Child, ChildStdin)>,
+    databases: AtomicUsize,
+}
+
+impl Cluster {
+    /// One server for all tests of a program; none where PostgreSQL is not installed.
+    pub fn shared() -> Option<&'static Cluster> {
+        static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
+        SHARED.get_or_init(|| Cluster::start(Durability::Careless)).as_ref()
+    }
+
+    /// A server of one's own; none where PostgreSQL is not installed.
+    pub fn start(durability: Durability) -> Option<Cluster> {
+        let Some(programs) = programs() else {
+            #[allow(clippy::print_stderr, reason = "nobody may think that this was tested")]
+            {
+                eprintln!("skipped: PostgreSQL is not installed (Debian package postgresql)");
+            }
+            return None;
+        };
+        let directory = tempfile::Builder::new().prefix("onus-pg-").tempdir().unwrap().keep();
+        if let Some((uid, gid)) = server_user() {
+            chown(&directory, Some(uid), Some(gid)).unwrap();
+        }
+        let mut guardian = Command::new("sh")
+            .args(["-c", GUARDIAN])
+            .arg(&directory)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let leash = guardian.stdin.take().unwrap();
+        let made = as_server_user(&programs.join("initdb"))
+            .args(["-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "-D"])
+            .arg(directory.join("data"))
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let mut cluster = Cluster {
+            directory,
+            port: free_port(),
+            durability,
+            server: None,
+            guardian: Some((guardian, leash)),
+            databases: AtomicUsize::new(0),
+        };
+        cluster.restart();
+        Some(cluster)
+    }
+
+    /// Starts the server again after [`Cluster::kill`].
+    pub fn restart(&mut self) {
+        let programs = programs().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            let mut server = self.command(&programs).spawn().unwrap();
+            // A server that was killed may leave processes behind that hold its memory for a moment: then this one ends.
+            while server.try_wait().unwrap().is_none() && Instant::now() < deadline {
+                if self.answers(&programs) {
+                    self.server = Some(server);
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            if Instant::now() >= deadline {
+                drop(server.kill());
+                let log = std::fs::read_to_string(self.directory.join("log")).unwrap_or_default();
+                panic!("the server does not start:\n{log}");
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn command(&self, programs: &Path) -> Command {
+        let log =
+            std::fs::OpenOptions::new().create(true).append(true).open(self.directory.join("log")).unwrap();
+        let mut server = as_server_user(&programs.join("postgres"));
+        server.arg("-D").arg(self.directory.join("data")).arg("-k").arg(&self.directory);
+        server.args([
+            "-p",
+            &self.port.to_string(),
+            "-c",
+            "listen_addresses=127.0.0.1",
+            "-c",
+            "max_connections=200",
+        ]);
+        if self.durability == Durability::Careless {
+            server.args(["-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"]);
+        }
+        server.stdout(Stdio::null()).stderr(log);
+        server
+    }
+
+    fn answers(&self, programs: &Path) -> bool {
+        let mut ready = Command::new(programs.join("pg_isready"));
+        ready.arg("-q").arg("-h").arg(&self.directory).args(["-p", &self.port.to_string()]);
+        ready.status().is_ok_and(|status| status.success())
+    }
+
+    /// Ends the server as a power loss would end its processes: no warning, no clean-up.
+    pub fn kill(&mut self) {
+        let mut server = self.server.take().unwrap();
+        server.kill().unwrap();
+        server.wait().unwrap();
+    }
+
+    /// A new, empty database's address.
+    pub fn database(&self) -> String {
+        let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        self.psql("postgres", &format!("CREATE DATABASE {name}"));
+        self.url(&name)
+    }
+
+    pub fn url(&self, database: &str) -> String {
+        format!("postgres://{USER}@127.0.0.1:{}/{database}", self.port)
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Runs SQL past the program under test; one line per row, columns separated by `|`.
+    pub fn psql(&self, database: &str, sql: &str) -> String {
+        let said = Command::new(programs().unwrap().join("psql"))
+            .args([
+                "-XqAt",
+                "-v",
+                "ON_ERROR_STOP=1",
+                "-U",
+                USER,
+                "-d",
+                database,
+                "-p",
+                &self.port.to_string(),
+                "-h",
+            ])
+            .arg(&self.directory)
+            .args(["-c", sql])
+            .output()
+            .unwrap();
+        assert!(said.status.success(), "{sql}: {}", String::from_utf8_lossy(&said.stderr));
+        String::from_utf8(said.stdout).unwrap()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let guardian = self.guardian.take().map(|(guardian, leash)| {
+            drop(leash);
+            guardian
+        });
+        if let Some(mut server) = self.server.take() {
+            drop(server.wait());
+        }
+        if let Some(mut guardian) = guardian {
+            drop(guardian.wait());
+        }
+    }
+}
+
+/// The newest installed version's programs.
+fn programs() -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.filter_map(|entry| {
+        let entry = entry.ok()?;
+        let version: u32 = entry.file_name().to_str()?.parse().ok()?;
+        Some((version, entry.path().join("bin")))
+    });
+    versions.filter(|(_, bin)| bin.join("initdb").exists()).max().map(|(_, bin)| bin)
+}
+
+/// PostgreSQL does not run as root; there it runs as the user that its package makes.
+fn server_user() -> Option<(u32, u32)> {
+    let own = std::fs::metadata("/proc/self").map(|me| std::os::unix::fs::MetadataExt::uid(&me)).unwrap();
+    if own != 0 {
+        return None;
+    }
+    let users = std::fs::read_to_string("/etc/passwd").unwrap();
+    let line = users.lines().find(|line| line.starts_with("postgres:")).expect("there is no user postgres");
+    let fields: Vec<&str> = line.split(':').collect();
+    Some((fields[2].parse().unwrap(), fields[3].parse().unwrap()))
+}
+
+fn as_server_user(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir("/").stdin(Stdio::null());
+    if let Some((uid, gid)) = server_user() {
+        command.uid(uid).gid(gid);
+    }
+    command
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}

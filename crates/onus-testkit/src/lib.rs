@@ -1,0 +1,7 @@
+//! What the tests of several crates need: a PostgreSQL server of their own. No program depends on it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
+
+mod cluster;
+
+pub use cluster::{Cluster, Durability};
