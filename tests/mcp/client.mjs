@@ -50,11 +50,12 @@ await call("note", { task, text: "half done", lease });
 const read = await client.readResource({ uri: `onus://task/${task}` });
 const refused = await client.callTool({ name: "note", arguments: { task, text: "x", lease: "1.1." + "0".repeat(32) } });
 const done = await call("complete", { task, resolution: "done", lease });
+const server = client.getServerVersion().name;
 await client.close();
 
 console.log(
   JSON.stringify({
-    server: client.getServerVersion().name,
+    server,
     tools: tools.map((tool) => tool.name).join(" "),
     prompts: prompts.length,
     templates: resourceTemplates.length,

@@ -10,6 +10,7 @@ use onus_core::lease::{Standing, Token};
 use onus_core::refusal::Refusal;
 use onus_core::task::Assignment;
 use onus_store::port::Store;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Who works with the client, and the lease tokens that lie where it works.
@@ -20,7 +21,7 @@ pub struct Seat {
 }
 
 /// A task that the worker holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holding {
     pub task: TaskId,
     pub assignment: Assignment,
@@ -70,6 +71,9 @@ impl<S: Store> Onus<S> {
 
     /// What the worker holds now.
     pub fn holdings(&mut self, worker: &Handle) -> Result<Vec<Holding>, Refusal> {
+        if let Some(answer) = self.far("holdings", &(worker,))? {
+            return Ok(answer);
+        }
         let fleet = self.fleet()?;
         let now = self.ask(|tx| tx.now())?;
         let own = fleet.held.into_values().filter(|(_, held)| held.assignee == *worker);

@@ -73,6 +73,9 @@ impl TokenView {
 impl<S: Store> Onus<S> {
     /// Issues a token. Its text is in the answer and nowhere else.
     pub fn issue_token(&mut self, actor: Option<&Handle>, order: &Order) -> Result<IssuedView, Refusal> {
+        if let Some(answer) = self.far("issue_token", &(order,))? {
+            return Ok(answer);
+        }
         let random = random()?;
         self.store.write(|tx| {
             let caller = load::caller(tx, actor)?;
@@ -97,6 +100,9 @@ impl<S: Store> Onus<S> {
         id: &TokenId,
         reason: Option<&str>,
     ) -> Result<TokenView, Refusal> {
+        if let Some(answer) = self.far("revoke_token", &(id, reason))? {
+            return Ok(answer);
+        }
         self.store.write(|tx| {
             let caller = load::caller(tx, actor)?;
             let found = token::find(tx, id)?.ok_or_else(|| no_token(id))?;
@@ -110,6 +116,9 @@ impl<S: Store> Onus<S> {
 
     /// The tokens that were issued, the oldest first: all of them, or a worker's.
     pub fn tokens(&mut self, only: Option<&Handle>) -> Result<TokensView, Refusal> {
+        if let Some(answer) = self.far("tokens", &(only,))? {
+            return Ok(answer);
+        }
         self.ask(|tx| {
             let now = tx.now()?.wall;
             let rows = token::every(tx)?.into_iter();

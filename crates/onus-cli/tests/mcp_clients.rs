@@ -14,6 +14,7 @@ mod support;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use support::server::Server;
 use support::{ONUS, Site, text};
 
 const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests");
@@ -44,10 +45,14 @@ fn site() -> Site {
 fn run(site: &Site, program: &Path, clients: &Path, args: &[&str]) -> Value {
     let mut command = Command::new(program);
     site.surroundings(&mut command).env("ONUS_AS", "@bot").env("ONUS_TEST_DIR", site.repo());
-    let done = command.current_dir(clients).args(args).output().unwrap();
+    seen(command.current_dir(clients).args(args))
+}
+
+fn seen(command: &mut Command) -> Value {
+    let done = command.output().unwrap();
     let (out, error) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-    assert!(done.status.success(), "{args:?}: {out}\n{error}");
-    serde_json::from_str(&out).unwrap_or_else(|why| panic!("{args:?}: {why}: {out}\n{error}"))
+    assert!(done.status.success(), "{command:?}: {out}\n{error}");
+    serde_json::from_str(&out).unwrap_or_else(|why| panic!("{command:?}: {why}: {out}\n{error}"))
 }
 
 fn expected() -> Value {
@@ -100,4 +105,30 @@ fn the_inspector_lists_and_calls() {
     let shown =
         inspect(&["--method", "tools/call", "--tool-name", "show", "--tool-arg", &format!("task={id}")]);
     assert_eq!(text(&shown["structuredContent"]["task"]["id"]), id);
+}
+
+/// Over HTTP the token says who calls.
+#[test]
+fn the_sdks_of_both_eras_carry_a_task_through_over_http() {
+    let Some(clients) = clients() else { return };
+    let site = site();
+    let server = Server::start(&site);
+    let token = text(&site.by_person(&["worker", "token", "add", "@bot"])["secret"]).to_owned();
+    let (node, python) = (PathBuf::from("node"), clients.join("venv/bin/python"));
+    let url = format!("{}/mcp", server.url);
+    for (program, script, era) in [
+        (&node, "client.mjs", "v1"),
+        (&node, "client.mjs", "legacy"),
+        (&node, "client.mjs", "modern"),
+        (&python, "client.py", "legacy"),
+        (&python, "client.py", "modern"),
+    ] {
+        site.add(&format!("for {script} {era}"));
+        let script = format!("{HERE}/mcp/{script}");
+        let mut command = Command::new(program);
+        site.surroundings(&mut command).env("ONUS_TOKEN", &token).current_dir(&clients);
+        let seen = seen(command.args([&script, era, "http", &url]));
+        assert_eq!(seen, expected(), "{script} {era}");
+    }
+    site.assert_sound();
 }

@@ -10,7 +10,7 @@ use crate::readers::Readers;
 use crate::route::{After, Answer, Asked, Next, Route};
 use crate::store::Open;
 use crate::writer::Writer;
-use crate::{auth, openapi, routes, sse};
+use crate::{auth, mcp, openapi, routes, sse};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{RawPathParams, Request};
@@ -101,6 +101,7 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
         (Arc::clone(server), Arc::clone(server), Arc::clone(server), Arc::clone(server));
     table
         .route("/v1/events", get(move |request: Request| listened(Arc::clone(&events), request)))
+        .route("/mcp", mcp::route(server))
         .route("/openapi.json", get(move || text("application/json", document.to_string())))
         .route("/healthz", get(|| text("text/plain; charset=utf-8", "ok\n".to_owned())))
         .route("/readyz", get(move || readiness(Arc::clone(&ready))))
@@ -243,7 +244,11 @@ async fn asked(
 
 impl Server {
     /// The bearer of the token, if it may ask now.
-    fn admit(&self, store: &mut crate::store::Store, presented: &str) -> Result<Principal, Refusal> {
+    pub(crate) fn admit(
+        &self,
+        store: &mut crate::store::Store,
+        presented: &str,
+    ) -> Result<Principal, Refusal> {
         let principal = store.authenticate(presented)?;
         if self.rate.allows(principal.token_id.as_str(), Instant::now()) {
             return Ok(principal);
@@ -256,7 +261,12 @@ impl Server {
     }
 
     /// Every "no" is counted, and what concerns permission is logged for whoever looks after the server.
-    fn refused(&self, operation: &str, key: Option<String>, mut problem: Problem) -> Response<Body> {
+    pub(crate) fn refused(
+        &self,
+        operation: &str,
+        key: Option<String>,
+        mut problem: Problem,
+    ) -> Response<Body> {
         problem.refusal.request_id = problem.refusal.request_id.or_else(|| key.clone());
         let code = problem.refusal.code;
         self.metrics.refused(code.name());

@@ -12,6 +12,7 @@ use crate::time::{Millis, Timestamp};
 use crate::token::{AccessToken, Random, TokenKind, TokenText, seal};
 use crate::worker::{Kind, Worker};
 use crate::workstation::{Workstation, WorkstationState};
+use serde::{Deserialize, Serialize};
 
 /// What an entry makes of a token. Folding the workspace's own chain with it gives the row.
 pub fn evolve(before: Option<AccessToken>, entry: &Stamped) -> Result<AccessToken, Inconsistent> {
@@ -44,7 +45,8 @@ pub fn changed(event: &Event) -> Option<&TokenId> {
 }
 
 /// A token that somebody asks for.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Order {
     /// Default: what the worker is.
     pub kind: Option<TokenKind>,

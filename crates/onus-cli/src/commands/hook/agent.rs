@@ -127,10 +127,21 @@ fn writes_by_git(line: &str) -> bool {
     const VERBS: &[&str] =
         &["commit", "push", "merge", "rebase", "cherry-pick", "revert", "reset", "am", "branch", "tag"];
     let words: Vec<&str> = line.split(|c: char| c.is_whitespace() || ";&|()".contains(c)).collect();
-    let verb_follows = |rest: &[&str]| {
-        rest.iter().find(|word| !word.starts_with('-')).is_some_and(|word| VERBS.contains(word))
-    };
-    words.iter().enumerate().any(|(at, word)| *word == "git" && verb_follows(&words[at + 1..]))
+    words.iter().enumerate().any(|(at, word)| {
+        let mut rest = words[at + 1..].iter();
+        *word == "git" && verb(&mut rest).is_some_and(|verb| VERBS.contains(&verb))
+    })
+}
+
+/// The first word that is no option of git itself.
+fn verb<'a>(words: &mut std::slice::Iter<'_, &'a str>) -> Option<&'a str> {
+    loop {
+        match *words.next()? {
+            "-c" | "-C" => drop(words.next()),
+            word if word.starts_with('-') => {}
+            word => return Some(word),
+        }
+    }
 }
 
 /// A lease that is a third over is renewed: the agent is at work.
