@@ -110,7 +110,16 @@ pub fn edits(root: &Path, client: Client, told: &Told, way: Way) -> Result<Vec<E
     Ok(match client {
         Client::Claude => vec![
             servers(".mcp.json")?,
-            edit(root, ".claude/settings.json", |text| json::edited(text, |file| hooks(file, way)))?,
+            edit(root, ".claude/settings.json", |text| {
+                json::edited(text, |file| {
+                    // The hooks, and what the agent types in its shell, are in the same name.
+                    if way == Way::Out || told.worker.is_some() {
+                        let worker = told.worker.as_ref().filter(|_| way == Way::In);
+                        json::set(file, &["env", "ONUS_AS"], worker.map(|worker| json!(worker)))?;
+                    }
+                    hooks(file, way)
+                })
+            })?,
         ],
         Client::Cursor => vec![servers(".cursor/mcp.json")?],
         Client::Gemini => vec![servers(".gemini/settings.json")?],

@@ -197,9 +197,12 @@ pub fn stdio<D: Desk>(desk: D, tools: Tools) -> Result<(), Refusal> {
     let runtime = runtime.map_err(|error| internal(error.to_string()))?;
     let ended = runtime.block_on(async {
         let server = Server::new(Arc::new(desk), tools);
-        let running =
-            server.serve(rmcp::transport::stdio_pipes()).await.map_err(|error| error.to_string())?;
-        running.waiting().await.map_err(|error| error.to_string()).map(drop)
+        match server.serve(rmcp::transport::stdio_pipes()).await {
+            Ok(running) => running.waiting().await.map_err(|error| error.to_string()).map(drop),
+            // A client that only looked whether we are there.
+            Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
     });
     // A check that still runs must not keep a client's shutdown waiting.
     runtime.shutdown_background();
