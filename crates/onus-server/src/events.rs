@@ -115,7 +115,7 @@ impl Hub {
         let (wake, woken) = sync_channel(1);
         let database = match &store.store {
             Any::Postgres(database) => Some(database.address().clone()),
-            Any::Sqlite(_) => None,
+            Any::Sqlite(_) | Any::Server(_) => None,
         };
         let hub = Arc::new(Hub {
             latest: RwLock::default(),
