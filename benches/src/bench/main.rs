@@ -12,6 +12,7 @@ mod place;
 mod serve;
 mod store;
 mod table;
+mod team;
 mod worker;
 
 use measure::Outcome;
@@ -19,7 +20,8 @@ use place::Programs;
 use std::io::Write as _;
 use table::Table;
 
-const USAGE: &str = "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git|effort|serve]...";
+const USAGE: &str =
+    "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git|effort|serve|team]...";
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +55,7 @@ struct Asked {
     write: bool,
 }
 
-const PARTS: &[&str] = &["cli", "store", "git", "effort", "serve"];
+const PARTS: &[&str] = &["cli", "store", "git", "effort", "serve", "team"];
 
 fn parse(words: Vec<String>) -> Option<Asked> {
     let mut asked =
@@ -88,6 +90,7 @@ fn measure(asked: &Asked) -> Outcome<Vec<Table>> {
             "cli" => cli::run(&programs, &asked.extent)?,
             "git" => git::run(&programs, &asked.extent)?,
             "effort" => effort::run(&programs, &asked.extent)?,
+            "team" => team::run(&programs, &asked.extent)?,
             "serve" => serve::run(&programs, &asked.extent)?,
             _ => store::run(&programs, &asked.extent)?,
         };

@@ -185,6 +185,7 @@ pub fn answer<S: Store>(
         "ready" => reply(arguments, |(filter, limit)| onus.ready(&filter, limit)),
         "ready_for" => reply(arguments, |(filter, limit)| onus.ready_for(actor, &filter, limit)),
         "held" => reply(arguments, |()| onus.held()),
+        "now" => reply(arguments, |()| onus.now()),
         "status" => reply(arguments, |()| onus.status()),
         "show" => reply(arguments, |(task,)| onus.show(&task)),
         "log" => reply(arguments, |(task, after, limit): (Option<TaskId>, _, _)| {
@@ -193,6 +194,12 @@ pub fn answer<S: Store>(
         "find_task" => {
             reply(arguments, |(task,)| onus.find_task(&task).map(|found| found.map(SentTask::from)))
         }
+        "task_by_origin" => {
+            reply(arguments, |(origin,)| onus.task_by_origin(&origin).map(|found| found.map(SentTask::from)))
+        }
+        "replayed" => reply(arguments, |(request,)| {
+            onus.replayed(&request).map(|found| found.map(|earlier| earlier.map(SentReceipt::from)))
+        }),
         "assignments" => reply(arguments, |(task,)| onus.assignments(&task)),
         "check_runs" => reply(arguments, |(task, limit)| onus.check_runs(&task, limit)),
         "last_handoff" => reply(arguments, |(task,)| onus.last_handoff(&task)),

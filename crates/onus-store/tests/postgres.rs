@@ -245,6 +245,18 @@ fn a_change_that_failed_is_never_acknowledged() {
     assert_eq!(store.read(|tx| load::workspace(tx)).unwrap().last_seq, 3);
 }
 
+/// SQLite keeps them; nothing that the rules accept has one.
+#[test]
+fn a_text_that_cannot_be_kept_is_refused() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let mut store = Postgres::create(&address(&cluster.database())).unwrap();
+    found(&mut store, "u").unwrap();
+    let kept: Result<(), StoreError> =
+        store.write(|tx| apply::entry(tx, &Entry { data: "a\0b".into(), ..entry(1) }).map(Outcome::Commit));
+    assert!(matches!(kept, Err(StoreError::Unavailable { .. })), "{kept:?}");
+    assert_eq!(store.read(|tx| load::workspace(tx)).unwrap().last_seq, 0);
+}
+
 #[test]
 fn a_connection_lost_between_two_calls_is_made_again() {
     let Some(cluster) = Cluster::shared() else { return };

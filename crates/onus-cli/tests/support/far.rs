@@ -21,8 +21,6 @@ const NEAR: &[&str] = &[
     "init",
     "man",
     "mcp",
-    "preflight",
-    "rerun",
     "route",
     "serve",
     "setup",
@@ -30,6 +28,10 @@ const NEAR: &[&str] = &[
     "--version",
     "--help",
 ];
+
+/// What anybody may ask. Other calls without a name are refused as nobody's, which a token's bearer is not.
+const ANONYMOUS: &[&str] =
+    &["ledger", "list", "ready", "session", "show", "stale", "status", "worker", "workstation"];
 
 #[derive(Debug)]
 pub(crate) struct Far {
@@ -47,7 +49,9 @@ impl Site {
     /// Points a command at the server, where the tests run through one and the command can.
     pub(super) fn through_server<S: AsRef<OsStr>>(&self, onus: &mut Command, args: &[S]) {
         let words: Vec<&str> = args.iter().filter_map(|arg| arg.as_ref().to_str()).collect();
-        let near = words.first().is_none_or(|verb| NEAR.contains(verb));
+        let near = words.first().is_none_or(|verb| {
+            NEAR.contains(verb) || (!words.contains(&"--as") && !ANONYMOUS.contains(verb))
+        });
         if near || !is_asked_for() || self.person.is_empty() || words.contains(&"--store") {
             return;
         }

@@ -244,6 +244,12 @@ impl Wire {
     }
 
     fn send(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<Sent<RowStream>> {
+        if args.iter().any(|value| matches!(value, Value::Text(text) if text.contains('\0'))) {
+            return Err(StoreError::Unavailable {
+                detail: "a text has a NUL character in it, which PostgreSQL cannot keep".into(),
+                hint: Some("leave it out".into()),
+            });
+        }
         let known = self.known.entry(sql.text).or_insert_with(|| Known {
             text: spelled(sql.text).into(),
             uses: 0,
