@@ -4,6 +4,7 @@ mod cli;
 mod drain;
 mod effort;
 mod git;
+mod listen;
 mod machine;
 mod measure;
 mod peers;

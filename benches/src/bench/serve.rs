@@ -160,7 +160,7 @@ pub(crate) fn run(programs: &Programs, extent: &Extent) -> Outcome<Vec<Table>> {
     table.at_least("commands, to one bare UPDATE per commit", 1.0, grouped / raw, &figure(raw));
     table.at_least("commands, to the same one by one", 5.0, grouped / single, &figure(single));
     table.row("a claim's wait, p99", "< 25 ms", format!("{p99:.1} ms"), Verdict::of(p99 < 25.0));
-    Ok(vec![table])
+    Ok(vec![table, crate::listen::run(programs, extent)?])
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

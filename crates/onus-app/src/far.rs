@@ -168,8 +168,6 @@ const WRITES: &[&str] = &[
     "issue_token",
     "revoke_token",
     "checkpoint",
-    "issue_token",
-    "revoke_token",
     "rehearse_one",
 ];
 

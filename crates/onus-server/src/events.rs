@@ -1,7 +1,7 @@
 //! Every change, told as it happens. One thread reads the record behind the last entry that it knows and keeps the latest
 //! ones in memory; however many listen, a change costs one question.
 
-use crate::store::{Open, is_lost, reopen};
+use crate::store::{Open, Store, is_lost, reopen};
 use onus_app::view::EntryView;
 use onus_core::id::Seq;
 use onus_core::refusal::Refusal;
@@ -95,8 +95,8 @@ impl Hub {
         database: Option<&Address>,
     ) -> Result<(Arc<Hub>, JoinHandle<()>), Refusal> {
         let mut store = open()?;
+        let newest = newest(&mut store)?;
         let look = if database.is_some() { SPARE } else { LOOK };
-        let newest = store.log(None, None, 1)?.entries.last().map_or(0, |entry| entry.seq);
         let (wake, woken) = sync_channel(1);
         let hub = Arc::new(Hub {
             latest: RwLock::default(),
@@ -106,8 +106,9 @@ impl Hub {
         });
         let (shared, open) = (Arc::downgrade(&hub), open.clone());
         let thread = std::thread::spawn(move || {
+            let mut awake = false;
             while let Some(hub) = shared.upgrade() {
-                if is_lost(&hub.catch_up(&mut store)) {
+                if is_lost(&hub.catch_up(&mut store, &mut awake)) {
                     reopen(&mut store, &open);
                 }
                 if !hub.rest(&woken, look) {
@@ -155,12 +156,19 @@ impl Hub {
         }
     }
 
-    /// Reads what is new, while somebody listens.
-    fn catch_up(&self, store: &mut crate::store::Store) -> Result<(), Refusal> {
+    /// Reads what is new, while somebody listens. What was written while nobody did is not read for nobody: whoever wants
+    /// it reads it from the record.
+    fn catch_up(&self, store: &mut Store, awake: &mut bool) -> Result<(), Refusal> {
         while self.listeners.load(Ordering::Relaxed) > 0 {
+            if !*awake {
+                let newest = newest(store)?;
+                self.latest.write().unwrap_or_else(PoisonError::into_inner).clear();
+                self.last.send_replace(newest);
+                *awake = true;
+            }
             let known = *self.last.borrow();
             let entries = store.log(None, Some(known), PAGE)?.entries;
-            let Some(newest) = entries.last().map(|entry| entry.seq) else { break };
+            let Some(newest) = entries.last().map(|entry| entry.seq) else { return Ok(()) };
             let mut latest = self.latest.write().unwrap_or_else(PoisonError::into_inner);
             latest.extend(entries.into_iter().map(Event::new));
             let surplus = latest.len().saturating_sub(KEPT);
@@ -168,6 +176,7 @@ impl Hub {
             drop(latest);
             self.last.send_replace(newest);
         }
+        *awake = false;
         Ok(())
     }
 
@@ -189,6 +198,11 @@ impl Hub {
         self.wake();
         Ear { last: self.last.subscribe(), hub: Arc::clone(self) }
     }
+}
+
+/// The last entry of the record.
+pub(crate) fn newest(store: &mut Store) -> Result<Seq, Refusal> {
+    Ok(store.log(None, None, 1)?.entries.last().map_or(0, |entry| entry.seq))
 }
 
 /// One caller's ear; its place is counted as long as it lives.

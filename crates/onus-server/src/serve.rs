@@ -1,7 +1,7 @@
 //! From a request to its answer: who asks, what is asked, then the threads that know the store.
 
 use crate::config::Config;
-use crate::events::Hub;
+use crate::events::{Hub, newest};
 use crate::metrics::Metrics;
 use crate::origin::Origins;
 use crate::problem::Problem;
@@ -145,7 +145,7 @@ async fn text(kind: &'static str, body: String) -> Response<Body> {
 
 /// Whether the store answers.
 async fn readiness(server: Arc<Server>) -> Response<Body> {
-    match server.readers.ask(|store| store.log(None, None, 1)).await {
+    match server.readers.ask(newest).await {
         Ok(_) => text("text/plain; charset=utf-8", "ok\n".to_owned()).await,
         Err(refusal) => Problem::from(refusal).response(),
     }

@@ -1,7 +1,7 @@
 //! `events`: server-sent events, resumable. The id of an event is its entry's number in the record, which has no gaps: a
 //! listener that comes back with the last id it saw misses nothing and sees nothing twice, on whichever server.
 
-use crate::events::{Behind, Ear, Event, PAGE};
+use crate::events::{Behind, Ear, Event, PAGE, newest};
 use crate::serve::Server;
 use axum::http::{HeaderMap, Uri};
 use axum::response::sse::{Event as Sent, KeepAlive, Sse};
@@ -38,10 +38,7 @@ pub(crate) async fn answer(server: Arc<Server>, after: Option<Seq>) -> Result<Re
     let ear = server.hub.listen();
     let seen = match after {
         Some(seq) => seq,
-        None => {
-            let latest = server.readers.ask(|store| store.log(None, None, 1)).await?;
-            latest.entries.last().map_or(0, |entry| entry.seq)
-        }
+        None => server.readers.ask(newest).await?,
     };
     server.metrics.listeners.inc();
     let stand = Stand { server, ear, seen, ready: VecDeque::new() };
@@ -93,6 +90,9 @@ impl Stand {
                     let seen = self.seen;
                     let page =
                         self.server.readers.ask(move |store| store.log(None, Some(seen), PAGE)).await.ok()?;
+                    if page.entries.is_empty() {
+                        return None;
+                    }
                     self.ready = page.entries.into_iter().map(Event::new).collect();
                 }
             }
