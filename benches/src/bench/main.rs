@@ -10,6 +10,7 @@ mod peers;
 mod place;
 mod store;
 mod table;
+mod team;
 mod worker;
 
 use measure::Outcome;
@@ -17,7 +18,7 @@ use place::Programs;
 use std::io::Write as _;
 use table::Table;
 
-const USAGE: &str = "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git|effort]...";
+const USAGE: &str = "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git|effort|team]...";
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +52,7 @@ struct Asked {
     write: bool,
 }
 
-const PARTS: &[&str] = &["cli", "store", "git", "effort"];
+const PARTS: &[&str] = &["cli", "store", "git", "effort", "team"];
 
 fn parse(words: Vec<String>) -> Option<Asked> {
     let mut asked =
@@ -86,6 +87,7 @@ fn measure(asked: &Asked) -> Outcome<Vec<Table>> {
             "cli" => cli::run(&programs, &asked.extent)?,
             "git" => git::run(&programs, &asked.extent)?,
             "effort" => effort::run(&programs, &asked.extent)?,
+            "team" => team::run(&programs, &asked.extent)?,
             _ => store::run(&programs, &asked.extent)?,
         };
         for table in found {

@@ -14,6 +14,7 @@ use onus_host::anchor::Anchor;
 use onus_host::git::Git;
 use onus_host::{clock, key, place, settings};
 use onus_store::any::Any;
+use onus_store::error::StoreError;
 use onus_store::load;
 use onus_store::load::Workspace;
 use onus_store::port::Store as _;
@@ -76,12 +77,17 @@ impl Examined for Any {
         match self {
             Any::Sqlite(store) => store.examine(),
             Any::Postgres(store) => store.examine(),
+            Any::Server(_) => Vec::new(),
         }
     }
 }
 
 impl Onus<Any> {
     pub fn doctor(&mut self, progress: &mut dyn Progress) -> Result<DoctorView, Refusal> {
+        // A server's store is examined where it is.
+        if matches!(self.store, Any::Server(_)) {
+            return Err(StoreError::Elsewhere.into());
+        }
         let workspace = self.ask(|tx| load::workspace(tx));
         progress.begin("looking at the database", None);
         let examined = self.store.examine();

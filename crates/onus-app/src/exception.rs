@@ -207,7 +207,7 @@ impl<S: Store> Onus<S> {
     }
 
     fn utc_date(&mut self) -> Result<String, Refusal> {
-        let now = self.ask(|tx| tx.now())?.wall.to_string();
+        let now = self.now()?.to_string();
         Ok(now.chars().take("2026-01-01".len()).collect())
     }
 }

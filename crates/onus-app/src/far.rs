@@ -149,6 +149,12 @@ pub fn is_write(name: &str) -> bool {
     WRITES.contains(&name)
 }
 
+/// Whether a call changes the workspace itself: only a person's token carries that. A worker may report what its own
+/// workstation's probes say.
+pub fn is_administration(name: &str) -> bool {
+    is_write(name) && !matches!(name, "record_probes" | "rehearse_one")
+}
+
 const WRITES: &[&str] = &[
     "add_worker",
     "pause_worker",
@@ -159,9 +165,9 @@ const WRITES: &[&str] = &[
     "retire",
     "record_probes",
     "approve_timesheet",
+    "checkpoint",
     "issue_token",
     "revoke_token",
-    "checkpoint",
     "rehearse_one",
 ];
 
@@ -179,6 +185,7 @@ pub fn answer<S: Store>(
         "ready" => reply(arguments, |(filter, limit)| onus.ready(&filter, limit)),
         "ready_for" => reply(arguments, |(filter, limit)| onus.ready_for(actor, &filter, limit)),
         "held" => reply(arguments, |()| onus.held()),
+        "now" => reply(arguments, |()| onus.now()),
         "status" => reply(arguments, |()| onus.status()),
         "show" => reply(arguments, |(task,)| onus.show(&task)),
         "log" => reply(arguments, |(task, after, limit): (Option<TaskId>, _, _)| {
@@ -187,6 +194,12 @@ pub fn answer<S: Store>(
         "find_task" => {
             reply(arguments, |(task,)| onus.find_task(&task).map(|found| found.map(SentTask::from)))
         }
+        "task_by_origin" => {
+            reply(arguments, |(origin,)| onus.task_by_origin(&origin).map(|found| found.map(SentTask::from)))
+        }
+        "replayed" => reply(arguments, |(request,)| {
+            onus.replayed(&request).map(|found| found.map(|earlier| earlier.map(SentReceipt::from)))
+        }),
         "assignments" => reply(arguments, |(task,)| onus.assignments(&task)),
         "check_runs" => reply(arguments, |(task, limit)| onus.check_runs(&task, limit)),
         "last_handoff" => reply(arguments, |(task,)| onus.last_handoff(&task)),
@@ -226,11 +239,6 @@ fn crew<S: Store>(
             onus.pause_worker(actor, &handle, reason.as_deref())
         }),
         "resume_worker" => reply(arguments, |(handle,)| onus.resume_worker(actor, &handle)),
-        "issue_token" => reply(arguments, |(order,)| onus.issue_token(actor, &order)),
-        "revoke_token" => reply(arguments, |(id, reason): (_, Option<String>)| {
-            onus.revoke_token(actor, &id, reason.as_deref())
-        }),
-        "tokens" => reply(arguments, |(only,): (Option<Handle>,)| onus.tokens(only.as_ref())),
         "holdings" => reply(arguments, |(worker,)| onus.holdings(&worker)),
         "workstations" => {
             reply(arguments, |(only,): (Option<WorkstationName>,)| onus.workstations(only.as_ref()))
@@ -268,6 +276,11 @@ fn crew<S: Store>(
         "approve_timesheet" => {
             reply(arguments, |(worker, from, to)| onus.approve_timesheet(actor, &worker, (from, to)))
         }
+        "tokens" => reply(arguments, |(only,): (Option<Handle>,)| onus.tokens(only.as_ref())),
+        "issue_token" => reply(arguments, |(order,)| onus.issue_token(actor, &order)),
+        "revoke_token" => reply(arguments, |(id, reason): (_, Option<String>)| {
+            onus.revoke_token(actor, &id, reason.as_deref())
+        }),
         _ => Err(Refusal::invalid(format!("this server knows no call `{}`", shown(name)))
             .hint("update the server")),
     }

@@ -13,7 +13,7 @@ use onus_core::text::Text;
 use onus_core::time::Timestamp;
 use onus_core::workstation::Workstation;
 use onus_host::refs::{History, branch_ref};
-use onus_host::worktree;
+use onus_host::{identity_map, ref_file, worktree};
 use onus_store::load;
 use onus_store::port::Store;
 use onus_store::read::story;
@@ -175,7 +175,9 @@ impl<S: Store> Onus<S> {
             place.branch.as_ref().map_or_else(|| "HEAD".to_owned(), |branch| branch_ref(branch.as_str()));
         let head = history.resolve(&name).ok().flatten();
         let mut trace = Trace { head: head.as_deref().and_then(|id| id.parse().ok()), ..Trace::default() };
-        if let (Some(head), Some(base)) = (&head, &held.base) {
+        // A server that granted it has not seen the working tree: then the work is what the main branch has not.
+        let base = held.base.as_ref().map(ToString::to_string).or_else(|| self.main_commit());
+        if let (Some(head), Some(base)) = (&head, &base) {
             let not = [base.as_str()];
             trace.commits = commits(&history, head, &not, held);
             trace.files = history.changed_paths(head, &not).unwrap_or_default();
@@ -185,6 +187,12 @@ impl<S: Store> Onus<S> {
             trace.dirty = dirty.first;
         }
         trace
+    }
+
+    fn main_commit(&self) -> Option<String> {
+        let repo = self.place.repo.as_ref()?;
+        let main = identity_map::main_branch(repo, &self.settings).ok().flatten()?;
+        ref_file::commit(repo, &main).ok().flatten()
     }
 
     /// The last handoff of a task; that there is none is a refusal.

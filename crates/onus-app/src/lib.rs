@@ -40,6 +40,7 @@ pub mod workstation;
 use onus_core::identity_map::Policy;
 use onus_core::refusal::Refusal;
 use onus_core::settings::Settings;
+use onus_core::time::Timestamp;
 use onus_host::anchor::Anchor;
 use onus_host::identity_map;
 use onus_host::place::Place;
@@ -71,6 +72,14 @@ impl<S: Store> Onus<S> {
     /// The identity map in force.
     pub fn policy(&self) -> Result<Policy, Refusal> {
         identity_map::load(&self.place, &self.settings)
+    }
+
+    /// What time it is where the store is.
+    pub(crate) fn now(&mut self) -> Result<Timestamp, Refusal> {
+        if let Some(answer) = self.far("now", &())? {
+            return Ok(answer);
+        }
+        Ok(self.ask(|tx| tx.now())?.wall)
     }
 
     /// Answers a question on one consistent view.

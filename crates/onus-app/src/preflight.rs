@@ -16,8 +16,7 @@ use onus_core::workstation::{Workstation, WorkstationKind};
 use onus_host::hook::{self, HookState, Site};
 use onus_host::{identity_map, worktree};
 use onus_store::port::Store;
-use onus_store::read::queue::{self, Filter};
-use onus_store::{load, registry};
+use onus_store::read::queue::Filter;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
@@ -82,7 +81,7 @@ pub struct Start<'a> {
 impl<S: Store> Onus<S> {
     /// Looks at everything that a claim in this role would meet. The probes run now, and what they say is kept.
     pub fn preflight(&mut self, start: &Start<'_>) -> Result<PreflightView, Refusal> {
-        let caller = self.ask(|tx| load::caller(tx, start.actor))?;
+        let caller = self.caller(start.actor)?;
         let worker = known(&caller)?.clone();
         let policy = self.policy()?;
         let mut checks = Checks::default();
@@ -186,7 +185,7 @@ impl<S: Store> Onus<S> {
     }
 
     fn leases(&mut self, worker: &Worker, checks: &mut Checks) -> Result<(), Refusal> {
-        let rows = self.ask(|tx| registry::workers(tx, Some(&worker.handle)))?;
+        let rows = self.workers(Some(&worker.handle))?.workers;
         let held: Vec<String> = rows.iter().flat_map(|row| &row.holds).map(ToString::to_string).collect();
         match held.first() {
             None => checks.ok("leases", format!("{} holds nothing", worker.handle)),
@@ -200,7 +199,7 @@ impl<S: Store> Onus<S> {
 
     fn next(&mut self, role: &Role, checks: &mut Checks) -> Result<Vec<TaskId>, Refusal> {
         let filter = Filter { role: Some(role.clone()), ..Filter::default() };
-        let tasks = self.ask(|tx| queue::ready(tx, &filter, NAMED))?;
+        let tasks = self.ready(&filter, NAMED)?.tasks;
         let ids: Vec<TaskId> = tasks.into_iter().map(|task| task.id).collect();
         if ids.is_empty() {
             let state = StateName::Open.name();

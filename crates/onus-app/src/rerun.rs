@@ -1,5 +1,6 @@
 //! `rerun`: the same task once more, by the same identity, in the same workstation, from the same commit (mission C11).
 
+use crate::far::{SentReceipt, SentTask};
 use crate::story::unknown_task;
 use crate::submit::{Receipt, Target, step, unexpected};
 use crate::{Onus, replay};
@@ -15,8 +16,7 @@ use onus_host::refs::History;
 use onus_host::worktree;
 use onus_store::load;
 use onus_store::port::Store;
-use onus_store::read::story;
-use onus_store::registry::{self, WorkstationHolding};
+use onus_store::registry::WorkstationHolding;
 use std::path::{Path, PathBuf};
 
 /// Who wants which task done again.
@@ -46,7 +46,7 @@ impl<S: Store> Onus<S> {
         if let Some(granted) = self.replayed(&step(call.request, "claim")?)? {
             return granted;
         }
-        let original = self.ask(|tx| load::task(tx, call.task))?.map(|stored| stored.task);
+        let original = self.find_task(call.task)?;
         let original = original.ok_or_else(|| unknown_task(call.task))?;
         let setting = self.setting(&original)?;
         let again = self.again(call, &original)?;
@@ -68,18 +68,17 @@ impl<S: Store> Onus<S> {
 
     /// The last completed assignment, if all of it is still there.
     fn setting(&mut self, task: &Task) -> Result<Setting, Refusal> {
-        let past = self.ask(|tx| story::assignments(tx, &task.id))?;
+        let past = self.assignments(&task.id)?;
         let last = past.into_iter().rfind(|row| row.end_reason.as_deref() == Some("completed"));
         let Some(last) = last.map(|row| row.assignment) else {
             return Err(Refusal::new(Code::WrongState, format!("{} was never completed", task.id))
                 .task(&task.id)
                 .hint(format!("onus show {}", task.id)));
         };
-        let (worker, rows) =
-            self.ask(|tx| Ok((load::worker(tx, &last.assignee)?, registry::workstations(tx)?)))?;
-        let row = rows.into_iter().find(|row| row.workstation.name == last.workstation);
+        let is_known = self.workers(None)?.workers.iter().any(|worker| worker.handle == last.assignee);
+        let row = self.workstation_rows()?.into_iter().find(|row| row.workstation.name == last.workstation);
         let mut findings = Vec::new();
-        if worker.is_none() {
+        if !is_known {
             findings.push(
                 Finding::new(Code::UnknownWorker, format!("{} is not registered any more", last.assignee))
                     .hint("onus worker list"),
@@ -120,11 +119,7 @@ impl<S: Store> Onus<S> {
         let mut number = 1_u32;
         let origin = loop {
             let origin: OriginRef = format!("rerun:{}/{number}", original.id).parse().map_err(unexpected)?;
-            let earlier = self.ask(|tx| match load::task_by_origin(tx, &origin)? {
-                Some(id) => load::task(tx, &id),
-                None => Ok(None),
-            })?;
-            match earlier.map(|stored| stored.task) {
+            match self.task_by_origin(&origin)? {
                 None => break origin,
                 Some(task) if matches!(task.state, State::Open) && task.epoch == 0 => return Ok(task),
                 Some(_) => number += 1,
@@ -163,8 +158,30 @@ impl<S: Store> Onus<S> {
         self.submit(&claim, &Target::Named)
     }
 
+    pub(crate) fn task_by_origin(&mut self, origin: &OriginRef) -> Result<Option<Task>, Refusal> {
+        if let Some(answer) = self.far::<Option<SentTask>>("task_by_origin", &(origin,))? {
+            return Ok(answer.map(Task::from));
+        }
+        let found = self.ask(|tx| match load::task_by_origin(tx, origin)? {
+            Some(id) => load::task(tx, &id),
+            None => Ok(None),
+        })?;
+        Ok(found.map(|stored| stored.task))
+    }
+
     /// What a request was answered, if it was carried out before.
-    fn replayed(&mut self, request: &RequestId) -> Result<Option<Result<Receipt, Refusal>>, Refusal> {
+    pub(crate) fn replayed(
+        &mut self,
+        request: &RequestId,
+    ) -> Result<Option<Result<Receipt, Refusal>>, Refusal> {
+        type Replayed = Option<Result<SentReceipt, Refusal>>;
+        if let Some(answer) = self.far::<Replayed>("replayed", &(request,))? {
+            return match answer {
+                None => Ok(None),
+                Some(Ok(sent)) => Receipt::try_from(sent).map(|receipt| Some(Ok(receipt))),
+                Some(Err(refusal)) => Ok(Some(Err(refusal))),
+            };
+        }
         let found = self.ask(|tx| Ok((load::workspace(tx)?, load::replay(tx, request)?)))?;
         let (workspace, Some(earlier)) = found else { return Ok(None) };
         self.ask(|tx| Ok(replay::answer(tx, &workspace, earlier.seq)))?.map(Some)

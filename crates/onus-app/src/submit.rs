@@ -186,6 +186,7 @@ impl<'a> Call<'a> {
         envelope: &'a Envelope,
         target: &'a Target,
     ) -> Result<Call<'a>, Refusal> {
+        load::expect_call(tx, envelope)?;
         let workspace = load::workspace(tx)?;
         let now = tx.now()?;
         Ok(Call {

@@ -119,7 +119,7 @@ impl<S: Store> Onus<S> {
             return Ok(answer);
         }
         let zone = self.zone_of(worker)?;
-        let now = self.ask(|tx| tx.now())?.wall;
+        let now = self.now()?;
         zone::date(&zone, now).map_err(Refusal::invalid)
     }
 

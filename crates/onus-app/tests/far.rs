@@ -20,6 +20,7 @@ use onus_store::sqlite::Sqlite;
 use std::collections::BTreeSet;
 
 /// Answers for the store of a desk, as the worker that it knows the caller by.
+#[derive(Debug)]
 struct Line {
     near: Onus<Sqlite>,
     caller: Handle,

@@ -26,7 +26,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
-    /// Where the tasks are: sqlite:PATH or postgres://USER@HOST/DATABASE[?workspace=NAME]. Default: the repository's own store, the same for all its worktrees
+    /// Where the tasks are: sqlite:PATH, postgres://USER@HOST/DATABASE[?workspace=NAME], or https://SERVER with ONUS_TOKEN. Default: the repository's own store, the same for all its worktrees
     #[arg(long, global = true, env = "ONUS_STORE", value_name = "URL", help_heading = "Global options")]
     pub(crate) store: Option<String>,
 

@@ -5,6 +5,7 @@ mod commands;
 mod ending;
 mod output;
 mod progress;
+mod remote;
 mod render;
 mod world;
 

@@ -1,9 +1,11 @@
 //! Where a call stands: repository, store, settings, identity, lease.
 
 use crate::cli::Global;
+use crate::remote;
 use onus_app::{Onus, Sight};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
+use onus_core::facts::Caller;
 use onus_core::guard;
 use onus_core::id::{Handle, RequestId, TaskId, WorkstationName};
 use onus_core::lease::Token;
@@ -34,16 +36,29 @@ impl World {
         let location = match global.store.as_ref().or(configured.as_ref()) {
             None => Location::File(place.default_store()),
             Some(url) => Location::parse(url, &place.cwd).map_err(|why| {
-                Refusal::invalid(why).hint("--store sqlite:PATH, or --store postgres://USER@HOST/DATABASE")
+                Refusal::invalid(why)
+                    .hint("--store sqlite:PATH, postgres://USER@HOST/DATABASE or https://SERVER")
             })?,
         };
-        Ok(World { place, location, actor: global.actor.clone(), request: global.request_id.clone() })
+        let mut world =
+            World { place, location, actor: global.actor.clone(), request: global.request_id.clone() };
+        // Whom the token speaks for is the server's to say; whoever said it saves the question.
+        if let (Location::Server(_), None) = (&world.location, &world.actor) {
+            world.actor = match world.open()?.caller(None)? {
+                Caller::Registered(worker) => Some(worker.handle),
+                Caller::Anonymous | Caller::Unregistered(_) => None,
+            };
+        }
+        Ok(world)
     }
 
     /// Opens the store that is there.
     pub(crate) fn open(&self) -> Result<Store, Refusal> {
         self.check_file_system()?;
-        self.with(self.location.open(clock::now)?)
+        self.with(match &self.location {
+            Location::Server(url) => remote::open(url, self.actor.as_ref())?,
+            near => near.open(clock::now)?,
+        })
     }
 
     /// Opens the store for callers whose workstations are elsewhere.
@@ -68,7 +83,7 @@ impl World {
     fn beside(&self) -> PathBuf {
         match &self.location {
             Location::File(path) => path.clone(),
-            Location::Database(_) => self.place.default_store(),
+            Location::Database(_) | Location::Server(_) => self.place.default_store(),
         }
     }
 
@@ -76,7 +91,7 @@ impl World {
     pub(crate) fn has_store(&self) -> bool {
         match &self.location {
             Location::File(path) => path.exists(),
-            Location::Database(_) => true,
+            Location::Database(_) | Location::Server(_) => true,
         }
     }
 

@@ -30,6 +30,8 @@ pub struct Line {
     agent: Agent,
     base: String,
     token: String,
+    /// Who the caller believes to be; the server refuses a token of somebody else.
+    believes: Option<String>,
     patience: Duration,
 }
 
@@ -50,7 +52,7 @@ enum Unanswered {
 
 impl Line {
     /// A line to the server at `url`, for whoever `token` says.
-    pub fn new(url: &str, token: &str) -> Result<Line, Refusal> {
+    pub fn new(url: &str, token: &str, believes: Option<&str>) -> Result<Line, Refusal> {
         let bad = || Refusal::invalid(format!("{} is no server's address", shown(url)));
         let base = url.trim_end_matches('/');
         let uri: Uri = base.parse().map_err(|_| bad())?;
@@ -77,11 +79,13 @@ impl Line {
             .tls_config(tls)
             .user_agent(concat!("onus/", env!("CARGO_PKG_VERSION")))
             .build();
-        Ok(Line { agent: config.into(), base: base.to_owned(), token: token.to_owned(), patience: PATIENCE })
-    }
-
-    pub fn url(&self) -> &str {
-        &self.base
+        Ok(Line {
+            agent: config.into(),
+            base: base.to_owned(),
+            token: token.to_owned(),
+            believes: believes.map(str::to_owned),
+            patience: PATIENCE,
+        })
     }
 
     /// Asks one question. A server that is away is waited for, a little.
@@ -106,6 +110,10 @@ impl Line {
             .post(format!("{}/v1/call/{name}", self.base))
             .header("authorization", format!("Bearer {}", self.token))
             .content_type("application/json");
+        let request = match &self.believes {
+            Some(worker) => request.header("onus-as", worker),
+            None => request,
+        };
         let mut response = request.send(arguments).map_err(|error| unanswered(&error))?;
         let status = response.status();
         let body = response.body_mut().with_config().limit(ANSWER_MAX).read_to_string();
@@ -168,16 +176,16 @@ mod tests {
         for near in
             ["http://127.0.0.1:7420", "http://localhost:7420/", "http://[::1]:7420", "https://onus.example"]
         {
-            assert!(Line::new(near, "t").is_ok(), "{near}");
+            assert!(Line::new(near, "t", None).is_ok(), "{near}");
         }
         for open in ["http://onus.example", "http://10.0.0.1:7420", "http://", "nonsense"] {
-            assert_eq!(Line::new(open, "t").unwrap_err().code, Code::InvalidInput, "{open}");
+            assert_eq!(Line::new(open, "t", None).unwrap_err().code, Code::InvalidInput, "{open}");
         }
     }
 
     #[test]
     fn nobody_there_is_a_store_that_is_unavailable() {
-        let mut line = Line::new("http://127.0.0.1:1", "secret").unwrap();
+        let mut line = Line::new("http://127.0.0.1:1", "secret", None).unwrap();
         line.patience = Duration::ZERO;
         let refusal = line.call("status", "null", Repeat::Safe).unwrap_err();
         assert_eq!(refusal.code, Code::StoreUnavailable);

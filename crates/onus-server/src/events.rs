@@ -5,12 +5,14 @@ use crate::store::{Open, is_lost, reopen};
 use onus_app::view::EntryView;
 use onus_core::id::Seq;
 use onus_core::refusal::Refusal;
+use onus_store::any::Any;
+use onus_store::postgres::{self, Address};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -23,6 +25,9 @@ pub(crate) const PAGE: i64 = 1_000;
 
 /// How often the record is looked at for what other processes wrote, while somebody listens.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// The same where the database tells of every commit: only for what it could not tell.
+const LOOK_ANYWAY: Duration = Duration::from_secs(1);
 
 /// One change, as listeners see it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -71,6 +76,27 @@ pub(crate) struct Hub {
     last: watch::Sender<Seq>,
     listeners: AtomicUsize,
     wake: SyncSender<()>,
+    look: Duration,
+}
+
+/// Passes on what the database tells of other programs' commits, as long as there is a hub.
+fn hear(hub: &Weak<Hub>, address: &Address) {
+    let mut ear = postgres::Listener::open(address);
+    while let Some(hub) = hub.upgrade() {
+        let heard = match &mut ear {
+            Ok(ear) => ear.wait(LOOK).map(|wake| wake.is_some()),
+            Err(_) => postgres::Listener::open(address).map(|opened| {
+                ear = Ok(opened);
+                true
+            }),
+        };
+        match heard {
+            Ok(true) => hub.wake(),
+            Ok(false) => {}
+            // Until it can be heard again, the record is looked at.
+            Err(_) => std::thread::sleep(LOOK_ANYWAY),
+        }
+    }
 }
 
 /// What is known behind some entry.
@@ -87,12 +113,21 @@ impl Hub {
         let mut store = open()?;
         let newest = store.log(None, None, 1)?.entries.last().map_or(0, |entry| entry.seq);
         let (wake, woken) = sync_channel(1);
+        let database = match &store.store {
+            Any::Postgres(database) => Some(database.address().clone()),
+            Any::Sqlite(_) => None,
+        };
         let hub = Arc::new(Hub {
             latest: RwLock::default(),
             last: watch::Sender::new(newest),
             listeners: AtomicUsize::new(0),
             wake,
+            look: if database.is_some() { LOOK_ANYWAY } else { LOOK },
         });
+        if let Some(address) = database {
+            let hub = Arc::downgrade(&hub);
+            std::thread::spawn(move || hear(&hub, &address));
+        }
         let (shared, open) = (Arc::downgrade(&hub), open.clone());
         let thread = std::thread::spawn(move || {
             while let Some(hub) = shared.upgrade() {
@@ -116,9 +151,10 @@ impl Hub {
     /// Waits for something to do; false when there will never be anything again.
     fn rest(self: Arc<Hub>, woken: &Receiver<()>) -> bool {
         let alone = self.listeners.load(Ordering::Relaxed) == 0;
+        let look = self.look;
         // The thread must not keep the hub alive while it waits.
         drop(self);
-        match woken.recv_timeout(if alone { Duration::from_secs(1) } else { LOOK }) {
+        match woken.recv_timeout(if alone { Duration::from_secs(1) } else { look }) {
             Ok(()) | Err(RecvTimeoutError::Timeout) => true,
             Err(RecvTimeoutError::Disconnected) => false,
         }

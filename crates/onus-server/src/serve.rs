@@ -10,13 +10,13 @@ use crate::readers::Readers;
 use crate::route::{After, Answer, Asked, Next, Route};
 use crate::store::Open;
 use crate::writer::Writer;
-use crate::{auth, mcp, openapi, routes, sse};
+use crate::{auth, call, mcp, openapi, routes, sse};
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{RawPathParams, Request};
+use axum::extract::{Path, RawPathParams, Request};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::http::{Method, Response, StatusCode};
-use axum::routing::{MethodFilter, MethodRouter, get, on};
+use axum::routing::{MethodFilter, MethodRouter, get, on, post};
 use onus_core::code::Code;
 use onus_core::id::{RequestId, TaskId};
 use onus_core::refusal::Refusal;
@@ -99,7 +99,14 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
     let table = paths.into_iter().fold(Router::new(), |router, (path, handler)| router.route(path, handler));
     let (events, ready, metrics, guard) =
         (Arc::clone(server), Arc::clone(server), Arc::clone(server), Arc::clone(server));
+    let calls = Arc::clone(server);
     table
+        .route(
+            "/v1/call/{name}",
+            post(move |Path(name): Path<String>, request: Request| {
+                call::called(Arc::clone(&calls), name, request)
+            }),
+        )
         .route("/v1/events", get(move |request: Request| listened(Arc::clone(&events), request)))
         .route("/mcp", mcp::route(server))
         .route("/openapi.json", get(move || text("application/json", document.to_string())))
@@ -322,7 +329,7 @@ fn version_seen(method: &Method, headers: &HeaderMap) -> Result<Option<i64>, Ref
     }
 }
 
-async fn read(server: &Server, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
+pub(crate) async fn read(server: &Server, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
     let limit = server.config.body_limit;
     let reading = tokio::time::timeout(server.config.patience, axum::body::to_bytes(body, limit));
     let bytes = match reading.await {

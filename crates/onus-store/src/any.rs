@@ -1,7 +1,7 @@
 //! Whichever database a store is in, and the address that says so.
 
 use crate::error::{Result, StoreError};
-use crate::port::{Outcome, Store, Tx};
+use crate::port::{Far, Outcome, Store, Tx};
 use crate::postgres::{Address, Postgres};
 use crate::sqlite::{Options, Sqlite};
 use onus_core::id::shown;
@@ -13,16 +13,19 @@ use std::path::{Path, PathBuf};
 pub enum Location {
     File(PathBuf),
     Database(Box<Address>),
+    /// Behind a server, at this URL.
+    Server(String),
 }
 
 impl Location {
-    /// Reads `sqlite:PATH` (relative to `here`) or `postgres://…`.
+    /// Reads `sqlite:PATH` (relative to `here`), `postgres://…` or `https://…`.
     pub fn parse(url: &str, here: &Path) -> std::result::Result<Location, String> {
         match url.split_once(':') {
             Some(("sqlite", path)) if !path.is_empty() => Ok(Location::File(here.join(path))),
             Some(("postgres" | "postgresql", _)) => {
                 Address::parse(url).map(|address| Location::Database(Box::new(address)))
             }
+            Some(("http" | "https", _)) => Ok(Location::Server(url.to_owned())),
             _ => Err(format!("{} is not a store", shown(url))),
         }
     }
@@ -36,6 +39,7 @@ impl Location {
                 url
             }
             Location::Database(address) => address.url().into(),
+            Location::Server(url) => url.into(),
         }
     }
 
@@ -44,6 +48,7 @@ impl Location {
         match self {
             Location::File(path) => path.display().to_string(),
             Location::Database(address) => address.to_string(),
+            Location::Server(url) => url.clone(),
         }
     }
 
@@ -54,6 +59,7 @@ impl Location {
             Location::Database(address) => {
                 Postgres::open(address).map(|store| Any::Postgres(Box::new(store)))
             }
+            Location::Server(_) => Err(StoreError::Elsewhere),
         }
     }
 
@@ -64,6 +70,7 @@ impl Location {
             Location::Database(address) => {
                 Postgres::create(address).map(|store| Any::Postgres(Box::new(store)))
             }
+            Location::Server(_) => Err(StoreError::Elsewhere),
         }
     }
 }
@@ -73,6 +80,8 @@ impl Location {
 pub enum Any {
     Sqlite(Sqlite),
     Postgres(Box<Postgres>),
+    /// Only a server reaches it.
+    Server(Box<dyn Far>),
 }
 
 impl Store for Any {
@@ -80,6 +89,14 @@ impl Store for Any {
         match self {
             Any::Sqlite(store) => store.shown(),
             Any::Postgres(store) => store.shown(),
+            Any::Server(_) => "a server".to_owned(),
+        }
+    }
+
+    fn far(&mut self) -> Option<&mut dyn Far> {
+        match self {
+            Any::Sqlite(_) | Any::Postgres(_) => None,
+            Any::Server(far) => Some(far.as_mut()),
         }
     }
 
@@ -87,6 +104,7 @@ impl Store for Any {
         match self {
             Any::Sqlite(store) => store.read(work),
             Any::Postgres(store) => store.read(work),
+            Any::Server(_) => Err(StoreError::Elsewhere),
         }
     }
 
@@ -97,6 +115,7 @@ impl Store for Any {
         match self {
             Any::Sqlite(store) => store.write(work),
             Any::Postgres(store) => store.write(work),
+            Any::Server(_) => Err(StoreError::Elsewhere.into()),
         }
     }
 }

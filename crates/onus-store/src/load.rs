@@ -181,8 +181,44 @@ pub struct Loaded {
     pub ground: Ground,
 }
 
+/// Announces what a call will ask before it can be refused or carried out.
+pub fn expect_call(tx: &mut dyn Tx, envelope: &Envelope) -> Result<()> {
+    let workspace = tx.workspace().0;
+    let key = request_key(&envelope.request);
+    tx.expect(&[(&WORKSPACE, args![workspace].into()), (&REQUEST, args![workspace, key.as_slice()].into())])?;
+    expect_facts(tx, envelope)
+}
+
+/// Announces what [`facts`] will ask, as far as the command alone tells.
+fn expect_facts(tx: &mut dyn Tx, envelope: &Envelope) -> Result<()> {
+    let workspace = tx.workspace().0;
+    let mut questions = Vec::new();
+    if let Some(actor) = &envelope.actor {
+        questions.push((&WORKER, args![workspace, actor.as_str()].into()));
+    }
+    if let Some(id) = &envelope.task {
+        let of_task = || args![workspace, id.to_string()].into();
+        questions.push((&TASK, of_task()));
+        match &envelope.command {
+            Command::Claim { .. } | Command::Takeover { .. } => questions.push((&DEPENDENCIES, of_task())),
+            Command::Complete { .. } => {
+                questions.extend([(&evidence::EVIDENCE, of_task()), (&evidence::REVIEWS, of_task())]);
+            }
+            _ => {}
+        }
+    }
+    if let Command::Claim { workstation: Some(name), assignee, .. } = &envelope.command {
+        questions.push((&grant::WORKSTATION, args![workspace, name.as_str()].into()));
+        if let Some(grantee) = assignee.as_ref().or(envelope.actor.as_ref()) {
+            questions.push((&session::LAST, args![workspace, grantee.as_str(), name.as_str()].into()));
+        }
+    }
+    tx.expect(&questions)
+}
+
 /// Loads the facts of one call. `policy` says which candidates matter.
 pub fn facts(tx: &mut dyn Tx, envelope: &Envelope, policy: &Policy, now: Timestamp) -> Result<Loaded> {
+    expect_facts(tx, envelope)?;
     let workspace = tx.workspace();
     let mut loaded = Loaded {
         caller: caller(tx, envelope.actor.as_ref())?,

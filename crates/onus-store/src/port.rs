@@ -205,6 +205,11 @@ pub trait Tx {
     /// Goes back to the mark and forgets it.
     fn undo(&mut self) -> Result<()>;
 
+    /// Told of questions that will be asked next: a database on another machine answers them all at once.
+    fn expect(&mut self, _questions: &[(&Sql, Vec<Value<'_>>)]) -> Result<()> {
+        Ok(())
+    }
+
     /// Told of every entry that the ledger gets: a database that wakes listeners does so at the commit.
     fn announce(&mut self, _entry: Seq) {}
 
@@ -247,7 +252,7 @@ pub trait Store {
 }
 
 /// A store that is elsewhere, behind a server that keeps the rules: it is asked whole questions, never statements.
-pub trait Far {
+pub trait Far: std::fmt::Debug + Send {
     /// Asks one question; question and answer are JSON.
     fn call(&mut self, name: &str, arguments: String) -> std::result::Result<String, Refusal>;
 }

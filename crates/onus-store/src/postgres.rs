@@ -126,10 +126,14 @@ fn begin_read(wire: &mut Wire, workspace: &str) -> Result<Begun> {
 fn begin_write(wire: &mut Wire, workspace: &str) -> Result<Begun> {
     wire.say("BEGIN");
     let name = args![workspace];
+    wire.ask_ahead(&LOCK, &name)?;
+    // Answered in this order: the clock is read when the lock is ours.
+    wire.ask_ahead(&CLOCK, &[])?;
     let found = match number(wire, &LOCK, &name)? {
         Some(id) => id,
         None => {
             number(wire, &FOUND, &name)?;
+            wire.forget();
             match number(wire, &LOCK, &name)? {
                 Some(id) => id,
                 None => number(wire, &NUMBER, &[])?.unwrap_or(NOWHERE.0),
@@ -255,6 +259,7 @@ impl Tx for PostgresTx<'_> {
     }
 
     fn run(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<u64> {
+        self.wire.forget();
         self.wire.query(sql, args, &mut |_| Ok(()))
     }
 
@@ -278,6 +283,10 @@ impl Tx for PostgresTx<'_> {
     fn undo(&mut self) -> Result<()> {
         self.last_entry = self.marked;
         self.wire.roll_back("ROLLBACK TO mark; RELEASE mark")
+    }
+
+    fn expect(&mut self, questions: &[(&Sql, Vec<Value<'_>>)]) -> Result<()> {
+        questions.iter().try_for_each(|(sql, args)| self.wire.ask_ahead(sql, args))
     }
 
     fn announce(&mut self, entry: Seq) {

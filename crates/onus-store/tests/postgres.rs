@@ -7,10 +7,12 @@ use onus_core::hash::Digest;
 use onus_core::id::WorkspaceId;
 use onus_core::ledger::Entry;
 use onus_core::time::Timestamp;
+use onus_core::worker::{Kind as WorkerKind, Worker, WorkerState};
+use onus_store::bulk::table::{Kind, TABLES};
 use onus_store::error::StoreError;
 use onus_store::port::{Outcome, Store, Tx};
 use onus_store::postgres::{Address, Listener, Postgres, Wake};
-use onus_store::{apply, load, registry};
+use onus_store::{apply, args, load, registry, sql};
 use onus_testkit::{Cluster, Durability};
 use std::time::Duration;
 
@@ -126,6 +128,90 @@ fn a_workspace_that_two_make_at_once_is_one() {
     assert_eq!(made.iter().filter(|made| **made).count(), 1, "{made:?}");
 }
 
+/// The same tables and columns as SQLite, of the same kinds: an archive of one fits the other.
+#[test]
+fn every_column_is_the_one_that_sqlite_has() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let url = cluster.database();
+    drop(Postgres::create(&address(&url)).unwrap());
+    let found = cluster.psql(
+        name(&url),
+        "SELECT table_name || ' ' || column_name || ' ' || data_type FROM information_schema.columns \
+         WHERE table_schema = 'public' AND table_name <> 'onus_schema'",
+    );
+    let mut found: Vec<&str> = found.lines().collect();
+    let mut wanted = vec!["workspace id bigint".to_owned(), "workspace name text".to_owned()];
+    for table in TABLES {
+        if table.name != "workspace" {
+            wanted.push(format!("{} workspace bigint", table.name));
+        }
+        wanted.extend(table.columns.iter().map(|column| {
+            let kind = match column.kind {
+                Kind::Int => "bigint",
+                Kind::Text => "text",
+                Kind::Blob => "bytea",
+            };
+            format!("{} {} {kind}", table.name, column.name)
+        }));
+    }
+    found.sort_unstable();
+    wanted.sort_unstable();
+    assert_eq!(found, wanted);
+}
+
+sql! {
+    COUNT = "SELECT count(*) FROM worker WHERE workspace = ?1";
+}
+
+/// What was asked ahead is answered as it was then, and asked anew when something was changed meanwhile.
+#[test]
+fn an_answer_given_ahead_is_never_old() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let mut store = Postgres::create(&address(&cluster.database())).unwrap();
+    found(&mut store, "u").unwrap();
+    let failed: Result<(), StoreError> = store.write(|tx| {
+        let workspace = tx.workspace().0;
+        let count = |tx: &mut dyn Tx| tx.row(&COUNT, &args![workspace])?.unwrap().int();
+        let worker = |n: i64| Worker {
+            handle: format!("@w{n}").parse().unwrap(),
+            kind: WorkerKind::Agent,
+            tier: None,
+            role: None,
+            state: WorkerState::Active,
+            tz: "UTC".into(),
+        };
+        let expect = |tx: &mut dyn Tx| tx.expect(&[(&COUNT, args![workspace].into())]);
+        let mut counts = Vec::new();
+        expect(tx)?;
+        counts.push(count(tx)?);
+        registry::insert_worker(tx, &worker(1))?;
+        counts.push(count(tx)?);
+        // Asked, then changed before anybody looked.
+        expect(tx)?;
+        registry::insert_worker(tx, &worker(2))?;
+        counts.push(count(tx)?);
+        tx.mark()?;
+        registry::insert_worker(tx, &worker(3))?;
+        expect(tx)?;
+        counts.push(count(tx)?);
+        tx.undo()?;
+        counts.push(count(tx)?);
+        assert_eq!(counts, [0, 1, 2, 3, 2]);
+        // A failure of what was asked ahead is a failure of the transaction.
+        tx.expect(&[(&COUNT, args!["no number"].into())])?;
+        assert!(count(tx).is_err());
+        Ok(Outcome::Rollback(()))
+    });
+    assert!(failed.is_err(), "what failed may not pass for done");
+    let counted: Result<Vec<i64>, StoreError> = store.write(|tx| {
+        let workspace = tx.workspace().0;
+        tx.expect(&[(&COUNT, args![workspace].into()), (&COUNT, args![workspace].into())])?;
+        let mut count = || tx.row(&COUNT, &args![workspace])?.unwrap().int();
+        Ok(Outcome::Commit(vec![count()?, count()?]))
+    });
+    assert_eq!(counted.unwrap(), [0, 0]);
+}
+
 /// Changes are sent without waiting: one that failed must not be acknowledged by whoever comes after it.
 #[test]
 fn a_change_that_failed_is_never_acknowledged() {
@@ -157,6 +243,18 @@ fn a_change_that_failed_is_never_acknowledged() {
     });
     undone.unwrap();
     assert_eq!(store.read(|tx| load::workspace(tx)).unwrap().last_seq, 3);
+}
+
+/// SQLite keeps them; nothing that the rules accept has one.
+#[test]
+fn a_text_that_cannot_be_kept_is_refused() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let mut store = Postgres::create(&address(&cluster.database())).unwrap();
+    found(&mut store, "u").unwrap();
+    let kept: Result<(), StoreError> =
+        store.write(|tx| apply::entry(tx, &Entry { data: "a\0b".into(), ..entry(1) }).map(Outcome::Commit));
+    assert!(matches!(kept, Err(StoreError::Unavailable { .. })), "{kept:?}");
+    assert_eq!(store.read(|tx| load::workspace(tx)).unwrap().last_seq, 0);
 }
 
 #[test]

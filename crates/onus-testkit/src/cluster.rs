@@ -152,6 +152,11 @@ impl Cluster {
         format!("postgres://{USER}@127.0.0.1:{}/{database}", self.port)
     }
 
+    /// One of PostgreSQL's own programs.
+    pub fn program(&self, name: &str) -> PathBuf {
+        programs().unwrap().join(name)
+    }
+
     pub fn port(&self) -> u16 {
         self.port
     }

@@ -48,7 +48,11 @@ impl Batch<'_> {
         tx.mark()?;
         match self.decide(tx, envelope, target) {
             Ok(Outcome::Commit(answer)) => {
-                tx.keep()?;
+                // A database on another machine may say only now that a guard did not hold.
+                if let Err(failed) = tx.keep() {
+                    tx.undo()?;
+                    return Ok(Err(named(failed.into(), envelope)));
+                }
                 self.has_changed = true;
                 Ok(answer.map_err(|refusal| named(refusal, envelope)))
             }

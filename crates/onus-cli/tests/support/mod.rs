@@ -12,6 +12,7 @@
 pub(crate) mod answer;
 pub(crate) mod attempt;
 pub(crate) mod case;
+pub(crate) mod far;
 pub(crate) mod fleet;
 pub(crate) mod map;
 pub(crate) mod rng;
@@ -47,6 +48,8 @@ pub(crate) struct Agent {
 /// A git repository in a temporary directory, with its own home and keys.
 #[derive(Debug)]
 pub(crate) struct Site {
+    /// The server that its calls go through, where the tests run through one.
+    far: OnceLock<Box<far::Far>>,
     root: TempDir,
     /// The address of its database, where the tests run on PostgreSQL.
     pub(crate) database: Option<String>,
@@ -63,7 +66,7 @@ impl Site {
     /// The same, with its store in a database, whatever the tests run on.
     pub(crate) fn at(database: Option<String>) -> Site {
         let root = tempfile::Builder::new().prefix("onus-test-").tempdir().unwrap();
-        let site = Site { root, database, person: String::new() };
+        let site = Site { far: OnceLock::new(), root, database, person: String::new() };
         for dir in ["home", "keys", "repo"] {
             std::fs::create_dir(site.root().join(dir)).unwrap();
         }
@@ -140,6 +143,7 @@ impl Site {
     pub(crate) fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
         let mut onus = Command::new(ONUS);
         self.surroundings(&mut onus).args(args);
+        self.through_server(&mut onus, args);
         onus
     }
 

@@ -60,15 +60,17 @@ impl Captured {
         self.length - (self.head.len() + self.tail.len()) as u64
     }
 
-    /// For people. Bytes that are no text are replaced; where something was left out, a line says how much.
+    /// For people. Bytes that are no text are replaced, zeros too: not every database keeps them. Where something was
+    /// left out, a line says how much.
     pub fn text(&self) -> String {
-        match self.left_out() {
+        let text = match self.left_out() {
             0 => String::from_utf8_lossy(&[self.head.as_slice(), &self.tail].concat()).into_owned(),
             bytes => {
                 let (head, tail) = (String::from_utf8_lossy(&self.head), String::from_utf8_lossy(&self.tail));
                 format!("{head}\n[{bytes} bytes left out]\n{tail}")
             }
-        }
+        };
+        if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
     }
 
     /// The last line that says something. Programs give their reason last.
@@ -109,6 +111,11 @@ mod tests {
             assert_eq!(output.sha256, Digest::of(b"abcdefghijklmnopqrstuvwxyz"));
         }
         assert_eq!(captured(0, &["abc"]).left_out(), 3);
+    }
+
+    #[test]
+    fn what_is_no_text_is_replaced() {
+        assert_eq!(captured(9, &["a\0b"]).text(), "a\u{fffd}b");
     }
 
     #[test]

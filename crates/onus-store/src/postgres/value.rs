@@ -26,9 +26,6 @@ impl ToSql for Value<'_> {
         match (self, ty) {
             (Value::Null, _) => return Ok(IsNull::Yes),
             (Value::Int(n), &Type::INT8) => out.put_i64(*n),
-            (Value::Text(text), &Type::TEXT) if text.contains('\0') => {
-                return Err("a text contains a NUL character".into());
-            }
             (Value::Text(text), &Type::TEXT) => out.put_slice(text.as_bytes()),
             (Value::Blob(bytes), &Type::BYTEA) => out.put_slice(bytes),
             _ => return Err(format!("a parameter is not {ty}").into()),

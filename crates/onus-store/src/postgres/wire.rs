@@ -47,11 +47,21 @@ impl<T> Sent<T> {
     }
 }
 
-/// A change under way, and how many rows it must touch.
-struct Change {
+/// What was sent and not yet answered.
+enum UnderWay {
+    /// A change, and how many rows it must touch.
+    Change { name: &'static str, wanted: Option<u64>, sent: Sent<u64> },
+    /// A question that somebody will ask.
+    Question { asked: Asked, sent: Sent<RowStream> },
+}
+
+/// A question, and after how many changes it was asked: those that come later may change its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Asked {
     name: &'static str,
-    wanted: Option<u64>,
-    sent: Sent<u64>,
+    text: &'static str,
+    args: Vec<Value<'static>>,
+    changes: u64,
 }
 
 struct Known {
@@ -73,7 +83,10 @@ pub(super) struct Wire {
     runtime: Runtime,
     client: Arc<Client>,
     known: HashMap<&'static str, Known>,
-    under_way: VecDeque<Change>,
+    under_way: VecDeque<UnderWay>,
+    /// Answers to questions that were asked ahead.
+    answers: Vec<(Asked, Vec<Row>)>,
+    changes: u64,
     health: Health,
 }
 
@@ -90,6 +103,8 @@ impl Wire {
             client: Arc::new(client),
             known: HashMap::new(),
             under_way: VecDeque::new(),
+            answers: Vec::new(),
+            changes: 0,
             health: Health::Sound,
         }
     }
@@ -105,10 +120,20 @@ impl Wire {
         args: &[Value<'_>],
         each: &mut dyn FnMut(&Row) -> Result<()>,
     ) -> Result<u64> {
+        if !self.answers.is_empty() || !self.under_way.is_empty() {
+            let asked = self.asked(sql, args);
+            if self.is_under_way(&asked) {
+                self.settle()?;
+            }
+            if let Some((_, rows)) = self.answers.iter().find(|(known, _)| *known == asked) {
+                rows.iter().try_for_each(each)?;
+                return Ok(rows.len() as u64);
+            }
+        }
         let sent = self.send(sql, args)?;
-        let (runtime, under_way) = (&self.runtime, &mut self.under_way);
+        let (runtime, under_way, answers) = (&self.runtime, &mut self.under_way, &mut self.answers);
         let done = runtime.block_on(async {
-            settle(under_way).await?;
+            settle(under_way, answers).await?;
             let named = |error: Error| Trouble::Server(sql.name, error);
             let mut stream = pin!(sent.answer().await.map_err(named)?);
             while let Some(row) = stream.next().await {
@@ -119,11 +144,38 @@ impl Wire {
         done.map_err(|trouble| self.understood(trouble))
     }
 
+    /// Sends a question without waiting: [`Wire::query`] will find its answer, unless something is changed before.
+    pub(super) fn ask_ahead(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<()> {
+        let asked = self.asked(sql, args);
+        if self.is_under_way(&asked) || self.answers.iter().any(|(known, _)| *known == asked) {
+            return Ok(());
+        }
+        let sent = self.send(sql, args)?;
+        self.under_way.push_back(UnderWay::Question { asked, sent });
+        Ok(())
+    }
+
+    fn asked(&self, sql: &Sql, args: &[Value<'_>]) -> Asked {
+        let args = args.iter().cloned().map(Value::into_owned).collect();
+        Asked { name: sql.name, text: sql.text, args, changes: self.changes }
+    }
+
+    fn is_under_way(&self, question: &Asked) -> bool {
+        self.under_way.iter().any(|one| matches!(one, UnderWay::Question { asked, .. } if asked == question))
+    }
+
+    /// What was answered before holds no longer.
+    pub(super) fn forget(&mut self) {
+        self.changes += 1;
+        self.answers.clear();
+    }
+
     /// Sends a change without waiting; that it touches another number of rows than `wanted` is told by a later call.
     pub(super) fn change(&mut self, sql: &Sql, args: &[Value<'_>], wanted: Option<u64>) -> Result<()> {
         if self.under_way.len() >= UNDER_WAY {
             self.settle()?;
         }
+        self.forget();
         let sent = self.send(sql, args)?;
         let counted = async move {
             let mut stream = pin!(sent.answer().await?);
@@ -132,22 +184,24 @@ impl Wire {
             }
             Ok(stream.rows_affected().unwrap_or(0))
         };
-        self.under_way.push_back(Change { name: sql.name, wanted, sent: Sent::new(Box::pin(counted)) });
+        let sent = Sent::new(Box::pin(counted) as Pending<u64>);
+        self.under_way.push_back(UnderWay::Change { name: sql.name, wanted, sent });
         Ok(())
     }
 
     /// Sends a statement without values, without waiting.
     pub(super) fn say(&mut self, name: &'static str) {
         let client = Arc::clone(&self.client);
-        let said = async move { client.batch_execute(name).await.map(|()| 0) };
-        self.under_way.push_back(Change { name, wanted: None, sent: Sent::new(Box::pin(said)) });
+        let said = async move { client.batch_execute(name).await.map(|()| 0_u64) };
+        let sent = Sent::new(Box::pin(said) as Pending<u64>);
+        self.under_way.push_back(UnderWay::Change { name, wanted: None, sent });
     }
 
     /// Waits for everything that is under way.
     pub(super) fn settle(&mut self) -> Result<()> {
         if !self.under_way.is_empty() {
-            let (runtime, under_way) = (&self.runtime, &mut self.under_way);
-            let done = runtime.block_on(settle(under_way));
+            let (runtime, under_way, answers) = (&self.runtime, &mut self.under_way, &mut self.answers);
+            let done = runtime.block_on(settle(under_way, answers));
             done.map_err(|trouble| self.understood(trouble))?;
         }
         match self.health {
@@ -159,6 +213,7 @@ impl Wire {
 
     /// Ends what was begun since the mark or the beginning, whatever came of it.
     pub(super) fn roll_back(&mut self, statement: &'static str) -> Result<()> {
+        self.forget();
         self.under_way.clear();
         self.script(statement)?;
         self.health = Health::Sound;
@@ -189,6 +244,12 @@ impl Wire {
     }
 
     fn send(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<Sent<RowStream>> {
+        if args.iter().any(|value| matches!(value, Value::Text(text) if text.contains('\0'))) {
+            return Err(StoreError::Unavailable {
+                detail: "a text has a NUL character in it, which PostgreSQL cannot keep".into(),
+                hint: Some("leave it out".into()),
+            });
+        }
         let known = self.known.entry(sql.text).or_insert_with(|| Known {
             text: spelled(sql.text).into(),
             uses: 0,
@@ -230,6 +291,7 @@ impl Wire {
     }
 
     fn understood(&mut self, trouble: Trouble) -> StoreError {
+        self.forget();
         self.under_way.clear();
         match trouble {
             Trouble::Ours(error) => error,
@@ -256,11 +318,27 @@ enum Trouble {
     Ours(StoreError),
 }
 
-async fn settle(under_way: &mut VecDeque<Change>) -> std::result::Result<(), Trouble> {
-    while let Some(Change { name, wanted, sent }) = under_way.pop_front() {
-        let touched = sent.answer().await.map_err(|error| Trouble::Server(name, error))?;
-        if wanted.is_some_and(|wanted| wanted != touched) {
-            return Err(Trouble::Count(name, touched));
+async fn settle(
+    under_way: &mut VecDeque<UnderWay>,
+    answers: &mut Vec<(Asked, Vec<Row>)>,
+) -> std::result::Result<(), Trouble> {
+    while let Some(next) = under_way.pop_front() {
+        match next {
+            UnderWay::Change { name, wanted, sent } => {
+                let touched = sent.answer().await.map_err(|error| Trouble::Server(name, error))?;
+                if wanted.is_some_and(|wanted| wanted != touched) {
+                    return Err(Trouble::Count(name, touched));
+                }
+            }
+            UnderWay::Question { asked, sent } => {
+                let named = |error: Error| Trouble::Server(asked.name, error);
+                let mut stream = pin!(sent.answer().await.map_err(named)?);
+                let mut rows = Vec::new();
+                while let Some(row) = stream.next().await {
+                    rows.push(row.map_err(named)?);
+                }
+                answers.push((asked, rows));
+            }
         }
     }
     Ok(())

@@ -1,0 +1,41 @@
+//! A store behind a server: `--store https://…` with a token.
+
+use onus_app::far;
+use onus_core::code::Code;
+use onus_core::id::Handle;
+use onus_core::refusal::Refusal;
+use onus_host::line::{Line, Repeat};
+use onus_store::any::Any;
+use onus_store::port::Far;
+
+#[derive(Debug)]
+struct Remote(Line);
+
+impl Far for Remote {
+    fn call(&mut self, name: &str, arguments: String) -> Result<String, Refusal> {
+        // A command carries its request id: however often it arrives, it is carried out once.
+        let repeat = if far::is_write(name) { Repeat::Unheard } else { Repeat::Safe };
+        self.0.call(name, &arguments, repeat)
+    }
+}
+
+/// The store behind the server at `url`, for the bearer of the token in the environment.
+pub(crate) fn open(url: &str, actor: Option<&Handle>) -> Result<Any, Refusal> {
+    let line = Line::new(url, &token()?, actor.map(Handle::as_str))?;
+    Ok(Any::Server(Box::new(Remote(line))))
+}
+
+/// `ONUS_TOKEN`, or what is in the file that `ONUS_TOKEN_FILE` names.
+fn token() -> Result<String, Refusal> {
+    let said = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
+    if let Some(token) = said("ONUS_TOKEN") {
+        return Ok(token);
+    }
+    let Some(path) = said("ONUS_TOKEN_FILE") else {
+        return Err(Refusal::new(Code::IdentityRequired, "a server asks for a token")
+            .hint("set ONUS_TOKEN, or ONUS_TOKEN_FILE; a person issues one: onus worker token add @you"));
+    };
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| Refusal::invalid(format!("{path}: {error}")).hint("check ONUS_TOKEN_FILE"))?;
+    Ok(text.trim().to_owned())
+}

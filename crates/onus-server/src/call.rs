@@ -1,0 +1,94 @@
+//! The command line's own way in: `POST /v1/call/{name}` carries a call of `onus_app::far` and its answer.
+//!
+//! It is no part of the HTTP contract: both ends are Onus, of about the same age. The same rules apply as on every other
+//! path, because the same functions are called in the name of the same token.
+
+use crate::auth;
+use crate::problem::Problem;
+use crate::serve::{Server, read};
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use axum::http::{HeaderName, Response};
+use onus_app::far;
+use onus_core::code::Code;
+use onus_core::id::Handle;
+use onus_core::refusal::Refusal;
+use onus_core::token::{Principal, administers};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Who the caller believes to be. A token of somebody else is a mistake that should not pass unnoticed.
+const AS: HeaderName = HeaderName::from_static("onus-as");
+
+pub(crate) async fn called(server: Arc<Server>, name: String, request: Request) -> Response<Body> {
+    let began = Instant::now();
+    let response = match answered(&server, name.clone(), request).await {
+        Ok(body) => {
+            let mut response = Response::new(Body::from(body));
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            response
+        }
+        Err(problem) => server.refused("call", None, problem),
+    };
+    let status = response.status().as_u16();
+    server.metrics.answered("call", status, began.elapsed());
+    tracing::info!(
+        operation = "call",
+        call = name,
+        status,
+        ms = began.elapsed().as_secs_f64() * 1_000.0,
+        "answered"
+    );
+    response
+}
+
+async fn answered(server: &Arc<Server>, name: String, request: Request) -> Result<String, Problem> {
+    let (parts, body) = request.into_parts();
+    let presented = auth::presented(&parts.headers)?;
+    let believed = believed(&parts.headers)?;
+    let bytes = read(server, &parts.headers, body).await?;
+    let arguments =
+        String::from_utf8(bytes.to_vec()).map_err(|_| Refusal::invalid("the call is not UTF-8"))?;
+    let guard = Arc::clone(server);
+    let admit = move |store: &mut crate::store::Store| {
+        let principal = guard.admit(store, &presented)?;
+        is_who_it_believes(&principal, believed.as_ref())?;
+        Ok(principal)
+    };
+    if name == "submit" {
+        let principal = server.readers.ask(admit).await?;
+        let (envelope, target) = far::arrived(&arguments, principal.worker.as_ref())?;
+        let calls = vec![(principal.carry(envelope)?, target)];
+        let receipt = server.writer.submit(calls).await?.into_iter().next();
+        return Ok(far::receipt(receipt.ok_or_else(crate::route::unanswered)??)?);
+    }
+    let wakes = far::is_write(&name);
+    let answer = server.readers.ask(move |store| {
+        let principal = admit(store)?;
+        if far::is_administration(&name) {
+            administers(&principal)?;
+        }
+        far::answer(store, principal.worker.as_ref(), &name, &arguments)
+    });
+    let answer = answer.await?;
+    if wakes {
+        server.hub.wake();
+    }
+    Ok(answer)
+}
+
+fn believed(headers: &HeaderMap) -> Result<Option<Handle>, Refusal> {
+    let text = headers.get(AS).map(|value| value.to_str().unwrap_or_default());
+    text.map(str::parse).transpose().map_err(Refusal::invalid)
+}
+
+fn is_who_it_believes(principal: &Principal, believed: Option<&Handle>) -> Result<(), Refusal> {
+    match (believed, &principal.worker) {
+        (Some(believed), Some(own)) if believed != own => {
+            Err(Refusal::new(Code::NotPermitted, format!("the token is {own}'s, not {believed}'s"))
+                .hint(format!("leave --as out, or set ONUS_TOKEN to a token of {believed}")))
+        }
+        _ => Ok(()),
+    }
+}
