@@ -8,6 +8,7 @@ mod machine;
 mod measure;
 mod peers;
 mod place;
+mod serve;
 mod store;
 mod table;
 mod team;
@@ -18,7 +19,8 @@ use place::Programs;
 use std::io::Write as _;
 use table::Table;
 
-const USAGE: &str = "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git|effort|team]...";
+const USAGE: &str =
+    "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git|effort|serve|team]...";
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +54,7 @@ struct Asked {
     write: bool,
 }
 
-const PARTS: &[&str] = &["cli", "store", "git", "effort", "team"];
+const PARTS: &[&str] = &["cli", "store", "git", "effort", "serve", "team"];
 
 fn parse(words: Vec<String>) -> Option<Asked> {
     let mut asked =
@@ -88,6 +90,7 @@ fn measure(asked: &Asked) -> Outcome<Vec<Table>> {
             "git" => git::run(&programs, &asked.extent)?,
             "effort" => effort::run(&programs, &asked.extent)?,
             "team" => team::run(&programs, &asked.extent)?,
+            "serve" => serve::run(&programs, &asked.extent)?,
             _ => store::run(&programs, &asked.extent)?,
         };
         for table in found {

@@ -14,6 +14,7 @@ use onus_core::task::Task;
 use onus_host::place::Place;
 use onus_host::{clock, filesystem, lease_file, place, settings};
 use onus_store::any::{Any, Location};
+use onus_store::postgres::Address;
 use std::path::{Path, PathBuf};
 
 pub(crate) type Store = Onus<Any>;
@@ -84,6 +85,14 @@ impl World {
         match &self.location {
             Location::File(path) => path.clone(),
             Location::Database(_) | Location::Server(_) => self.place.default_store(),
+        }
+    }
+
+    /// The database, where the store is in one.
+    pub(crate) fn database(&self) -> Option<&Address> {
+        match &self.location {
+            Location::File(_) | Location::Server(_) => None,
+            Location::Database(address) => Some(address),
         }
     }
 

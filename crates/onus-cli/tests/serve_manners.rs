@@ -13,6 +13,7 @@ mod support;
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::process::Command;
 use std::time::Duration;
 use support::server::Server;
 use support::{Site, text};
@@ -194,4 +195,58 @@ fn whoever_asks_too_often_is_told_to_wait_and_others_are_served() {
     refused.refused(429, "too_many_requests");
     assert_eq!(refused.header("retry-after"), Some("1"));
     server.get(&person, "/v1/ready").ok();
+}
+
+#[test]
+fn tls_is_spoken_where_there_is_a_certificate() {
+    let site = Site::new();
+    let token = site.token(&site.person);
+    let file = |name: &str| site.root().join(name).to_str().unwrap().to_owned();
+    let (key, certificate) = (file("key.pem"), file("cert.pem"));
+    let words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=onus \
+                 -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE";
+    let made = Command::new("openssl")
+        .args(words.split_whitespace())
+        .args(["-keyout", &key, "-out", &certificate])
+        .output();
+    let Ok(made) = made else {
+        eprintln!("skipped: there is no openssl here");
+        return;
+    };
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let args = ["--listen", "127.0.0.1:0", "--tls-cert", &certificate, "--tls-key", &key];
+    let server = Server::start_with(&site, &args).trusting(&std::fs::read(&certificate).unwrap());
+    assert!(server.url.starts_with("https://"));
+    server.get(&token, "/v1/ready").ok();
+    // Whoever speaks plainly is not answered, and disturbs nobody.
+    let plain = raw(&server, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    assert!(!plain.starts_with("HTTP/"), "{plain}");
+    server.get(&token, "/v1/ready").ok();
+    let wrong = site.run(&["serve", "--tls-cert", &key, "--tls-key", &certificate, "--json"]);
+    assert_eq!((wrong.exit, wrong.code()), (Some(2), "invalid_input".to_owned()));
+}
+
+#[test]
+fn every_answer_is_a_line_of_the_log() {
+    let site = Site::new();
+    let token = site.token(&site.person);
+    let file = site.root().join("log");
+    let mut command = site.command(&["serve", "--json", "--log", "json", "--listen", "127.0.0.1:0"]);
+    let server = Server::spawn_with(&mut command, std::fs::File::create(&file).unwrap().into());
+    server.add(&token, "logged");
+    server.get("nonsense", "/v1/ready").refused(401, "unauthenticated");
+    server.signal("TERM");
+    assert!(server.wait());
+    let log = std::fs::read_to_string(file).unwrap();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let line = |operation: &str, message: &str| {
+        let found = lines.iter().find(|line| line["operation"] == operation && line["message"] == message);
+        found.unwrap_or_else(|| panic!("{operation} {message}: {log}"))
+    };
+    let added = line("add", "answered");
+    assert_eq!((&added["status"], &added["worker"]), (&json!(201), &json!(site.person)));
+    assert!(added["ms"].is_number() && added["request_id"].is_string(), "{added}");
+    assert_eq!(line("ready", "answered")["code"], "unauthenticated");
+    assert_eq!(line("ready", "denied")["level"], "WARN");
+    assert!(!log.contains(&token), "no token is logged");
 }

@@ -2,6 +2,7 @@
 
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
+use onus_store::postgres::Address;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,6 +22,8 @@ pub struct Config {
     pub connections: usize,
     pub body_limit: usize,
     pub readers: usize,
+    /// The database that tells of other servers' commits; a store in a file is looked at instead.
+    pub database: Option<Address>,
 }
 
 #[derive(Debug, Clone)]
@@ -41,6 +44,7 @@ impl Config {
             connections: 4_096,
             body_limit: 1024 * 1024,
             readers: 4,
+            database: None,
         }
     }
 

@@ -5,14 +5,13 @@ use crate::store::{Open, is_lost, reopen};
 use onus_app::view::EntryView;
 use onus_core::id::Seq;
 use onus_core::refusal::Refusal;
-use onus_store::any::Any;
-use onus_store::postgres::{self, Address};
+use onus_store::postgres::{Address, Listener};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -26,8 +25,11 @@ pub(crate) const PAGE: i64 = 1_000;
 /// How often the record is looked at for what other processes wrote, while somebody listens.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The same where the database tells of every commit: only for what it could not tell.
-const LOOK_ANYWAY: Duration = Duration::from_secs(1);
+/// The same where the database tells of them itself, should a word of it be lost.
+const SPARE: Duration = Duration::from_secs(2);
+
+/// How often a thread with nothing to do sees whether it is still needed.
+const ALONE: Duration = Duration::from_secs(1);
 
 /// One change, as listeners see it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -76,27 +78,6 @@ pub(crate) struct Hub {
     last: watch::Sender<Seq>,
     listeners: AtomicUsize,
     wake: SyncSender<()>,
-    look: Duration,
-}
-
-/// Passes on what the database tells of other programs' commits, as long as there is a hub.
-fn hear(hub: &Weak<Hub>, address: &Address) {
-    let mut ear = postgres::Listener::open(address);
-    while let Some(hub) = hub.upgrade() {
-        let heard = match &mut ear {
-            Ok(ear) => ear.wait(LOOK).map(|wake| wake.is_some()),
-            Err(_) => postgres::Listener::open(address).map(|opened| {
-                ear = Ok(opened);
-                true
-            }),
-        };
-        match heard {
-            Ok(true) => hub.wake(),
-            Ok(false) => {}
-            // Until it can be heard again, the record is looked at.
-            Err(_) => std::thread::sleep(LOOK_ANYWAY),
-        }
-    }
 }
 
 /// What is known behind some entry.
@@ -109,37 +90,52 @@ pub(crate) enum Behind {
 }
 
 impl Hub {
-    pub(crate) fn start(open: &Open) -> Result<(Arc<Hub>, JoinHandle<()>), Refusal> {
+    pub(crate) fn start(
+        open: &Open,
+        database: Option<&Address>,
+    ) -> Result<(Arc<Hub>, JoinHandle<()>), Refusal> {
         let mut store = open()?;
+        let look = if database.is_some() { SPARE } else { LOOK };
         let newest = store.log(None, None, 1)?.entries.last().map_or(0, |entry| entry.seq);
         let (wake, woken) = sync_channel(1);
-        let database = match &store.store {
-            Any::Postgres(database) => Some(database.address().clone()),
-            Any::Sqlite(_) => None,
-        };
         let hub = Arc::new(Hub {
             latest: RwLock::default(),
             last: watch::Sender::new(newest),
             listeners: AtomicUsize::new(0),
             wake,
-            look: if database.is_some() { LOOK_ANYWAY } else { LOOK },
         });
-        if let Some(address) = database {
-            let hub = Arc::downgrade(&hub);
-            std::thread::spawn(move || hear(&hub, &address));
-        }
         let (shared, open) = (Arc::downgrade(&hub), open.clone());
         let thread = std::thread::spawn(move || {
             while let Some(hub) = shared.upgrade() {
                 if is_lost(&hub.catch_up(&mut store)) {
                     reopen(&mut store, &open);
                 }
-                if !hub.rest(&woken) {
+                if !hub.rest(&woken, look) {
                     return;
                 }
             }
         });
+        if let Some(database) = database {
+            hub.follow(Listener::open(database)?);
+        }
         Ok((hub, thread))
+    }
+
+    /// Passes on what the database says of other servers' commits.
+    fn follow(self: &Arc<Hub>, mut database: Listener) {
+        let shared = Arc::downgrade(self);
+        std::thread::spawn(move || {
+            loop {
+                let heard = database.wait(ALONE);
+                let Some(hub) = shared.upgrade() else { return };
+                match heard {
+                    Ok(None) => {}
+                    Ok(Some(_)) => hub.wake(),
+                    // The database is away; it is asked again soon.
+                    Err(_) => std::thread::sleep(LOOK),
+                }
+            }
+        });
     }
 
     /// Something was committed here.
@@ -149,12 +145,11 @@ impl Hub {
     }
 
     /// Waits for something to do; false when there will never be anything again.
-    fn rest(self: Arc<Hub>, woken: &Receiver<()>) -> bool {
+    fn rest(self: Arc<Hub>, woken: &Receiver<()>, look: Duration) -> bool {
         let alone = self.listeners.load(Ordering::Relaxed) == 0;
-        let look = self.look;
         // The thread must not keep the hub alive while it waits.
         drop(self);
-        match woken.recv_timeout(if alone { Duration::from_secs(1) } else { look }) {
+        match woken.recv_timeout(if alone { ALONE } else { look }) {
             Ok(()) | Err(RecvTimeoutError::Timeout) => true,
             Err(RecvTimeoutError::Disconnected) => false,
         }
@@ -189,21 +184,21 @@ impl Hub {
         }
     }
 
-    pub(crate) fn listen(self: &Arc<Hub>) -> Listener {
+    pub(crate) fn listen(self: &Arc<Hub>) -> Ear {
         self.listeners.fetch_add(1, Ordering::Relaxed);
         self.wake();
-        Listener { last: self.last.subscribe(), hub: Arc::clone(self) }
+        Ear { last: self.last.subscribe(), hub: Arc::clone(self) }
     }
 }
 
 /// One caller's ear; its place is counted as long as it lives.
 #[derive(Debug)]
-pub(crate) struct Listener {
+pub(crate) struct Ear {
     pub(crate) hub: Arc<Hub>,
     pub(crate) last: watch::Receiver<Seq>,
 }
 
-impl Drop for Listener {
+impl Drop for Ear {
     fn drop(&mut self) {
         self.hub.listeners.fetch_sub(1, Ordering::Relaxed);
     }

@@ -51,7 +51,7 @@ impl Server {
         ending: watch::Receiver<bool>,
     ) -> Result<Server, Refusal> {
         let metrics = Arc::new(Metrics::new());
-        let (hub, events) = Hub::start(open)?;
+        let (hub, events) = Hub::start(open, config.database.as_ref())?;
         let (told, counted) = (Arc::clone(&hub), Arc::clone(&metrics));
         let committed = Box::new(move |commands| {
             counted.committed(commands);

@@ -1,7 +1,7 @@
 //! `events`: server-sent events, resumable. The id of an event is its entry's number in the record, which has no gaps: a
 //! listener that comes back with the last id it saw misses nothing and sees nothing twice, on whichever server.
 
-use crate::events::{Behind, Event, Listener, PAGE};
+use crate::events::{Behind, Ear, Event, PAGE};
 use crate::serve::Server;
 use axum::http::{HeaderMap, Uri};
 use axum::response::sse::{Event as Sent, KeepAlive, Sse};
@@ -35,7 +35,7 @@ pub(crate) fn resume_at(headers: &HeaderMap, uri: &Uri) -> Result<Option<Seq>, R
 }
 
 pub(crate) async fn answer(server: Arc<Server>, after: Option<Seq>) -> Result<Response, Refusal> {
-    let listener = server.hub.listen();
+    let ear = server.hub.listen();
     let seen = match after {
         Some(seq) => seq,
         None => {
@@ -44,33 +44,33 @@ pub(crate) async fn answer(server: Arc<Server>, after: Option<Seq>) -> Result<Re
         }
     };
     server.metrics.listeners.inc();
-    let ear = Ear { server, listener, seen, ready: VecDeque::new() };
-    Ok(Sse::new(events(ear)).keep_alive(KeepAlive::new().interval(SIGN_OF_LIFE)).into_response())
+    let stand = Stand { server, ear, seen, ready: VecDeque::new() };
+    Ok(Sse::new(events(stand)).keep_alive(KeepAlive::new().interval(SIGN_OF_LIFE)).into_response())
 }
 
 /// Where one listener stands.
-struct Ear {
+struct Stand {
     server: Arc<Server>,
-    listener: Listener,
+    ear: Ear,
     seen: Seq,
     ready: VecDeque<Event>,
 }
 
-impl Drop for Ear {
+impl Drop for Stand {
     fn drop(&mut self) {
         self.server.metrics.listeners.dec();
     }
 }
 
-fn events(ear: Ear) -> impl Stream<Item = Result<Sent, Infallible>> {
-    stream::unfold(ear, |mut ear| async move {
-        let event = ear.next().await?;
+fn events(stand: Stand) -> impl Stream<Item = Result<Sent, Infallible>> {
+    stream::unfold(stand, |mut stand| async move {
+        let event = stand.next().await?;
         let sent = Sent::default().id(event.seq.to_string()).event(event.verb).data(&*event.document);
-        Some((Ok(sent), ear))
+        Some((Ok(sent), stand))
     })
 }
 
-impl Ear {
+impl Stand {
     /// The next event; none when the server ends or the record cannot be read: the listener comes back with what it saw.
     async fn next(&mut self) -> Option<Event> {
         loop {
@@ -79,12 +79,12 @@ impl Ear {
                 return Some(event);
             }
             // Marked before it is looked at: what comes in between wakes us.
-            self.listener.last.borrow_and_update();
-            match self.listener.hub.behind(self.seen) {
+            self.ear.last.borrow_and_update();
+            match self.ear.hub.behind(self.seen) {
                 Behind::Known(events) if events.is_empty() => {
                     let mut ending = self.server.ending.clone();
                     tokio::select! {
-                        changed = self.listener.last.changed() => changed.ok()?,
+                        changed = self.ear.last.changed() => changed.ok()?,
                         _ = ending.wait_for(|ending| *ending) => return None,
                     }
                 }

@@ -7,6 +7,7 @@ use clap::Args;
 use onus_core::refusal::Refusal;
 use onus_core::time::Millis;
 use onus_server::{Config, Log, Tls};
+use onus_store::any::Location;
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -61,6 +62,12 @@ struct ServingView {
 
 impl Serve {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
+        if matches!(world.location, Location::Server(_)) {
+            let detail = format!("{} is a server already", world.location.shown());
+            return Err(
+                Refusal::invalid(detail).hint("serve sqlite:PATH or postgres://…, and point callers to it")
+            );
+        }
         onus_server::start_log(self.log);
         let tls = self.tls_cert.clone().zip(self.tls_key.clone());
         let config = Config {
@@ -68,6 +75,7 @@ impl Serve {
             insecure: self.insecure,
             hosts: self.allow_host.clone(),
             rate: self.rate,
+            database: world.database().cloned(),
             patience: Duration::from_millis(u64::try_from(self.patience.0).unwrap_or_default()),
             ..Config::new(self.listen)
         };

@@ -61,8 +61,24 @@ impl Server {
         Server::spawn(&mut command)
     }
 
+    /// A client that trusts this certificate and no other.
+    pub(crate) fn trusting(mut self, pem: &[u8]) -> Server {
+        let tls = ureq::tls::TlsConfig::builder()
+            .root_certs(ureq::tls::RootCerts::new_with_certs(&[
+                ureq::tls::Certificate::from_pem(pem).unwrap()
+            ]))
+            .unversioned_rustls_crypto_provider(rustls::crypto::ring::default_provider().into());
+        let agent = ureq::Agent::config_builder().http_status_as_error(false).tls_config(tls.build());
+        self.agent = agent.build().into();
+        self
+    }
+
     pub(crate) fn spawn(command: &mut Command) -> Server {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        Server::spawn_with(command, Stdio::inherit())
+    }
+
+    pub(crate) fn spawn_with(command: &mut Command, log: Stdio) -> Server {
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut said = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
