@@ -5,6 +5,7 @@ mod drain;
 mod effort;
 mod git;
 mod machine;
+mod mcp;
 mod measure;
 mod peers;
 mod place;
@@ -20,7 +21,7 @@ use std::io::Write as _;
 use table::Table;
 
 const USAGE: &str =
-    "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git|effort|serve|team]...";
+    "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git|effort|serve|team|mcp]...";
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +55,7 @@ struct Asked {
     write: bool,
 }
 
-const PARTS: &[&str] = &["cli", "store", "git", "effort", "serve", "team"];
+const PARTS: &[&str] = &["cli", "store", "git", "effort", "serve", "team", "mcp"];
 
 fn parse(words: Vec<String>) -> Option<Asked> {
     let mut asked =
@@ -89,6 +90,7 @@ fn measure(asked: &Asked) -> Outcome<Vec<Table>> {
             "cli" => cli::run(&programs, &asked.extent)?,
             "git" => git::run(&programs, &asked.extent)?,
             "effort" => effort::run(&programs, &asked.extent)?,
+            "mcp" => mcp::run(&programs, &asked.extent)?,
             "team" => team::run(&programs, &asked.extent)?,
             "serve" => serve::run(&programs, &asked.extent)?,
             _ => store::run(&programs, &asked.extent)?,
