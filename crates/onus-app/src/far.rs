@@ -165,8 +165,6 @@ const WRITES: &[&str] = &[
     "retire",
     "record_probes",
     "approve_timesheet",
-    "issue_token",
-    "revoke_token",
     "checkpoint",
     "rehearse_one",
 ];
@@ -239,11 +237,6 @@ fn crew<S: Store>(
             onus.pause_worker(actor, &handle, reason.as_deref())
         }),
         "resume_worker" => reply(arguments, |(handle,)| onus.resume_worker(actor, &handle)),
-        "issue_token" => reply(arguments, |(order,)| onus.issue_token(actor, &order)),
-        "revoke_token" => reply(arguments, |(id, reason): (_, Option<String>)| {
-            onus.revoke_token(actor, &id, reason.as_deref())
-        }),
-        "tokens" => reply(arguments, |(only,): (Option<Handle>,)| onus.tokens(only.as_ref())),
         "holdings" => reply(arguments, |(worker,)| onus.holdings(&worker)),
         "workstations" => {
             reply(arguments, |(only,): (Option<WorkstationName>,)| onus.workstations(only.as_ref()))
