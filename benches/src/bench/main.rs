@@ -6,6 +6,7 @@ mod effort;
 mod git;
 mod listen;
 mod machine;
+mod mcp;
 mod measure;
 mod peers;
 mod place;
@@ -21,7 +22,7 @@ use std::io::Write as _;
 use table::Table;
 
 const USAGE: &str =
-    "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git|effort|serve|team]...";
+    "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git|effort|serve|team|mcp]...";
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +56,7 @@ struct Asked {
     write: bool,
 }
 
-const PARTS: &[&str] = &["cli", "store", "git", "effort", "serve", "team"];
+const PARTS: &[&str] = &["cli", "store", "git", "effort", "serve", "team", "mcp"];
 
 fn parse(words: Vec<String>) -> Option<Asked> {
     let mut asked =
@@ -90,6 +91,7 @@ fn measure(asked: &Asked) -> Outcome<Vec<Table>> {
             "cli" => cli::run(&programs, &asked.extent)?,
             "git" => git::run(&programs, &asked.extent)?,
             "effort" => effort::run(&programs, &asked.extent)?,
+            "mcp" => mcp::run(&programs, &asked.extent)?,
             "team" => team::run(&programs, &asked.extent)?,
             "serve" => serve::run(&programs, &asked.extent)?,
             _ => store::run(&programs, &asked.extent)?,

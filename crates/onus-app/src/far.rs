@@ -166,8 +166,6 @@ const WRITES: &[&str] = &[
     "record_probes",
     "approve_timesheet",
     "checkpoint",
-    "issue_token",
-    "revoke_token",
     "rehearse_one",
 ];
 
@@ -239,6 +237,7 @@ fn crew<S: Store>(
             onus.pause_worker(actor, &handle, reason.as_deref())
         }),
         "resume_worker" => reply(arguments, |(handle,)| onus.resume_worker(actor, &handle)),
+        "holdings" => reply(arguments, |(worker,)| onus.holdings(&worker)),
         "workstations" => {
             reply(arguments, |(only,): (Option<WorkstationName>,)| onus.workstations(only.as_ref()))
         }
@@ -275,11 +274,6 @@ fn crew<S: Store>(
         "approve_timesheet" => {
             reply(arguments, |(worker, from, to)| onus.approve_timesheet(actor, &worker, (from, to)))
         }
-        "tokens" => reply(arguments, |(only,): (Option<Handle>,)| onus.tokens(only.as_ref())),
-        "issue_token" => reply(arguments, |(order,)| onus.issue_token(actor, &order)),
-        "revoke_token" => reply(arguments, |(id, reason): (_, Option<String>)| {
-            onus.revoke_token(actor, &id, reason.as_deref())
-        }),
         _ => Err(Refusal::invalid(format!("this server knows no call `{}`", shown(name)))
             .hint("update the server")),
     }

@@ -36,9 +36,9 @@ pub struct Desk<'a> {
 /// Who works where, as of now.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Fleet {
-    generation: Generation,
-    workstations: Vec<Workstation>,
-    held: BTreeMap<WorkstationName, (TaskId, Assignment)>,
+    pub(crate) generation: Generation,
+    pub(crate) workstations: Vec<Workstation>,
+    pub(crate) held: BTreeMap<WorkstationName, (TaskId, Assignment)>,
 }
 
 impl Fleet {
@@ -64,7 +64,7 @@ impl Fleet {
     }
 
     /// The workstation whose live assignment a token opens.
-    fn opened_by(&self, token: &Token) -> Option<Post<'_>> {
+    pub(crate) fn opened_by(&self, token: &Token) -> Option<Post<'_>> {
         let opens = |one: &&Workstation| {
             let held = self.held.get(&one.name);
             held.is_some_and(|(_, held)| held.epoch == token.epoch && held.lease.is_opened_by(token))
@@ -72,7 +72,7 @@ impl Fleet {
         self.live().find(opens).map(|one| self.post(one))
     }
 
-    fn live(&self) -> impl Iterator<Item = &Workstation> {
+    pub(crate) fn live(&self) -> impl Iterator<Item = &Workstation> {
         use onus_core::workstation::WorkstationState::Retired;
         self.workstations.iter().filter(|one| one.state != Retired)
     }

@@ -26,6 +26,7 @@ mod replay;
 pub mod rerun;
 pub mod route;
 pub mod salvage;
+pub mod seat;
 pub mod session;
 pub mod story;
 pub mod submit;

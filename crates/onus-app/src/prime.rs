@@ -1,5 +1,9 @@
 //! `prime`: what an agent needs to know now, in few words (mission E2).
 
+mod text;
+
+pub use text::text;
+
 use crate::Onus;
 use crate::handoff::HandoffView;
 use crate::view::{HeldView, TaskView};

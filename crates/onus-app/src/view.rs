@@ -33,6 +33,19 @@ pub fn document<T: Serialize>(view: &T) -> Result<String, Refusal> {
     })
 }
 
+/// A refusal as every front end tells it.
+pub fn error(refusal: &Refusal) -> serde_json::Value {
+    serde_json::json!({ "error": {
+        "code": refusal.code,
+        "title": refusal.code.title(),
+        "detail": refusal.detail,
+        "hint": refusal.hint,
+        "task": refusal.task,
+        "findings": refusal.findings,
+        "request_id": refusal.request_id,
+    }})
+}
+
 /// A task as everybody sees it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct TaskView {

@@ -91,6 +91,12 @@ pub(crate) fn asks_for_hook(mut args: impl Iterator<Item = OsString>) -> Option<
     (words.0 == "hook" && words.1 == "run").then(|| (words.2, args.collect()))
 }
 
+/// `onus hook agent EVENT`, as `onus setup` writes it: an agent's client waits for it around every tool.
+pub(crate) fn asks_for_agent_hook(mut args: impl Iterator<Item = OsString>) -> Option<String> {
+    let words = (args.nth(1)?, args.next()?, args.next()?, args.next());
+    (words.0 == "hook" && words.1 == "agent" && words.3.is_none()).then(|| words.2.into_string().ok())?
+}
+
 /// What the environment says, for a call that has no flags.
 pub(crate) fn global_of_environment() -> Result<Global, Refusal> {
     let text = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());

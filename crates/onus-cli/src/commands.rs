@@ -20,6 +20,7 @@ mod init;
 mod ledger;
 mod list;
 mod man;
+mod mcp;
 mod merge;
 mod note;
 mod preflight;
@@ -34,6 +35,7 @@ mod route;
 mod run;
 mod serve;
 mod session;
+mod setup;
 mod show;
 mod stale;
 mod status;
@@ -104,6 +106,8 @@ pub(crate) enum Verb {
     Timesheet(timesheet::Timesheet),
     Ledger(ledger::Ledger),
     Hook(hook::Hook),
+    Mcp(mcp::Mcp),
+    Setup(setup::Setup),
     Serve(serve::Serve),
     Demo(demo::Demo),
     Completions(completions::Completions),
@@ -177,6 +181,8 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Ledger(verb) => call(&|world| verb.run(world, out)),
         Verb::Hook(verb) => call(&|world| verb.run(world, out)),
         Verb::Serve(verb) => call(&|world| verb.run(world, out)),
+        Verb::Setup(verb) => call(&|world| verb.run(world, out)),
+        Verb::Mcp(verb) => call(&|world| verb.run(world)),
         Verb::Demo(verb) => verb.run(out),
         Verb::Completions(verb) => verb.run(out),
         Verb::Man(verb) => verb.run(out),
@@ -188,6 +194,11 @@ pub(crate) fn run_hook(name: &std::ffi::OsStr, args: &[std::ffi::OsString]) -> E
     let answer =
         cli::global_of_environment().and_then(|global| hook::run(&World::find(&global)?, name, args));
     answer.unwrap_or_else(|refusal| refuse(&refusal, Format::Human))
+}
+
+/// What an agent's client asks, likewise.
+pub(crate) fn run_agent_hook(event: &str) -> ExitCode {
+    hook::agent::run(event)
 }
 
 /// The task a command is about.

@@ -19,6 +19,9 @@ fn main() -> ExitCode {
     if let Some((name, args)) = cli::asks_for_hook(std::env::args_os()) {
         return commands::run_hook(&name, &args);
     }
+    if let Some(event) = cli::asks_for_agent_hook(std::env::args_os()) {
+        return commands::run_agent_hook(&event);
+    }
     match cli::parse(std::env::args_os()) {
         Ok(cli) => {
             let mut out = output::Output::new(&cli.global);

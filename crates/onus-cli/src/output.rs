@@ -103,15 +103,7 @@ pub(crate) fn refuse(refusal: &Refusal, format: Format) -> ExitCode {
     let text = match format {
         Format::Human => error_text(refusal),
         Format::Json | Format::JsonLines => {
-            let document = serde_json::json!({ "error": {
-                "code": refusal.code,
-                "title": refusal.code.title(),
-                "detail": refusal.detail,
-                "hint": refusal.hint,
-                "task": refusal.task,
-                "findings": refusal.findings,
-                "request_id": refusal.request_id,
-            }});
+            let document = onus_app::view::error(refusal);
             format!("{document}\n")
         }
     };

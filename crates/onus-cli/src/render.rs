@@ -3,7 +3,6 @@
 mod dispatch;
 mod effort;
 mod preflight;
-mod prime;
 mod route;
 mod story;
 mod table;
@@ -12,7 +11,6 @@ mod token;
 pub(crate) use dispatch::{change_line, dispatch};
 pub(crate) use effort::{approved, day, sessions, timesheet, usage};
 pub(crate) use preflight::preflight;
-pub(crate) use prime::prime;
 pub(crate) use route::{explain, history, route};
 pub(crate) use story::story;
 pub(crate) use token::{issued, tokens};

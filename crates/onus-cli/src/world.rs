@@ -184,7 +184,7 @@ impl World {
     }
 
     /// Where this place keeps its leases: in the worktree's private git directory, and outside git beside the store.
-    fn own_lease_dir(&self) -> PathBuf {
+    pub(crate) fn own_lease_dir(&self) -> PathBuf {
         self.place.lease_dir().unwrap_or_else(|| self.beside().with_file_name("lease"))
     }
 

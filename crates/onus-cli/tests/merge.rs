@@ -185,11 +185,12 @@ fn who_lost_the_lease_while_its_checks_ran_moves_nothing() {
     let gone = site.root().join("gone");
     // The check itself is the moment at which a person takes the task away.
     let check = format!(
-        "HOME={home} ONUS_KEY_DIR={keys} {onus} release T-1 --force --reason lost --as {person} && touch {gone}",
+        "HOME={home} ONUS_KEY_DIR={keys} {onus} release T-1 --force --reason lost --as {person} --store {store} && touch {gone}",
         home = site.root().join("home").display(),
         keys = site.root().join("keys").display(),
         onus = support::ONUS,
         person = site.person,
+        store = site.store_url(),
         gone = gone.display(),
     );
     let task = ask(&site, &["raced", "--check", &check]);

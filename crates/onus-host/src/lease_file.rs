@@ -79,6 +79,22 @@ pub fn any(dir: &Path) -> Option<String> {
     tokens.find(|text| is_token(text.trim_end().as_bytes())).map(|text| text.trim_end().to_owned())
 }
 
+/// Every token that was left here for a worker.
+pub fn of(dir: &Path, worker: &Handle) -> Vec<(TaskId, String)> {
+    let names = fs::read_dir(dir)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok());
+    let own = names.filter_map(|name| {
+        let (task, handle) = name.split_once('.')?;
+        (handle == worker.as_str().trim_start_matches('@')).then(|| task.parse::<TaskId>().ok())?
+    });
+    own.filter_map(|task| Some((load(dir, &task, worker).ok()??, task)))
+        .map(|(text, task)| (task, text))
+        .collect()
+}
+
 /// Forgets the token; that there is none is fine.
 pub fn remove(dir: &Path, task: &TaskId, worker: &Handle) -> Result<(), Refusal> {
     let path = path_of(dir, task, worker);

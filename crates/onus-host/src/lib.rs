@@ -29,6 +29,7 @@ pub mod process;
 pub mod ref_file;
 pub mod refs;
 pub mod settings;
+pub mod setup;
 pub mod supervise;
 pub mod vital;
 pub mod worktree;

@@ -9,6 +9,7 @@ mod config;
 mod events;
 mod listen;
 mod log;
+mod mcp;
 mod metrics;
 mod openapi;
 mod origin;

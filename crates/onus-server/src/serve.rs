@@ -10,7 +10,7 @@ use crate::readers::Readers;
 use crate::route::{After, Answer, Asked, Next, Route};
 use crate::store::Open;
 use crate::writer::Writer;
-use crate::{auth, call, openapi, routes, sse};
+use crate::{auth, call, mcp, openapi, routes, sse};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, RawPathParams, Request};
@@ -108,6 +108,7 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
             }),
         )
         .route("/v1/events", get(move |request: Request| listened(Arc::clone(&events), request)))
+        .route("/mcp", mcp::route(server))
         .route("/openapi.json", get(move || text("application/json", document.to_string())))
         .route("/healthz", get(|| text("text/plain; charset=utf-8", "ok\n".to_owned())))
         .route("/readyz", get(move || readiness(Arc::clone(&ready))))

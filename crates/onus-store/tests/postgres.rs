@@ -302,6 +302,23 @@ fn what_cannot_be_reached_is_named_without_its_password() {
 }
 
 #[test]
+fn a_certificate_is_judged_before_anything_is_said() {
+    let Some(cluster) = Cluster::start(Durability::Careless) else { return };
+    let Some(certificate) = cluster.secure() else { return };
+    let url = cluster.database();
+    let (detail, _) = refused(Postgres::create(&address(&format!("{url}?sslmode=require"))));
+    assert!(detail.contains("certificate"), "{detail}");
+    let elsewhere = url.replace("127.0.0.1", "localhost");
+    let trusted = format!("sslmode=verify-full&sslrootcert={}", certificate.display());
+    let (detail, _) = refused(Postgres::create(&address(&format!("{elsewhere}?{trusted}"))));
+    assert!(detail.contains("certificate"), "it is for another name: {detail}");
+    let mut store = Postgres::create(&address(&format!("{url}?{trusted}"))).unwrap();
+    found(&mut store, "u").unwrap();
+    let secret = "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE ssl AND application_name = 'onus'";
+    assert_eq!(cluster.psql("postgres", secret), "1\n");
+}
+
+#[test]
 fn a_server_that_takes_no_writes_is_refused() {
     let Some(cluster) = Cluster::shared() else { return };
     let url = cluster.database();

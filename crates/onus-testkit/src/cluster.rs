@@ -141,6 +141,38 @@ impl Cluster {
         server.wait().unwrap();
     }
 
+    /// Turns TLS on, with a certificate for 127.0.0.1 that nobody signed; none where openssl is not installed.
+    pub fn secure(&self) -> Option<PathBuf> {
+        let (certificate, key) =
+            (self.directory.join("data/server.crt"), self.directory.join("data/server.key"));
+        let made = as_server_user(Path::new("openssl"))
+            .args([
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:prime256v1",
+                "-nodes",
+                "-days",
+                "2",
+            ])
+            .args(["-subj", "/CN=onus", "-addext", "subjectAltName=IP:127.0.0.1"])
+            .args(["-addext", "basicConstraints=critical,CA:FALSE", "-out"])
+            .arg(&certificate)
+            .arg("-keyout")
+            .arg(&key)
+            .output()
+            .ok()?;
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        self.psql("postgres", "ALTER SYSTEM SET ssl = on");
+        self.psql("postgres", "SELECT pg_reload_conf()");
+        while self.psql("postgres", "SHOW ssl").trim() != "on" {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Some(certificate)
+    }
+
     /// A new, empty database's address.
     pub fn database(&self) -> String {
         let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));

@@ -1,5 +1,7 @@
 //! `onus hook`
 
+pub(super) mod agent;
+
 use crate::output::Output;
 use crate::world::{Store, World, environment_token};
 use clap::{Args, Subcommand};
@@ -32,6 +34,19 @@ pub(crate) struct Hook {
 
 #[derive(Debug, Subcommand)]
 enum HookVerb {
+    #[command(flatten)]
+    Git(GitVerb),
+    /// What an agent's client asks around its tools; `onus setup claude` has it asked
+    ///
+    /// Reads the client's JSON on standard input. Exit code 2 stops the tool: a lost lease, or a path outside the scope.
+    Agent {
+        /// session-start, pre-tool-use, post-tool-use, stop or session-end
+        event: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum GitVerb {
     /// Put the hooks in place; a hook that is there already keeps working
     Install,
     /// Take them away; what was there before is put back
@@ -56,9 +71,18 @@ struct HookView {
 
 impl Hook {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
-        let (repo, site) = site(world)?;
         match &self.verb {
-            HookVerb::Install => {
+            HookVerb::Agent { event } => Ok(agent::run(event)),
+            HookVerb::Git(verb) => verb.run(world, out),
+        }
+    }
+}
+
+impl GitVerb {
+    fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
+        let (repo, site) = site(world)?;
+        match self {
+            GitVerb::Install => {
                 // Hooks that ask a store which is not there would refuse everything.
                 drop(world.open()?);
                 let store = world.location.url().to_string_lossy().into_owned();
@@ -69,8 +93,8 @@ impl Hook {
                 }
                 Ok(code)
             }
-            HookVerb::Uninstall => show(out, site, &hook::uninstall(repo, site, &program()?)?),
-            HookVerb::Status => {
+            GitVerb::Uninstall => show(out, site, &hook::uninstall(repo, site, &program()?)?),
+            GitVerb::Status => {
                 let hooks = hook::status(repo, site, &program()?)?;
                 let code = show(out, site, &hooks)?;
                 if hooks.iter().any(|hook| hook.state != HookState::Current) {

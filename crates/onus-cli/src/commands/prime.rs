@@ -2,9 +2,9 @@
 
 use super::task_id;
 use crate::output::{Format, Output};
-use crate::render;
 use crate::world::World;
 use clap::Args;
+use onus_app::prime::text;
 use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
 use std::process::ExitCode;
@@ -23,8 +23,8 @@ impl Prime {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let view = world.open()?.prime(world.actor.as_ref(), self.task.as_ref())?;
         match out.format {
-            Format::Human => out.show(&view, render::prime),
-            Format::Json | Format::JsonLines => out.show(&view.in_short(), render::prime),
+            Format::Human => out.show(&view, text),
+            Format::Json | Format::JsonLines => out.show(&view.in_short(), text),
         }
     }
 }

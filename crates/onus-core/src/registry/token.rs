@@ -46,6 +46,7 @@ pub fn changed(event: &Event) -> Option<&TokenId> {
 
 /// A token that somebody asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Order {
     /// Default: what the worker is.
     pub kind: Option<TokenKind>,

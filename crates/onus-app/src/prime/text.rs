@@ -1,7 +1,7 @@
 //! What an agent reads first. Every text of somebody else is quoted, cut short and named as data.
 
-use onus_app::handoff::HandoffView;
-use onus_app::prime::{HoldingView, PrimeView};
+use super::{HoldingView, PrimeView};
+use crate::handoff::HandoffView;
 use onus_core::handoff::Handoff;
 use onus_core::text::{is_unprintable, shortened};
 use onus_core::time::Millis;
@@ -27,7 +27,7 @@ Rules
 10. Force, approval, drop and reopen are for people.
 ";
 
-pub(crate) fn prime(view: &PrimeView) -> String {
+pub fn text(view: &PrimeView) -> String {
     let mut text = format!("You are {} ({}", view.worker, view.kind.name());
     if let Some(role) = &view.role {
         let _ = write!(text, ", role {role}");

@@ -1,0 +1,109 @@
+//! `onus mcp`
+
+use super::check::{Request, run_checks};
+use super::takeover::secure;
+use super::{LeaseArg, word};
+use crate::output::{Format, Output};
+use crate::world::{Store, World};
+use clap::Args;
+use onus_app::Onus;
+use onus_app::check::Sandbox;
+use onus_app::submit::{Receipt, Target};
+use onus_core::command::Envelope;
+use onus_core::id::TaskId;
+use onus_core::lease::Token;
+use onus_core::refusal::Refusal;
+use onus_mcp::{Desk, Site, Tools, Who};
+use onus_store::any::Any;
+use std::process::ExitCode;
+
+/// Speak the Model Context Protocol on standard input and output
+///
+/// Started by an agent's client, in its working tree, with ONUS_AS in the environment; `onus setup` writes the settings.
+#[derive(Debug, Args)]
+pub(crate) struct Mcp {
+    /// few: what a worker does all day; all: also renew, unblock, takeover, list, stale
+    #[arg(long, default_value = "few", value_parser = |t: &str| word("a set of tools", t, Tools::parse, "few, all"))]
+    tools: Tools,
+}
+
+impl Mcp {
+    pub(super) fn run(&self, world: &World) -> Result<ExitCode, Refusal> {
+        world.refuse_request_id()?;
+        onus_mcp::stdio(Local { world: world.clone() }, self.tools)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The store and the working trees of this machine. Each call opens the store anew: a client may be open for days.
+#[derive(Debug)]
+struct Local {
+    world: World,
+}
+
+impl Local {
+    fn directory(&self, store: &mut Store, task: &TaskId) -> Option<std::path::PathBuf> {
+        let last = store.show(task).ok()?.assignments.pop()?;
+        store.directory_of(&last.workstation).ok()?
+    }
+}
+
+impl Desk for Local {
+    type Store = Any;
+
+    fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut Onus<Any>) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        question(&mut self.world.open()?)
+    }
+
+    fn submit(&self, envelope: Envelope, target: Target) -> Result<Receipt, Refusal> {
+        self.world.open()?.submit(&envelope, &target)
+    }
+
+    fn site(&self) -> Option<&dyn Site> {
+        Some(self)
+    }
+}
+
+impl Site for Local {
+    fn who(&self) -> Who {
+        Who { worker: self.world.actor.clone(), principal: None }
+    }
+
+    fn lease(&self, task: &TaskId) -> Result<Option<Token>, Refusal> {
+        self.world.token(&mut self.world.open()?, task, None)
+    }
+
+    fn keep(&self, receipt: &Receipt) -> Option<String> {
+        let (token, held) = (receipt.token.as_ref()?, receipt.task.assignment()?);
+        let directory = self.world.open().and_then(|mut store| store.directory_of(&held.workstation));
+        let kept = directory.and_then(|found| self.world.keep_lease(&receipt.task, token, found.as_deref()));
+        kept.err().map(|refusal| format!("{refusal}; pass `lease` in every call"))
+    }
+
+    fn secure(&self, receipt: &Receipt) -> Result<(), Refusal> {
+        secure(&self.world, &mut self.world.open()?, &quiet(), receipt)
+    }
+
+    fn forget(&self, task: &TaskId) {
+        if let Ok(mut store) = self.world.open() {
+            let directory = self.directory(&mut store, task);
+            self.world.forget_lease(task, directory.as_deref());
+        }
+    }
+
+    fn check(&self, task: &TaskId, lease: Option<Token>) -> Result<Option<Refusal>, Refusal> {
+        let mut store = self.world.open()?;
+        let found = store.task(task)?;
+        let lease = LeaseArg { lease: lease.map(|token| token.to_string()) };
+        let request = Request { only: None, jobs: 1, sandbox: Sandbox::None, lease: &lease };
+        run_checks(&self.world, &mut store, &mut quiet(), &found, &request)
+    }
+}
+
+/// Standard output is the protocol's, and nobody reads standard error.
+fn quiet() -> Output {
+    Output { format: Format::Json, quiet: true }
+}

@@ -1,0 +1,200 @@
+//! One story: what many clients are told by two servers on one store, while the servers are killed, has one order.
+//! With `ONUS_TEST_STORE=postgres` the store is a database; `ONUS_SOAK` makes it longer.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test may fail loudly"
+)]
+
+mod support;
+
+use onus_sim::history::{Act, Answer, History, Stage, Verdict};
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use support::server::{Reply, Server, key};
+use support::{Agent, Rng, Site, text};
+
+const CLIENTS: u32 = 32;
+const TASKS: u32 = 12;
+
+/// Two servers, either of which may be gone at any moment.
+struct Servers<'s> {
+    site: &'s Site,
+    slots: [Mutex<Arc<Server>>; 2],
+}
+
+impl Servers<'_> {
+    fn any(&self, n: usize) -> Arc<Server> {
+        Arc::clone(&self.slots[n % 2].lock().unwrap())
+    }
+
+    /// Kills one without warning, and starts another in its place.
+    fn replace(&self, n: usize) {
+        self.any(n).signal("KILL");
+        let next = Arc::new(Server::start(self.site));
+        *self.slots[n % 2].lock().unwrap() = next;
+    }
+
+    /// Asks until there is an answer: the key makes the repetition safe.
+    fn ask(&self, mut n: usize, token: &str, method: &str, path: &str, body: Option<&Value>) -> Reply {
+        let (bearer, key) = (format!("Bearer {token}"), key());
+        let headers = [("authorization", bearer.as_str()), ("idempotency-key", key.as_str())];
+        loop {
+            match self.any(n).try_call(method, path, &headers, body) {
+                Ok(reply) if reply.status != 503 => return reply,
+                _ => std::thread::sleep(Duration::from_millis(20)),
+            }
+            n += 1;
+        }
+    }
+}
+
+/// What a client holds, or held: a holder that was given up must be refused for ever.
+#[derive(Clone)]
+struct Token {
+    task: u32,
+    epoch: i64,
+    lease: String,
+}
+
+struct Client<'s> {
+    number: u32,
+    agent: Agent,
+    token: String,
+    servers: &'s Servers<'s>,
+    ids: &'s [String],
+    history: &'s History,
+    holds: Option<Token>,
+    held: Option<Token>,
+}
+
+impl Client<'_> {
+    fn act(&mut self, rng: &mut Rng) {
+        let choice = rng.below(100);
+        match self.holds.clone() {
+            Some(token) if choice < 40 => self.write(&token, Act::Renew(token.epoch), "renew", json!({})),
+            Some(token) if choice < 80 => {
+                self.write(&token, Act::Release(token.epoch), "release", json!({ "note": "half" }));
+            }
+            Some(token) if choice < 86 => {
+                self.write(&token, Act::Complete(token.epoch), "complete", json!({ "resolution": "done" }));
+            }
+            None if choice < 70 => self.claim(rng.below(u64::from(TASKS)) as u32),
+            _ if choice < 92 => match self.held.clone() {
+                Some(old) => self.write(&old, Act::Release(old.epoch), "release", json!({ "note": "late" })),
+                None => self.look(rng.below(u64::from(TASKS)) as u32),
+            },
+            _ => self.look(rng.below(u64::from(TASKS)) as u32),
+        }
+    }
+
+    fn post(&self, task: u32, verb: &str, body: &Value) -> Reply {
+        let path = format!("/v1/tasks/{}/{verb}", self.ids[task as usize]);
+        self.servers.ask(self.number as usize, &self.token, "POST", &path, Some(body))
+    }
+
+    fn claim(&mut self, task: u32) {
+        let mut lease = String::new();
+        let answer = self.history.record(self.number, task, Act::Claim, || {
+            let reply = self.post(task, "claim", &json!({ "workstation": self.agent.workstation }));
+            if reply.status == 200 {
+                lease = text(&reply.body["lease"]["token"]).to_owned();
+                return Answer::Granted(reply.body["lease"]["epoch"].as_i64().unwrap());
+            }
+            assert!(matches!(reply.code(), "lease_held" | "not_claimable"), "{reply:#?}");
+            Answer::NotClaimable
+        });
+        if let Answer::Granted(epoch) = answer {
+            self.holds = Some(Token { task, epoch, lease });
+        }
+    }
+
+    fn write(&mut self, token: &Token, act: Act, verb: &str, mut body: Value) {
+        body["lease"] = json!(token.lease);
+        let answer = self.history.record(self.number, token.task, act, || {
+            let reply = self.post(token.task, verb, &body);
+            if reply.status == 200 {
+                return Answer::Done;
+            }
+            assert!(matches!(reply.code(), "fenced" | "lease_required" | "wrong_state"), "{reply:#?}");
+            Answer::Fenced
+        });
+        if answer == Answer::Done && !matches!(act, Act::Renew(_)) {
+            self.held = self.holds.take();
+        }
+    }
+
+    fn look(&self, task: u32) {
+        self.history.record(self.number, task, Act::Look, || {
+            let path = format!("/v1/tasks/{}", self.ids[task as usize]);
+            let seen = self.servers.ask(self.number as usize, &self.token, "GET", &path, None).ok();
+            let seen = if seen["task"].is_object() { seen["task"].clone() } else { seen };
+            Answer::Seen(match text(&seen["state"]) {
+                "open" => Stage::Open,
+                "complete" => Stage::Complete,
+                _ => Stage::Held(seen["assignment"]["epoch"].as_i64().unwrap()),
+            })
+        });
+    }
+}
+
+#[test]
+fn what_clients_are_told_has_one_order() {
+    let soak = std::env::var_os("ONUS_SOAK").is_some();
+    let (acts, kills) = if soak { (600, 40) } else { (40, 6) };
+    let site = Site::new();
+    let bearers = site.token_bearers(CLIENTS as usize);
+    let ids: Vec<String> = (0..TASKS).map(|n| site.add(&format!("wanted {n}"))).collect();
+    let first = || Mutex::new(Arc::new(Server::start(&site)));
+    let servers = Servers { site: &site, slots: [first(), first()] };
+    let history = History::default();
+    let mut seeds = Rng::seeded(7_919);
+    let (done, over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let killer = scope.spawn(|| {
+            // Evenly over the work, however fast it goes.
+            for n in 0..kills {
+                let until = (n + 1) * acts * CLIENTS as usize / (kills + 1);
+                while done.load(Ordering::Relaxed) < until && !over.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                servers.replace(n);
+            }
+        });
+        let clients: Vec<_> = (0..)
+            .zip(&bearers)
+            .map(|(number, (agent, token))| {
+                let (servers, ids, history, done) = (&servers, &ids, &history, &done);
+                let mut rng = seeds.fork();
+                scope.spawn(move || {
+                    let mut client = Client {
+                        number,
+                        agent: agent.clone(),
+                        token: token.clone(),
+                        servers,
+                        ids,
+                        history,
+                        holds: None,
+                        held: None,
+                    };
+                    for _ in 0..acts {
+                        client.act(&mut rng);
+                        done.fetch_add(1, Ordering::Relaxed);
+                    }
+                })
+            })
+            .collect();
+        let ended: Vec<_> = clients.into_iter().map(|client| client.join()).collect();
+        over.store(true, Ordering::Relaxed);
+        killer.join().unwrap();
+        ended.into_iter().for_each(|end| end.unwrap());
+    });
+    assert_eq!(history.len(), acts * CLIENTS as usize);
+    assert_eq!(history.check(Duration::from_secs(120)), Verdict::Linearizable);
+    site.assert_sound();
+}

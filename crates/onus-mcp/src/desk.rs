@@ -1,0 +1,63 @@
+//! Where a call is carried out: at a store of this machine, or behind a server.
+
+use onus_app::Onus;
+use onus_app::submit::{Receipt, Target};
+use onus_core::command::Envelope;
+use onus_core::id::{Handle, TaskId};
+use onus_core::lease::Token;
+use onus_core::refusal::Refusal;
+use onus_core::token::Principal;
+use onus_store::port::Store;
+
+/// Who calls.
+#[derive(Debug, Clone, Default)]
+pub struct Who {
+    pub worker: Option<Handle>,
+    /// The bearer of a token; none on a machine's own store, where the caller is believed.
+    pub principal: Option<Principal>,
+}
+
+impl From<Principal> for Who {
+    fn from(principal: Principal) -> Who {
+        Who { worker: principal.worker.clone(), principal: Some(principal) }
+    }
+}
+
+/// Asks the store and writes to it. Both may wait: they are called where waiting is allowed.
+pub trait Desk: Send + Sync + 'static {
+    type Store: Store;
+
+    fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut Onus<Self::Store>) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal>;
+
+    fn submit(&self, envelope: Envelope, target: Target) -> Result<Receipt, Refusal>;
+
+    /// The caller's own working trees; none behind a network, where no path is touched and no check is run.
+    fn site(&self) -> Option<&dyn Site> {
+        None
+    }
+}
+
+/// The working trees of this machine.
+pub trait Site: Send + Sync {
+    /// Who calls, unless a token says so.
+    fn who(&self) -> Who;
+
+    /// The lease token that a claim left here.
+    fn lease(&self, task: &TaskId) -> Result<Option<Token>, Refusal>;
+
+    /// Leaves the lease token of a grant where the holder's next call finds it; a warning where that fails.
+    fn keep(&self, receipt: &Receipt) -> Option<String>;
+
+    /// After a takeover: nothing of the old holder's lands any more, and nothing of it is lost.
+    fn secure(&self, receipt: &Receipt) -> Result<(), Refusal>;
+
+    /// Forgets the lease token of a task that is no longer held.
+    fn forget(&self, task: &TaskId);
+
+    /// Runs the approved checks of a task where the work is, and keeps what they show; the refusal says which did not
+    /// pass.
+    fn check(&self, task: &TaskId, lease: Option<Token>) -> Result<Option<Refusal>, Refusal>;
+}
