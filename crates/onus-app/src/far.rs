@@ -166,6 +166,8 @@ const WRITES: &[&str] = &[
     "record_probes",
     "approve_timesheet",
     "checkpoint",
+    "issue_token",
+    "revoke_token",
     "rehearse_one",
 ];
 
@@ -274,6 +276,11 @@ fn crew<S: Store>(
         "approve_timesheet" => {
             reply(arguments, |(worker, from, to)| onus.approve_timesheet(actor, &worker, (from, to)))
         }
+        "tokens" => reply(arguments, |(only,): (Option<Handle>,)| onus.tokens(only.as_ref())),
+        "issue_token" => reply(arguments, |(order,)| onus.issue_token(actor, &order)),
+        "revoke_token" => reply(arguments, |(id, reason): (_, Option<String>)| {
+            onus.revoke_token(actor, &id, reason.as_deref())
+        }),
         _ => Err(Refusal::invalid(format!("this server knows no call `{}`", shown(name)))
             .hint("update the server")),
     }

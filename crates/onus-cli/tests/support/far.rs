@@ -21,6 +21,7 @@ const NEAR: &[&str] = &[
     "init",
     "man",
     "mcp",
+    "rerun",
     "route",
     "serve",
     "setup",
