@@ -74,6 +74,7 @@ fn call(caller: usize, count: usize, held: Option<&Receipt>) -> Result<(Envelope
         token: held.and_then(|held| held.token.clone()),
         task: held.map(|held| held.task.id.clone()),
         project: None,
+        base: None,
         command,
     };
     Ok((envelope, if held.is_some() { Target::Named } else { Target::Next(Filter::default()) }))

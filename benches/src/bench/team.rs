@@ -114,6 +114,7 @@ impl Desk {
             token: None,
             task: Some(task.parse()?),
             project: None,
+            base: None,
             command: Command::Claim {
                 workstation: Some(workstation(worker).parse()?),
                 here: None,

@@ -50,6 +50,7 @@ pub(crate) fn run(words: &[String]) -> Outcome<()> {
             token: None,
             task: None,
             project: None,
+            base: None,
             command: claim,
         };
         let began = Instant::now();

@@ -197,6 +197,7 @@ impl<S: Store> Onus<S> {
             token: token.cloned(),
             task: Some(task.clone()),
             project: None,
+            base: None,
             command: Command::RecordCheck { run: Box::new(run) },
         };
         self.submit(&envelope, &Target::Named).map(drop)

@@ -74,6 +74,7 @@ impl Asked<'_> {
             token: None,
             task: Some(self.task.clone()),
             project: None,
+            base: None,
             command,
         }
     }

@@ -6,9 +6,9 @@
 
 use crate::Onus;
 use crate::progress::Silent;
-use crate::submit::{Receipt, ReceiptKind, Target, unexpected};
+use crate::submit::{Receipt, ReceiptKind, Target, base_of, unexpected};
 use onus_core::command::{Command, Envelope};
-use onus_core::id::{Handle, ProjectKey, RequestId, TaskId, TaskType, WorkstationName, shown};
+use onus_core::id::{CommitId, Handle, ProjectKey, RequestId, TaskId, TaskType, WorkstationName, shown};
 use onus_core::lease::Token;
 use onus_core::probe::ProbeResult;
 use onus_core::refusal::Refusal;
@@ -36,6 +36,21 @@ impl<S: Store> Onus<S> {
     }
 }
 
+impl<S: Store> Onus<S> {
+    /// A grant on its way to a server, with the commit that the working tree stands at: the server does not see it.
+    pub(crate) fn seen(&mut self, envelope: &Envelope) -> Result<Envelope, Refusal> {
+        let (Command::Claim { workstation, here, .. } | Command::Takeover { workstation, here, .. }) =
+            &envelope.command
+        else {
+            return Ok(envelope.clone());
+        };
+        let place = workstation.as_ref().or(here.as_ref()).filter(|_| self.place.repo.is_some());
+        let directory = place.map(|name| self.directory_of(name)).transpose()?.flatten();
+        let base = directory.and_then(|directory| base_of(&directory));
+        Ok(Envelope { base, ..envelope.clone() })
+    }
+}
+
 /// A command on its way. Who asks is not said: the server knows that from the caller's credentials.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Sent {
@@ -43,6 +58,8 @@ pub(crate) struct Sent {
     token: Option<String>,
     task: Option<TaskId>,
     project: Option<ProjectKey>,
+    #[serde(default)]
+    base: Option<CommitId>,
     command: Command,
     /// The command names its texts by their digests; here they are, in its order.
     texts: Vec<Option<String>>,
@@ -57,6 +74,7 @@ impl Sent {
             token: envelope.token.as_ref().map(ToString::to_string),
             task: envelope.task.clone(),
             project: envelope.project.clone(),
+            base: envelope.base.clone(),
             command,
             texts,
         }
@@ -78,6 +96,7 @@ impl Sent {
             token,
             task: self.task,
             project: self.project,
+            base: self.base,
             command,
         })
     }

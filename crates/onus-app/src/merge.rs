@@ -237,6 +237,7 @@ fn step_envelope(call: &Merge<'_>, name: &str, command: Command) -> Result<Envel
         token: call.token.cloned(),
         task: Some(call.task.clone()),
         project: None,
+        base: None,
         command,
     })
 }

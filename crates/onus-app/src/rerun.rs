@@ -216,7 +216,15 @@ fn workstation_finding(name: &WorkstationName, row: Option<&WorkstationHolding>)
 }
 
 fn envelope(call: &Rerun<'_>, request: RequestId, task: Option<&TaskId>, command: Command) -> Envelope {
-    Envelope { request, actor: call.actor.cloned(), token: None, task: task.cloned(), project: None, command }
+    Envelope {
+        request,
+        actor: call.actor.cloned(),
+        token: None,
+        task: task.cloned(),
+        project: None,
+        base: None,
+        command,
+    }
 }
 
 fn title(original: &Task) -> String {

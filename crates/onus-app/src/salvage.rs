@@ -121,6 +121,7 @@ impl<S: Store> Onus<S> {
             token: None,
             task: Some(evicted.task.clone()),
             project: None,
+            base: None,
             command,
         };
         self.submit(&envelope, &Target::Named)?;

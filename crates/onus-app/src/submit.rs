@@ -72,8 +72,11 @@ impl<S: Store> Onus<S> {
 
     /// Carries a command out. The same request id gives the same receipt.
     pub fn submit(&mut self, envelope: &Envelope, target: &Target) -> Result<Receipt, Refusal> {
-        if let Some(answer) = self.far::<SentReceipt>("submit", &(Sent::new(envelope), target))? {
-            return answer.try_into();
+        if self.store.far().is_some() {
+            let sent = Sent::new(&self.seen(envelope)?);
+            if let Some(answer) = self.far::<SentReceipt>("submit", &(sent, target))? {
+                return answer.try_into();
+            }
         }
         self.transact(envelope, target, |outcome| outcome)
     }
@@ -305,7 +308,7 @@ impl<'a> Call<'a> {
         let ground = loaded.ground;
         let base = match self.outside.sight {
             Sight::Workstations => ground.place.found.as_ref().and_then(base),
-            Sight::Store => None,
+            Sight::Store => envelope.base.clone(),
         };
         let held = loaded.task.as_ref().and_then(|stored| stored.task.assignment());
         let vital = held.map(|held| vital::of(&held.lease)).unwrap_or_default();
@@ -474,7 +477,10 @@ fn actor(caller: &Caller) -> Result<Handle, Refusal> {
 
 /// The commit that a workstation stands at, where it is a working tree.
 fn base(workstation: &Workstation) -> Option<CommitId> {
-    let directory = workstation.path.as_ref().map(Path::new)?;
+    base_of(workstation.path.as_ref().map(Path::new)?)
+}
+
+pub(crate) fn base_of(directory: &Path) -> Option<CommitId> {
     ref_file::head_of(directory).commit?.parse().ok()
 }
 

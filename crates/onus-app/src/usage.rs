@@ -146,6 +146,7 @@ impl<S: Store> Onus<S> {
             token: None,
             task: Some(task),
             project: None,
+            base: None,
             command: Command::RecordUsage { session, usage },
         };
         let receipt = self.submit(&envelope, &Target::Named)?;

@@ -14,8 +14,15 @@ use std::collections::BTreeSet;
 
 fn call(actor: &str, task: Option<&str>, command: Command) -> (Envelope, Target) {
     let actor = Some(actor.parse().unwrap());
-    let envelope =
-        Envelope { request: request(), actor, token: None, task: task.map(id), project: None, command };
+    let envelope = Envelope {
+        request: request(),
+        actor,
+        token: None,
+        task: task.map(id),
+        project: None,
+        base: None,
+        command,
+    };
     (envelope, Target::Named)
 }
 

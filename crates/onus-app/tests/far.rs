@@ -76,7 +76,15 @@ fn far_from(desk: &Desk, caller: &str) -> Onus<Line> {
 fn envelope(task: Option<&str>, command: Command) -> Envelope {
     // Whatever a client says about itself is not believed.
     let actor = Some("@mallory".parse().unwrap());
-    Envelope { request: request(), actor, token: None, task: task.map(id), project: None, command }
+    Envelope {
+        request: request(),
+        actor,
+        token: None,
+        task: task.map(id),
+        project: None,
+        base: None,
+        command,
+    }
 }
 
 fn claim() -> Command {

@@ -157,6 +157,7 @@ fn what_ended_elsewhere_can_never_be_claimed() {
         token: None,
         task: Some(id("T-1")),
         project: None,
+        base: None,
         command: Command::Claim {
             workstation: Some("ws-1".parse().unwrap()),
             here: None,

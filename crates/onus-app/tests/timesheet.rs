@@ -130,6 +130,7 @@ impl Shop {
             token,
             task: task.map(|task| task.parse().unwrap()),
             project: None,
+            base: None,
             command,
         };
         self.onus.submit(&envelope, &Target::Named)

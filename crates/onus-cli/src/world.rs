@@ -154,6 +154,7 @@ impl World {
             token,
             task,
             project: None,
+            base: None,
             command,
         })
     }

@@ -283,5 +283,7 @@ pub struct Envelope {
     pub task: Option<TaskId>,
     /// Where a new task goes.
     pub project: Option<ProjectKey>,
+    /// For a grant through a server: the commit that the working tree stands at, which only the caller sees.
+    pub base: Option<CommitId>,
     pub command: Command,
 }

@@ -317,7 +317,7 @@ impl<D: Desk> Act<'_, D> {
             None => fresh()?,
         };
         let actor = self.who.worker.clone();
-        let envelope = Envelope { request, actor, token, task, project: None, command };
+        let envelope = Envelope { request, actor, token, task, project: None, base: None, command };
         match &self.who.principal {
             Some(principal) => principal.carry(envelope),
             None => Ok(envelope),

@@ -18,13 +18,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
 /// How long requests in flight may take after the end was asked for.
 const FAREWELL: Duration = Duration::from_secs(30);
+
+/// So many connections may wait to be accepted; the kernel may allow fewer.
+const WAITING: u32 = 4_096;
 
 /// More than this is no header that we read.
 const HEADERS_MAX: usize = 32 * 1024;
@@ -53,7 +56,7 @@ async fn accept(
     ready: impl FnOnce(SocketAddr),
     end: &watch::Sender<bool>,
 ) -> Result<(), Refusal> {
-    let listener = TcpListener::bind(server.config.listen).await.map_err(|error| {
+    let listener = listen(server.config.listen).map_err(|error| {
         Refusal::invalid(format!("cannot listen on {}: {error}", server.config.listen))
             .hint("choose another --listen ADDRESS:PORT")
     })?;
@@ -98,6 +101,15 @@ async fn accept(
         tracing::warn!("some callers did not take their answers");
     }
     Ok(())
+}
+
+/// A thousand listeners that come back at once after a restart find room in the kernel's queue.
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // A server that is started again need not wait for the connections of the one before.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(WAITING)
 }
 
 #[derive(Clone)]

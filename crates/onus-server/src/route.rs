@@ -143,6 +143,7 @@ impl Asked {
             token: order.lease,
             task: self.task.clone(),
             project: order.project,
+            base: None,
             command: order.command,
         };
         Ok((self.principal.carry(envelope)?, target))

@@ -25,6 +25,7 @@ pub(crate) fn claim(
         token: None,
         task: Some(task.clone()),
         project: None,
+        base: None,
         command: Command::Claim {
             workstation: workstation.cloned(),
             here: None,

@@ -139,6 +139,7 @@ impl Case {
             token: token.cloned(),
             task: task.map(|task| task.parse().unwrap()),
             project: None,
+            base: None,
             command,
         };
         self.onus.submit(&envelope, &Target::Named)

@@ -134,6 +134,7 @@ impl Desk {
             token: token.cloned(),
             task: Some(id(task)),
             project: None,
+            base: None,
             command,
         };
         self.onus.submit(&envelope, &Target::Named).unwrap()

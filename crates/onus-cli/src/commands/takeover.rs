@@ -104,6 +104,7 @@ fn hand_on(
         token: Some(token.clone()),
         task: Some(receipt.task.id.clone()),
         project: None,
+        base: None,
         command: Command::Handoff { note: None, document },
     };
     store.submit(&envelope, &Target::Named).map(drop)

@@ -21,7 +21,6 @@ const NEAR: &[&str] = &[
     "init",
     "man",
     "mcp",
-    "rerun",
     "route",
     "serve",
     "setup",

@@ -189,6 +189,7 @@ fn envelope(actor: Option<&str>, command: Command) -> Envelope {
         token: None,
         task: Some(task_id(1)),
         project: None,
+        base: None,
         command,
     }
 }

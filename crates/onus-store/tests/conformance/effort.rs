@@ -122,6 +122,7 @@ fn recorded<S: Store>(store: &mut S, command: Command) -> Recorded {
         token: None,
         task: Some(id("T-1")),
         project: None,
+        base: None,
         command,
     };
     let loaded = ask(store, |tx| load::facts(tx, &envelope, &Policy::Absent, Timestamp(0)));
@@ -223,6 +224,7 @@ pub(crate) fn a_grant_is_told_when_the_worker_last_worked_there<H: Harness>(harn
             token: None,
             task: Some(task),
             project: None,
+            base: None,
             command,
         };
         ask(&mut store, |tx| load::facts(tx, &envelope, &Policy::Absent, Timestamp(0))).rested

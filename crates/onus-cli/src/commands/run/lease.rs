@@ -64,6 +64,7 @@ impl Held {
             token: Some(self.token.clone()),
             task: Some(self.task.clone()),
             project: None,
+            base: None,
             command,
         };
         store.submit(&envelope, &Target::Named)
