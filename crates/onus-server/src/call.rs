@@ -51,16 +51,18 @@ async fn answered(server: &Arc<Server>, name: String, request: Request) -> Resul
     let arguments =
         String::from_utf8(bytes.to_vec()).map_err(|_| Refusal::invalid("the call is not UTF-8"))?;
     let guard = Arc::clone(server);
-    let admit = move |store: &mut crate::store::Store| {
+    let admit = move |store: &mut crate::store::Store| -> Result<Principal, Refusal> {
         let principal = guard.admit(store, &presented)?;
         is_who_it_believes(&principal, believed.as_ref())?;
         Ok(principal)
     };
     if name == "submit" {
-        let principal = server.readers.ask(admit).await?;
-        let (envelope, target) = far::arrived(&arguments, principal.worker.as_ref())?;
-        let calls = vec![(principal.carry(envelope)?, target)];
-        let receipt = server.writer.submit(calls).await?.into_iter().next();
+        let carried = server.readers.ask(move |store| {
+            let principal = admit(store)?;
+            let (envelope, target) = far::arrived(&arguments, principal.worker.as_ref())?;
+            Ok((store.witnessed(principal.carry(envelope)?)?, target))
+        });
+        let receipt = server.writer.submit(vec![carried.await?]).await?.into_iter().next();
         return Ok(far::receipt(receipt.ok_or_else(crate::route::unanswered)??)?);
     }
     let wakes = far::is_write(&name);

@@ -7,7 +7,7 @@ use crate::origin::Origins;
 use crate::problem::Problem;
 use crate::rate::Rate;
 use crate::readers::Readers;
-use crate::route::{After, Answer, Asked, Next, Route};
+use crate::route::{After, Answer, Asked, Next, Route, Sort};
 use crate::store::Open;
 use crate::writer::Writer;
 use crate::{auth, call, mcp, openapi, routes, sse};
@@ -15,7 +15,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, RawPathParams, Request};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use axum::http::{Method, Response, StatusCode};
+use axum::http::{Response, StatusCode};
 use axum::routing::{MethodFilter, MethodRouter, get, on, post};
 use onus_core::code::Code;
 use onus_core::id::{RequestId, TaskId};
@@ -86,7 +86,10 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
     for route in routes::table() {
         let path = route.path;
         let (server, route) = (Arc::clone(server), Arc::new(route));
-        let filter = if route.method == Method::GET { MethodFilter::GET } else { MethodFilter::POST };
+        let filter = match route.sort {
+            Sort::Question => MethodFilter::GET,
+            Sort::Command | Sort::Administration => MethodFilter::POST,
+        };
         let handler = on(filter, move |params: RawPathParams, request: Request| {
             answered(Arc::clone(&server), Arc::clone(&route), params, request)
         });
@@ -214,18 +217,16 @@ async fn asked(
     let (parts, body) = request.into_parts();
     let presented = auth::presented(&parts.headers)?;
     let key = key(&parts.headers)?;
-    seen.key = (route.method == Method::POST).then(|| key.to_string());
-    let version = match route.method {
-        Method::POST => version(&parts.headers, header::IF_MATCH)?,
-        _ => None,
+    let is_question = route.sort == Sort::Question;
+    seen.key = (!is_question).then(|| key.to_string());
+    let (version, known, body) = if is_question {
+        (None, version_seen(&parts.headers), Bytes::new())
+    } else {
+        (version(&parts.headers, header::IF_MATCH)?, None, read(server, &parts.headers, body).await?)
     };
-    let body = match route.method {
-        Method::POST => read(server, &parts.headers, body).await?,
-        _ => Bytes::new(),
-    };
-    let task = params.iter().find(|(name, _)| *name == "id").map(|(_, text)| text.parse::<TaskId>());
-    let task = task.transpose().map_err(Refusal::invalid)?;
-    let known = version_seen(&route.method, &parts.headers)?;
+    let param = |wanted: &str| params.iter().find(|(name, _)| *name == wanted).map(|(_, text)| text);
+    let task = param("id").map(str::parse::<TaskId>).transpose().map_err(Refusal::invalid)?;
+    let name = param("name").map(str::to_owned);
     let (guard, act) = (Arc::clone(server), Arc::clone(route));
     let uri = parts.uri;
     let (worker, next) = server
@@ -233,14 +234,19 @@ async fn asked(
         .ask(move |store| {
             let principal = guard.admit(store, &presented)?;
             let worker = principal.worker.clone();
-            let asked = Asked { principal, task, uri, body, key, version };
+            let asked = Asked { principal, task, name, uri, body, key, version };
             // Who asked is worth knowing also where the answer is no.
             Ok((worker, (act.act)(store, &asked)))
         })
         .await?;
     seen.worker = worker.map(|worker| worker.to_string());
     let answer = match next? {
-        Next::Answer(answer) => answer,
+        Next::Answer(answer) => {
+            if route.sort == Sort::Administration {
+                server.hub.wake();
+            }
+            answer
+        }
         Next::Submit { calls, tell } => match tell(server.writer.submit(calls).await?)? {
             After::Answer(answer) => answer,
             After::Ask(ask) => server.readers.ask(ask).await?,
@@ -322,11 +328,8 @@ fn version(headers: &HeaderMap, name: HeaderName) -> Result<Option<i64>, Refusal
 }
 
 /// The version that a reader has already. What cannot be understood is not a version that it has.
-fn version_seen(method: &Method, headers: &HeaderMap) -> Result<Option<i64>, Refusal> {
-    match *method {
-        Method::GET => Ok(version(headers, header::IF_NONE_MATCH).unwrap_or_default()),
-        _ => Ok(None),
-    }
+fn version_seen(headers: &HeaderMap) -> Option<i64> {
+    version(headers, header::IF_NONE_MATCH).unwrap_or_default()
 }
 
 pub(crate) async fn read(server: &Server, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
