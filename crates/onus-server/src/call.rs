@@ -6,6 +6,7 @@
 use crate::auth;
 use crate::problem::Problem;
 use crate::serve::{Server, read};
+use crate::traces::Trace;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -23,6 +24,8 @@ const AS: HeaderName = HeaderName::from_static("onus-as");
 
 pub(crate) async fn called(server: Arc<Server>, name: String, request: Request) -> Response<Body> {
     let began = Instant::now();
+    let trace = Trace::of(server.traces.as_ref(), "call", request.headers());
+    trace.tell("onus.call", Some(&name));
     let response = match answered(&server, name.clone(), request).await {
         Ok(body) => {
             let mut response = Response::new(Body::from(body));
@@ -33,6 +36,7 @@ pub(crate) async fn called(server: Arc<Server>, name: String, request: Request) 
     };
     let status = response.status().as_u16();
     server.metrics.answered("call", status, began.elapsed());
+    trace.end(status);
     tracing::info!(
         operation = "call",
         call = name,

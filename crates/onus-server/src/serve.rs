@@ -9,6 +9,7 @@ use crate::rate::Rate;
 use crate::readers::Readers;
 use crate::route::{After, Answer, Asked, Next, Route, Sort};
 use crate::store::Open;
+use crate::traces::{Trace, Traces};
 use crate::writer::Writer;
 use crate::{auth, call, mcp, openapi, routes, sse};
 use axum::Router;
@@ -37,6 +38,7 @@ pub(crate) struct Server {
     pub(crate) writer: Writer,
     pub(crate) hub: Arc<Hub>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) traces: Option<Traces>,
     origins: Origins,
     rate: Rate,
     /// True once the server ends: what lasts for ever ends then, too.
@@ -62,6 +64,7 @@ impl Server {
             writer: Writer::start(open, committed)?,
             hub,
             metrics,
+            traces: config.traces.as_deref().map(Traces::start).transpose()?,
             origins: Origins::new(&config),
             rate: Rate::new(config.rate),
             ending,
@@ -76,6 +79,9 @@ impl Server {
         self.readers.finish();
         drop(self.hub);
         drop(self.events.join());
+        if let Some(traces) = &self.traces {
+            traces.finish();
+        }
     }
 }
 
@@ -175,6 +181,7 @@ struct Seen {
     key: Option<String>,
     worker: Option<String>,
     code: Option<&'static str>,
+    trace: Trace,
 }
 
 async fn answered(
@@ -184,7 +191,8 @@ async fn answered(
     request: Request,
 ) -> Response<Body> {
     let began = Instant::now();
-    let mut seen = Seen::default();
+    let mut seen =
+        Seen { trace: Trace::of(server.traces.as_ref(), route.name, request.headers()), ..Seen::default() };
     let response = match asked(&server, &route, &params, request, &mut seen).await {
         Ok(response) => response,
         Err(problem) => {
@@ -195,6 +203,15 @@ async fn answered(
     let took = began.elapsed();
     let status = response.status().as_u16();
     server.metrics.answered(route.name, status, took);
+    let texts = [
+        ("onus.code", seen.code),
+        ("onus.request_id", seen.key.as_deref()),
+        ("onus.worker", seen.worker.as_deref()),
+    ];
+    for (name, value) in texts {
+        seen.trace.tell(name, value);
+    }
+    seen.trace.end(status);
     tracing::info!(
         operation = route.name,
         status,
@@ -229,6 +246,7 @@ async fn asked(
     let name = param("name").map(str::to_owned);
     let (guard, act) = (Arc::clone(server), Arc::clone(route));
     let uri = parts.uri;
+    let part = seen.trace.part("ask");
     let (worker, next) = server
         .readers
         .ask(move |store| {
@@ -239,6 +257,7 @@ async fn asked(
             Ok((worker, (act.act)(store, &asked)))
         })
         .await?;
+    drop(part);
     seen.worker = worker.map(|worker| worker.to_string());
     let answer = match next? {
         Next::Answer(answer) => {
@@ -247,10 +266,18 @@ async fn asked(
             }
             answer
         }
-        Next::Submit { calls, tell } => match tell(server.writer.submit(calls).await?)? {
-            After::Answer(answer) => answer,
-            After::Ask(ask) => server.readers.ask(ask).await?,
-        },
+        Next::Submit { calls, tell } => {
+            let part = seen.trace.part("write");
+            let receipts = server.writer.submit(calls).await?;
+            drop(part);
+            match tell(receipts)? {
+                After::Answer(answer) => answer,
+                After::Ask(ask) => {
+                    let _part = seen.trace.part("ask again");
+                    server.readers.ask(ask).await?
+                }
+            }
+        }
     };
     Ok(response(answer, known, seen.key.as_deref()))
 }
