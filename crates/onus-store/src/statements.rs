@@ -48,7 +48,6 @@ pub const HOT: &[Sql] = &[
     report::HAPPENED,
     report::WANTING,
     report::WORKED,
-    report::ANY_APPROVAL,
     report::BRIEF,
     story::ASSIGNMENTS,
     story::SESSIONS,

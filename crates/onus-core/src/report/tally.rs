@@ -27,7 +27,7 @@ pub struct Group {
     pub name: Option<String>,
     /// Tasks that it had at all.
     pub tasks: i64,
-    /// Assignments that ended with the task's completion.
+    /// Assignments whose holders completed the task: a completion by force is nobody's merit.
     pub completed: i64,
     /// Assignments that have not ended.
     pub live: i64,

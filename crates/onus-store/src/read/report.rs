@@ -6,7 +6,7 @@ use crate::port::{Tx, Value};
 use crate::{args, sql};
 use onus_core::id::{Handle, Seq, TaskId};
 use onus_core::ledger::Entry;
-use onus_core::task::{Check, Exception, Risk, Route, StateName};
+use onus_core::task::{Check, CheckState, Exception, Risk, Route, StateName};
 use onus_core::time::Timestamp;
 use std::collections::BTreeMap;
 
@@ -35,13 +35,11 @@ sql! {
         WHERE a.workspace = ?1 AND (CAST(?2 AS TEXT) IS NULL OR t.sprint = ?2)";
     PLANNED = "SELECT t.state, t.created_at, t.closed_at FROM task t \
         WHERE +t.workspace = ?1 AND (CAST(?2 AS TEXT) IS NULL OR t.sprint = ?2)";
-    /// Of the head of the queue what waits for a person's word, or for something outside.
-    pub(crate) WANTING = "SELECT t.id, t.title, t.state, t.blocker, t.checks, t.risk, t.updated_at, t.exceptions FROM \
-        (SELECT * FROM task WHERE workspace = ?1 AND state IN ('open', 'in_progress', 'blocked') \
-            ORDER BY priority, born LIMIT ?2) t \
-        WHERE t.state = 'blocked' OR t.exceptions IS NOT NULL OR t.checks LIKE '%\"proposed\"%' ORDER BY t.priority, t.born";
+    /// The head of the queue; what of it waits for somebody is seen row by row.
+    pub(crate) WANTING = "SELECT t.id, t.title, t.state, t.blocker, t.checks, t.risk, t.updated_at, t.exceptions FROM task t \
+        WHERE t.workspace = ?1 AND t.state IN ('open', 'in_progress', 'blocked') ORDER BY t.priority, t.born LIMIT ?2";
     pub(crate) WORKED = "SELECT 1 FROM session WHERE workspace = ?1 AND worker = ?2 AND started_at >= ?3 AND started_at < ?4 LIMIT 1";
-    pub(crate) ANY_APPROVAL = "SELECT 1 FROM approval WHERE workspace = ?1 LIMIT 1";
+    ANY_APPROVAL = "SELECT 1 FROM approval WHERE workspace = ?1 LIMIT 1";
     pub(crate) BRIEF = "SELECT title, type, kind, sprint, state, checks FROM task WHERE workspace = ?1 AND id = ?2";
 }
 
@@ -197,21 +195,25 @@ pub struct Wanting {
 /// Such tasks among the first `window` of the queue.
 pub fn wanting(tx: &mut dyn Tx, window: i64) -> Result<Vec<Wanting>> {
     let workspace = tx.workspace();
-    tx.rows(&WANTING, &args![workspace.0, window])?
-        .into_iter()
-        .map(|mut row| {
-            Ok(Wanting {
-                task: row.parsed()?,
-                title: row.text()?,
-                state: codec::word(row.text()?.as_str(), StateName::parse)?,
-                blocker: row.opt_text()?,
-                checks: codec::json_list(&mut row)?,
-                risk: codec::word(row.text()?.as_str(), Risk::parse)?,
-                updated_at: Timestamp(row.int()?),
-                exceptions: codec::exceptions(&mut row)?,
-            })
-        })
-        .collect()
+    let mut found = Vec::new();
+    tx.each(&WANTING, &args![workspace.0, window], &mut |mut row| {
+        let one = Wanting {
+            task: row.parsed()?,
+            title: row.text()?,
+            state: codec::word(row.text()?.as_str(), StateName::parse)?,
+            blocker: row.opt_text()?,
+            checks: codec::json_list(&mut row)?,
+            risk: codec::word(row.text()?.as_str(), Risk::parse)?,
+            updated_at: Timestamp(row.int()?),
+            exceptions: codec::exceptions(&mut row)?,
+        };
+        let proposed = one.checks.iter().any(|check| check.state == CheckState::Proposed);
+        if one.blocker.is_some() || !one.exceptions.is_empty() || proposed {
+            found.push(one);
+        }
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// Whether a worker had a session that began in a span.
