@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
 mod cluster;
+mod standby;
 
 pub use cluster::{Cluster, Durability};
