@@ -1,24 +1,18 @@
 //! A PostgreSQL server in a temporary directory: Debian's own is neither used nor disturbed.
 
+use crate::guardian::Guardian;
 use std::ffi::OsString;
 use std::net::TcpListener;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// The server's superuser and the tests'.
 pub(crate) const USER: &str = "onus";
-
-/// Ends the server and removes its directory as soon as whoever started it is gone, however that happened: its standard
-/// input ends then.
-const GUARDIAN: &str = r#"read -r _; pid=$(head -n 1 "$0/data/postmaster.pid" 2>/dev/null)
-[ -n "$pid" ] && kill -QUIT "$pid" 2>/dev/null
-for _ in 1 2 3 4 5 6 7 8 9 10; do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
-rm -rf "$0""#;
 
 /// Whether what was committed must survive a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +33,7 @@ pub struct Cluster {
     /// What its processes find in their environment.
     environment: Vec<(&'static str, OsString)>,
     server: Option<Child>,
-    guardian: Option<(Child, ChildStdin)>,
+    guardian: Guardian,
     databases: AtomicUsize,
 }
 
@@ -73,15 +67,7 @@ impl Cluster {
         if let Some((uid, gid)) = server_user() {
             chown(&directory, Some(uid), Some(gid)).unwrap();
         }
-        let mut guardian = Command::new("sh")
-            .args(["-c", GUARDIAN])
-            .arg(&directory)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let leash = guardian.stdin.take().unwrap();
+        let guardian = Guardian::of(&directory);
         Cluster {
             directory,
             port: free_port(),
@@ -89,7 +75,7 @@ impl Cluster {
             addresses: "127.0.0.1".into(),
             environment: Vec::new(),
             server: None,
-            guardian: Some((guardian, leash)),
+            guardian,
             databases: AtomicUsize::new(0),
         }
     }
@@ -267,15 +253,9 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        let guardian = self.guardian.take().map(|(guardian, leash)| {
-            drop(leash);
-            guardian
-        });
+        self.guardian.call();
         if let Some(mut server) = self.server.take() {
             drop(server.wait());
-        }
-        if let Some(mut guardian) = guardian {
-            drop(guardian.wait());
         }
     }
 }
