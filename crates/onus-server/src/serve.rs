@@ -239,7 +239,11 @@ async fn asked(
     let (version, known, body) = if is_question {
         (None, version_seen(&parts.headers), Bytes::new())
     } else {
-        (version(&parts.headers, header::IF_MATCH)?, None, read(server, &parts.headers, body).await?)
+        (
+            version(&parts.headers, header::IF_MATCH)?,
+            None,
+            read(server, &parts.headers, body, server.config.body_limit).await?,
+        )
     };
     let param = |wanted: &str| params.iter().find(|(name, _)| *name == wanted).map(|(_, text)| text);
     let task = param("id").map(str::parse::<TaskId>).transpose().map_err(Refusal::invalid)?;
@@ -359,8 +363,12 @@ fn version_seen(headers: &HeaderMap) -> Option<i64> {
     version(headers, header::IF_NONE_MATCH).unwrap_or_default()
 }
 
-pub(crate) async fn read(server: &Server, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
-    let limit = server.config.body_limit;
+pub(crate) async fn read(
+    server: &Server,
+    headers: &HeaderMap,
+    body: Body,
+    limit: usize,
+) -> Result<Bytes, Problem> {
     let reading = tokio::time::timeout(server.config.patience, axum::body::to_bytes(body, limit));
     let bytes = match reading.await {
         Err(_) => return Err(Problem::input(StatusCode::REQUEST_TIMEOUT, "the body did not come in time")),
