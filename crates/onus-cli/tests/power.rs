@@ -63,9 +63,11 @@ fn lived() -> Recorder {
         let title = format!("task {round}");
         let added = day.call(&["add", &title, "--body", &body, "--as", &person]);
         let id = text(&added["task"]["id"]).to_owned();
-        day.call(&["claim", &id, "--as", "@a1", "--workstation", "ws-1"]);
-        day.call(&["note", &id, &body, "--as", "@a1"]);
-        day.call(&["complete", &id, "--as", "@a1", "--resolution", "done"]);
+        let claimed = day.call(&["claim", &id, "--as", "@a1", "--workstation", "ws-1"]);
+        // Said, not found: the file that a claim leaves is gone when the call is repeated.
+        let held = ["--as", "@a1", "--lease", text(&claimed["lease"]["token"])];
+        day.call(&[&["note", &id, &body], &held[..]].concat());
+        day.call(&[&["complete", &id, "--resolution", "done"], &held[..]].concat());
     }
     let cuts = day.calls.iter().flat_map(|call| &call.steps);
     let emptied = cuts.filter(|step| matches!(step, Step::Cut { length: 0, file } if is_log(file))).count();
@@ -168,4 +170,27 @@ fn a_loss_of_power_loses_nothing_that_was_acknowledged() {
     }
     let steps: usize = day.calls.iter().map(|call| call.steps.len()).sum();
     eprintln!("power was lost at {moments} of {steps} moments of {} calls", day.calls.len());
+}
+
+/// The instrument itself: a disk that only says that it has synced loses what was acknowledged, and this is seen.
+#[test]
+fn a_disk_that_lies_about_syncs_is_found_out() {
+    if !can_record() {
+        return;
+    }
+    let day = lived();
+    let mut rng = Rng::seeded(31);
+    let mut disk = Disk::new(day.site.store().parent().unwrap());
+    let directory = day.site.root().join("found");
+    let found = Found { site: &day.site, url: format!("sqlite:{}", directory.join("onus.db").display()) };
+    let lost = day.calls.iter().filter(|call| {
+        let steps = call.steps.iter();
+        steps
+            .filter(|step| !matches!(step, Step::Sync(file) if is_log(file)))
+            .for_each(|step| disk.play(step));
+        restore(&disk.after_power_loss(&mut |limit| rng.below(limit)), &directory);
+        let listed = found.run(&["list", "--state", "all", "--limit", "500", "--json"]);
+        !listed.is_ok() || found.tasks() != call.tasks
+    });
+    assert!(lost.count() > 0, "nothing was lost without a sync");
 }
