@@ -300,6 +300,28 @@ fn crew<S: Store>(
         "revoke_token" => reply(arguments, |(id, reason): (_, Option<String>)| {
             onus.revoke_token(actor, &id, reason.as_deref())
         }),
+        _ => reports(onus, actor, name, arguments),
+    }
+}
+
+/// The record and the queue, told for people.
+fn reports<S: Store>(
+    onus: &mut Onus<S>,
+    actor: Option<&Handle>,
+    name: &str,
+    arguments: &str,
+) -> Result<String, Refusal> {
+    match name {
+        "report_now" => reply(arguments, |(when,)| onus.report_now(actor, &when)),
+        "report_sprint" => {
+            reply(arguments, |(sprint,): (Option<String>,)| onus.report_sprint(actor, sprint.as_deref()))
+        }
+        "report_incident" => reply(arguments, |(task,)| onus.report_incident(&task)),
+        "report_audit" => {
+            reply(arguments, |(when, only): (_, Vec<_>)| onus.report_audit(actor, &when, &only))
+        }
+        "report_anomalies" => reply(arguments, |(when,)| onus.report_anomalies(actor, &when)),
+        "search_ledger" => reply(arguments, |(ask,)| onus.search_ledger(actor, &ask)),
         _ => Err(Refusal::invalid(format!("this server knows no call `{}`", shown(name)))
             .hint("update the server")),
     }

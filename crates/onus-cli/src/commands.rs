@@ -29,6 +29,7 @@ mod ready;
 mod release;
 mod renew;
 mod reopen;
+mod report;
 mod rerun;
 mod review;
 mod route;
@@ -105,6 +106,7 @@ pub(crate) enum Verb {
     Session(session::Session),
     Timesheet(timesheet::Timesheet),
     Ledger(ledger::Ledger),
+    Report(report::Report),
     Hook(hook::Hook),
     Mcp(mcp::Mcp),
     Setup(setup::Setup),
@@ -179,6 +181,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Session(verb) => call(&|world| verb.run(world, out)),
         Verb::Timesheet(verb) => call(&|world| verb.run(world, out)),
         Verb::Ledger(verb) => call(&|world| verb.run(world, out)),
+        Verb::Report(verb) => call(&|world| verb.run(world, out)),
         Verb::Hook(verb) => call(&|world| verb.run(world, out)),
         Verb::Serve(verb) => call(&|world| verb.run(world, out)),
         Verb::Setup(verb) => call(&|world| verb.run(world, out)),
