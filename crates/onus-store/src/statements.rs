@@ -11,6 +11,7 @@ pub const HOT: &[Sql] = &[
     load::REQUEST,
     load::WORKER,
     token::TOKEN,
+    token::ADMITTED,
     load::TASK,
     load::DEPENDENCIES,
     load::HOLDER,
