@@ -177,9 +177,8 @@ fn parse(presented: &str) -> Result<TokenText, Refusal> {
 type Admitted = (Principal, Option<Timestamp>, Timestamp);
 
 fn admit(tx: &mut dyn Tx, text: &TokenText) -> Result<Admitted, Refusal> {
-    let StoredToken { token, hash, used_at } = token::find(tx, text.id())?.ok_or_else(unknown)?;
-    let worker = token.worker.as_ref().map(|handle| load::worker(tx, handle)).transpose()?.flatten();
-    let now = tx.now()?.wall;
+    let (found, now) = token::presented(tx, text.id())?;
+    let (StoredToken { token, hash, used_at }, worker) = found.ok_or_else(unknown)?;
     let principal = token.admit(text, &hash, worker.as_ref(), now)?;
     Ok((principal, used_at, now))
 }
