@@ -6,10 +6,13 @@
 pub mod asset;
 mod board;
 mod form;
+mod graph;
 mod html;
 mod layout;
+mod markdown;
 mod seen;
 pub mod signin;
+mod task;
 
 pub use layout::{Part, draw};
 pub use seen::{Seen, Viewer};
@@ -50,5 +53,5 @@ pub struct Drawn {
 
 /// Every page, in the order of the navigation; the first one is where `/` leads.
 pub fn pages<S: Store>() -> Vec<Page<S>> {
-    vec![board::page()]
+    vec![board::page(), task::page()]
 }
