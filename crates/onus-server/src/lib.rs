@@ -21,6 +21,7 @@ mod routes;
 mod serve;
 mod sse;
 pub mod store;
+mod traces;
 pub mod writer;
 
 pub use config::{Config, Tls};

@@ -1,6 +1,6 @@
 //! `list`, `ready` and the next task to claim: bounded, in a stable order, never a scan of the whole table.
 
-use crate::codec::{self, task_columns, task_from};
+use crate::codec::{self, StoredTask as Stored, task_columns, task_from};
 use crate::error::Result;
 use crate::port::{Row, Sql, Tx, Value};
 use crate::{args, sql};
@@ -9,7 +9,7 @@ use onus_core::task::{StateName, Task};
 use serde::{Deserialize, Serialize};
 
 /// Which tasks; everything that is absent matches.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {
     pub project: Option<ProjectKey>,
     pub task_type: Option<TaskType>,
@@ -86,9 +86,12 @@ fn arguments<'a>(workspace: WorkspaceId, filter: &'a Filter) -> Vec<Value<'a>> {
     .into()
 }
 
+fn stored(tx: &mut dyn Tx, sql: &Sql, args: &[Value<'_>]) -> Result<Vec<Stored>> {
+    tx.rows(sql, args)?.into_iter().map(|mut row| codec::task(&mut row)).collect()
+}
+
 fn tasks(tx: &mut dyn Tx, sql: &Sql, args: &[Value<'_>]) -> Result<Vec<Task>> {
-    let decode = |mut row: Row| codec::task(&mut row).map(|stored| stored.task);
-    tx.rows(sql, args)?.into_iter().map(decode).collect()
+    Ok(stored(tx, sql, args)?.into_iter().map(|stored| stored.task).collect())
 }
 
 pub fn list(tx: &mut dyn Tx, which: Which, filter: &Filter, after: After, limit: i64) -> Result<Vec<Task>> {
@@ -116,10 +119,15 @@ pub fn list(tx: &mut dyn Tx, which: Which, filter: &Filter, after: After, limit:
 
 /// Open tasks whose dependencies are complete, the most important first.
 pub fn ready(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<Vec<Task>> {
+    Ok(ready_rows(tx, filter, limit)?.into_iter().map(|stored| stored.task).collect())
+}
+
+/// The same, as they are stored.
+pub fn ready_rows(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<Vec<Stored>> {
     let workspace = tx.workspace();
     let mut args = arguments(workspace, filter);
     args.push(limit.into());
-    tasks(tx, &READY, &args)
+    stored(tx, &READY, &args)
 }
 
 /// One task near the head of the queue.
