@@ -18,6 +18,7 @@ pub(crate) mod far;
 pub(crate) mod fleet;
 pub(crate) mod load;
 pub(crate) mod map;
+pub(crate) mod network;
 pub(crate) mod pair;
 pub(crate) mod rng;
 pub(crate) mod server;

@@ -17,8 +17,12 @@ pub(crate) struct Pair<'s> {
 
 impl<'s> Pair<'s> {
     pub(crate) fn start(site: &'s Site) -> Pair<'s> {
-        let first = || Mutex::new(Arc::new(Pair::server(site)));
-        Pair { site, slots: [first(), first()], repeated: AtomicUsize::new(0) }
+        Pair::of(site, [Pair::server(site), Pair::server(site)])
+    }
+
+    pub(crate) fn of(site: &'s Site, servers: [Server; 2]) -> Pair<'s> {
+        let slots = servers.map(|server| Mutex::new(Arc::new(server)));
+        Pair { site, slots, repeated: AtomicUsize::new(0) }
     }
 
     /// What a server says while its database is gone fills screens and tells nothing.
