@@ -96,12 +96,14 @@ export function open(content) {
   if (!dialog.open) dialog.showModal();
 }
 
-/// Opens the form of a verb, about a task where it is about one. `forced`: only force leads there.
-export function openForm(verb, task, forced = false) {
+/// Opens the form of a verb, about a task where it is about one. `forced`: only force leads there; `commit`: what the work
+/// is likely to be at.
+export function openForm(verb, task, { forced = false, commit = "" } = {}) {
   const template = document.querySelector(`template[data-form="${verb}"]`);
   if (!template) return;
   const form = template.content.firstElementChild.cloneNode(true);
   form.querySelector("[data-task-name]").textContent = task ?? "";
+  if (form.elements.commit) form.elements.commit.value = commit;
   if (forced) {
     const force = form.querySelector(".force");
     if (force) force.open = true;
@@ -155,7 +157,7 @@ export function openMenu(task) {
   for (const { verb, to, forced } of movesOf(card)) {
     const template = document.querySelector(`template[data-form="${verb}"]`);
     const label = template?.content.querySelector("[type=submit]").textContent ?? verb;
-    add(`${label}${forced ? " by force" : ""} → ${to.replace("_", " ")}`, () => openForm(verb, task, forced));
+    add(`${label}${forced ? " by force" : ""} → ${to.replace("_", " ")}`, () => openForm(verb, task, { forced }));
   }
   add("Write a note", () => openForm("note", task));
   menu.append(title, list);

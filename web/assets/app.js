@@ -6,7 +6,7 @@ import { onEntries, start } from "./live.js";
 import { openPalette } from "./palette.js";
 
 const DOES = {
-  form: ({ verb, task, forced }) => openForm(verb, task, forced !== undefined),
+  form: ({ verb, task, forced, commit }) => openForm(verb, task, { forced: forced !== undefined, commit }),
   menu: ({ task }) => openMenu(task),
   palette: openPalette,
   keys: openKeys,

@@ -41,7 +41,7 @@ document.addEventListener("dragend", () => {
 function moveTo(task, state) {
   const card = document.getElementById(`card-${task}`);
   const move = movesOf(card).find(({ to }) => to === state);
-  if (move) openForm(move.verb, task, move.forced);
+  if (move) openForm(move.verb, task, { forced: move.forced });
   else say(`${task} cannot go to ${state.replace("_", " ")} from here`);
 }
 

@@ -44,7 +44,7 @@ const focusCard = (card) => card?.querySelector(".title")?.focus();
 function step(by) {
   const here = document.activeElement?.closest(".card");
   if (!here) return focusCard(document.querySelector(".card"));
-  const column = [...document.querySelectorAll(`.cell[data-state="${here.dataset.state}"] > .card`)];
+  const column = [...document.querySelectorAll(`.cell[data-state="${here.dataset.state}"] .card`)];
   focusCard(column[column.indexOf(here) + by]);
 }
 

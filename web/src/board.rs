@@ -21,6 +21,9 @@ use view::{BoardView, Choice, Column, Lane, Select};
 const FIRST: usize = 50;
 const FURTHER: usize = 4;
 
+/// So many cards the browser lays out together, once they come near (`assets/board.css`).
+const RUN: usize = 25;
+
 pub(crate) fn page<S: Store>() -> Page<S> {
     Page { path: "/board", name: "Board", key: Some('b'), ask }
 }
@@ -200,8 +203,9 @@ fn draw(asked: &Asked, seen: &Seen, stacks: &[Stack], known: &Known) -> BoardVie
     }
     let lanes = names.into_iter().map(|name| {
         let cells = stacks.iter().map(|stack| {
-            let own = stack.tasks.iter().filter(|task| asked.lane(task) == name);
-            (stack.state, own.map(|task| Card::new(task, seen, known)).collect())
+            let own: Vec<&Task> = stack.tasks.iter().filter(|task| asked.lane(task) == name).collect();
+            let run = |tasks: &[&Task]| tasks.iter().map(|task| Card::new(task, seen, known)).collect();
+            (stack.state, own.chunks(RUN).map(run).collect())
         });
         Lane { cells: cells.collect(), name: name.unwrap_or_else(|| asked.lanes.rest().to_owned()) }
     });

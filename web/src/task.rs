@@ -34,16 +34,23 @@ fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
     let story = onus.show(&id)?;
     let checks = onus.checks(&id)?.checks;
     let choices = onus.choices(&seen.viewer.principal, &id)?;
-    let (reviews, seal, graph, held) = onus.store.read(|tx| {
+    let (reviews, seal, graph, held, holder) = onus.store.read(|tx| {
         let held = load::task(tx, &id)?.and_then(|stored| stored.task.assignment().cloned());
-        Ok((evidence::reviews(tx, &id)?, seal(tx, &id)?, dependency::load(tx, &id, &story)?, held))
+        let holder = held.as_ref().map(|held| load::worker(tx, &held.assignee)).transpose()?.flatten();
+        Ok((evidence::reviews(tx, &id)?, seal(tx, &id)?, dependency::load(tx, &id, &story)?, held, holder))
     })?;
     let title = format!("{} {}", story.task.id, story.task.title);
     let page = TaskPage {
         body: story.task.body.as_deref().map(markdown),
+        holder_kind: holder.map_or("", |worker| worker.kind.name()),
         ring: held.map(|held| ring(&held, seen.now)),
         origin: story.task.origin_ask_ref.as_ref().map(|origin| origin.to_string()),
         origin_link: story.task.origin_ask_ref.as_ref().and_then(|origin| link(&origin.to_string())),
+        tried: checks
+            .iter()
+            .filter_map(|check| check.run.as_ref())
+            .max_by_key(|run| run.at)
+            .and_then(|run| run.commit.as_ref().map(ToString::to_string)),
         actions: actions(&choices, seen),
         graph: graph.draw()?,
         checks: checks.into_iter().map(|check| CheckLine::new(check, seen.now)).collect(),

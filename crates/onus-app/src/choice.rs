@@ -29,10 +29,11 @@ pub struct Choice {
 const SAID: &str = "…";
 
 impl<S: Store> Onus<S> {
-    /// What the bearer of a token may do with a task. Whoever holds it is asked as if it showed its lease, and for a place
-    /// to work one that is free is tried.
+    /// What the bearer of a token may do with a task. Whoever holds it is asked as if it showed its lease and completed it
+    /// at the commit that was checked last; and for a place to work one that is free is tried.
     pub fn choices(&mut self, principal: &Principal, task: &TaskId) -> Result<Vec<Choice>, Refusal> {
-        let proof = self.stated_proof(task, None)?;
+        let tried = self.check_runs(task, 1)?.into_iter().next();
+        let proof = self.stated_proof(task, tried.and_then(|run| run.evidence.ground.commit))?;
         // A map that cannot be read is the claim's trouble, and is told by it.
         let policy = self.policy().unwrap_or(Policy::Absent);
         self.judge(&policy, |judge| {

@@ -30,7 +30,8 @@ pub(super) struct Column {
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) name: String,
-    pub(super) cells: Vec<(StateName, Vec<Card>)>,
+    /// Of each state the cards, in runs.
+    pub(super) cells: Vec<(StateName, Vec<Vec<Card>>)>,
 }
 
 #[derive(Debug)]

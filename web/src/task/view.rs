@@ -17,8 +17,12 @@ pub(super) struct TaskPage {
     pub(super) story: StoryView,
     pub(super) body: Option<Html>,
     pub(super) ring: Option<Html>,
+    /// Whether a person or an agent holds it.
+    pub(super) holder_kind: &'static str,
     pub(super) origin: Option<String>,
     pub(super) origin_link: Option<String>,
+    /// The commit that was checked last: what a completion is likely to be about.
+    pub(super) tried: Option<String>,
     pub(super) actions: Vec<Action>,
     pub(super) graph: Option<Html>,
     pub(super) checks: Vec<CheckLine>,
