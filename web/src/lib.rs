@@ -5,6 +5,7 @@
 
 pub mod asset;
 mod board;
+mod fleet;
 mod form;
 mod graph;
 mod html;
@@ -53,5 +54,5 @@ pub struct Drawn {
 
 /// Every page, in the order of the navigation; the first one is where `/` leads.
 pub fn pages<S: Store>() -> Vec<Page<S>> {
-    vec![board::page(), task::page()]
+    vec![board::page(), fleet::page(), task::page()]
 }
