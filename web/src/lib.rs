@@ -4,10 +4,14 @@
 //! HTTP interface, made by the scripts in `assets/`. Who is admitted, and by what, is the server's affair.
 
 pub mod asset;
+mod audit;
 mod board;
+mod chart;
+mod effort;
 mod form;
 mod html;
 mod layout;
+mod now;
 mod seen;
 pub mod signin;
 
@@ -50,5 +54,28 @@ pub struct Drawn {
 
 /// Every page, in the order of the navigation; the first one is where `/` leads.
 pub fn pages<S: Store>() -> Vec<Page<S>> {
-    vec![board::page()]
+    vec![board::page(), now::page(), audit::page(), audit::incident(), effort::page(), effort::day()]
+}
+
+/// A file that a page offers: a question that is answered with bytes.
+#[derive(Debug)]
+pub struct Download<S> {
+    /// Its last part is what the file is called.
+    pub path: &'static str,
+    /// The media type.
+    pub kind: &'static str,
+    pub ask: fn(&mut Onus<S>, &Seen) -> Result<Vec<u8>, Refusal>,
+}
+
+impl<S> Clone for Download<S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for Download<S> {}
+
+/// Every file.
+pub fn downloads<S: Store>() -> Vec<Download<S>> {
+    effort::downloads().into_iter().chain([audit::download()]).collect()
 }
