@@ -13,10 +13,12 @@ function keepLease(task, answer) {
   if (token && answer.assignment?.assignee === document.body.dataset.viewer) localStorage.setItem(leaseKey(task), token);
 }
 
-/// Leases of tasks that have changed hands since are of no use.
+/// Leases of tasks that have changed hands since, or were given back, are of no use.
 export function forgetLeases(entries) {
-  const ends = ["released", "completed", "dropped", "reopened", "taken_over"];
-  for (const { task, verb } of entries) if (task && ends.includes(verb)) localStorage.removeItem(leaseKey(task));
+  for (const { task, verb, epoch } of entries) {
+    const own = Number(lease(task)?.split(".")[1]);
+    if (epoch > own || (epoch === own && ["released", "completed"].includes(verb))) localStorage.removeItem(leaseKey(task));
+  }
 }
 
 // -- Calls.
@@ -25,15 +27,15 @@ function newKey() {
   return crypto.randomUUID?.() ?? [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16)).join("");
 }
 
-/// Calls the interface. The answer's document, or what was refused in `problem`.
+/// Calls the interface: what it told, or what was refused in `problem`.
 export async function call(path, body, key = newKey()) {
   const answer = await fetch(path, {
     method: "POST",
     headers: { "Content-Type": "application/json", "Onus-Board": "1", "Idempotency-Key": key },
     body: JSON.stringify(body),
   });
-  const document = await answer.json();
-  return answer.ok ? { document } : { problem: document };
+  const told = await answer.json();
+  return answer.ok ? { told } : { problem: told };
 }
 
 // -- Refusals.
@@ -116,7 +118,7 @@ export function openForm(verb, task, forced = false) {
     submit.disabled = true;
     try {
       const path = template.dataset.path.replace("{id}", task);
-      const { document: answer, problem } = await call(path, body, key);
+      const { told: answer, problem } = await call(path, body, key);
       key = newKey();
       if (problem) return showRefusal(refusal, problem);
       const id = answer.task?.id ?? task;

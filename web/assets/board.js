@@ -1,6 +1,6 @@
 // The board: cards are dragged where the rules allow it; filters act at once; more cards come as they are needed.
 import { movesOf, openForm, say } from "./act.js";
-import { show_address } from "./live.js";
+import { showAddress } from "./live.js";
 
 let dragged = null;
 
@@ -49,7 +49,7 @@ function moveTo(task, state) {
 
 /// Shows another address and keeps it in the bar.
 async function go(address) {
-  await show_address(address);
+  await showAddress(address);
   history.replaceState(null, "", address);
 }
 
@@ -74,17 +74,21 @@ document.addEventListener("submit", (event) => {
 
 // -- More cards, before the viewer reaches the end of what is there.
 
-const further = new IntersectionObserver(
-  (entries) => {
-    const link = entries.find((entry) => entry.isIntersecting)?.target;
-    if (link?.isConnected) go(link.getAttribute("href"));
-  },
-  { rootMargin: "600px" },
-);
+let further;
 
 function watch() {
+  further?.disconnect();
+  const board = document.getElementById("board");
+  if (!board) return;
+  further = new IntersectionObserver(reached, { root: board, rootMargin: "600px" });
+  for (const link of board.querySelectorAll(".more")) further.observe(link);
+}
+
+function reached(entries) {
+  const link = entries.find((entry) => entry.isIntersecting)?.target;
+  if (!link) return;
   further.disconnect();
-  for (const link of document.querySelectorAll(".more")) further.observe(link);
+  go(link.getAttribute("href"));
 }
 
 document.addEventListener("onus:shown", watch);

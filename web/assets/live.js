@@ -42,7 +42,7 @@ async function fetchMain() {
   busy = true;
   wanted = false;
   try {
-    await show_address(location.pathname + location.search);
+    await showAddress(location.pathname + location.search);
   } catch {
     wanted = true; // The listener finds out why, and asks again.
   } finally {
@@ -54,7 +54,7 @@ async function fetchMain() {
 }
 
 /// Shows another address of this page in place.
-export async function show_address(address) {
+export async function showAddress(address) {
   const answer = await fetch(address, { headers: { "Onus-Part": "main" } });
   if (answer.status === 401) return leave();
   const html = await answer.text();

@@ -22,12 +22,11 @@ function change(old, fresh) {
   }
   if (old.hasAttribute("data-keep") || old.isEqualNode(fresh)) return;
   attributes(old, fresh);
+  const isField = old.matches("input, textarea, select");
   // What somebody is typing is theirs.
-  if (old.matches("input, textarea, select")) {
-    if (old !== document.activeElement && old.type !== "checkbox") old.value = fresh.value;
-    if (old.localName !== "select" || old === document.activeElement) return;
-  }
+  if (isField && old === document.activeElement) return;
   children(old, fresh);
+  if (isField && old.type !== "checkbox") old.value = fresh.value;
 }
 
 function remove(node) {

@@ -160,8 +160,12 @@ pub(crate) const FORMS: &[Form] = &[
         about: "Say what somebody else's work is.",
         path: "/v1/tasks/{id}/reviews",
         fields: &[
-            field("verdict", "Verdict", Input::Choice(&["approve", "reject"])),
-            field("classification", "What kind of look", Input::Choice(&["standard"])),
+            field("verdict", "Verdict", Input::Choice(&["approved", "rejected"])),
+            field(
+                "classification",
+                "Work that runs, or words about it",
+                Input::Choice(&["implemented", "design-only"]),
+            ),
             field("commit", "At which commit", Input::Line),
             field("note", "Note", Input::Text),
         ],

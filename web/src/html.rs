@@ -18,7 +18,6 @@ impl fmt::Display for Html {
 impl HtmlSafe for Html {}
 
 /// A moment as people say it. The scripts keep it true; `assets/time.js` has the same words.
-#[allow(dead_code)]
 pub(crate) fn when(at: Timestamp, now: Timestamp) -> Html {
     let words =
         if at > now { format!("in {}", span(at.0 - now.0)) } else { format!("{} ago", span(now.0 - at.0)) };

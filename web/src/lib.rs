@@ -9,11 +9,14 @@ mod board;
 mod chart;
 mod effort;
 mod form;
+mod graph;
 mod html;
 mod layout;
+mod markdown;
 mod now;
 mod seen;
 pub mod signin;
+mod task;
 
 pub use layout::{Part, draw};
 pub use seen::{Seen, Viewer};
@@ -54,7 +57,15 @@ pub struct Drawn {
 
 /// Every page, in the order of the navigation; the first one is where `/` leads.
 pub fn pages<S: Store>() -> Vec<Page<S>> {
-    vec![board::page(), now::page(), audit::page(), audit::incident(), effort::page(), effort::day()]
+    vec![
+        board::page(),
+        task::page(),
+        now::page(),
+        audit::page(),
+        audit::incident(),
+        effort::page(),
+        effort::day(),
+    ]
 }
 
 /// A file that a page offers: a question that is answered with bytes.

@@ -60,3 +60,45 @@ test("a claim, and a refusal explained in place", async () => {
   await cell("in_progress").locator(`#card-${id}`).waitFor();
   await screenshot(page, "board");
 });
+
+test("a card is dragged where the rules allow it, and nowhere else", async () => {
+  const id = world.add("Drag me");
+  await card(id).waitFor();
+  assert.equal(await card(id).getAttribute("data-moves"), "claim:in_progress complete!:complete drop:dropped");
+  await card(id).dragTo(page.locator(".head[data-state=blocked]"));
+  assert.ok(!(await page.locator("dialog").isVisible()));
+  await card(id).dragTo(page.locator(".head[data-state=complete]"));
+  await page.locator("dialog .force[open]").waitFor();
+  assert.ok(await page.locator("dialog [name=force]").isChecked());
+  await page.keyboard.press("Escape");
+  await card(id).dragTo(page.locator(".head[data-state=dropped]"));
+  await page.getByLabel("Why?").fill("only a test");
+  await page.locator("dialog [type=submit]").click();
+  await cell("dropped").locator(`#card-${id}`).waitFor();
+});
+
+test("lanes and filters are in the address", async () => {
+  const ids = ["backend", "frontend"].map((role) => world.add(`Work of the ${role}`, "--role", role, "--sprint", "s1"));
+  await world.open(page, "/board?lanes=role");
+  assert.deepEqual(await page.locator(".lane-name").allInnerTexts(), ["backend", "frontend", "nobody's"]);
+  await accessible(page);
+  await screenshot(page, "board-lanes");
+  await page.getByLabel("Role").selectOption("backend");
+  await page.waitForURL(/role=backend/);
+  await card(ids[1]).waitFor({ state: "detached" });
+  assert.ok(await card(ids[0]).isVisible());
+  await page.getByLabel("Words in the title").fill("of the");
+  await page.waitForURL(/q=of\+the/);
+  assert.ok(await card(ids[0]).isVisible());
+  await world.open(page, "/board?lanes=nonsense");
+  assert.match(await page.innerText("#main"), /invalid_input/);
+});
+
+test("on a phone, in the dark", async () => {
+  const phone = await world.signedIn({ viewport: { width: 390, height: 780 }, colorScheme: "dark", hasTouch: true, isMobile: true });
+  await world.open(phone, "/board");
+  await accessible(phone);
+  const overflow = await phone.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  assert.equal(overflow, 0, "the page itself does not scroll sideways");
+  await screenshot(phone, "board-phone");
+});
