@@ -52,7 +52,7 @@ pub(crate) fn tokens(place: &Place, url: &str, agents: usize) -> Outcome<Vec<Str
 /// Full claims beside the bare one, in turns.
 fn claims(cluster: &Cluster, programs: &Programs, extent: &Extent) -> Outcome<Table> {
     let (rounds, share) = (extent.pick(20, 60, 200), extent.pick(40, 100, 300));
-    let turns = extent.pick(2, 3, 5);
+    let turns = extent.pick(1, 3, 5);
     let tasks = turns * (rounds + 3).max(2 * share) * CLIENTS * 10 / 9 + 200 * turns + 500;
     let place = Place::sized(programs, CLIENTS, tasks)?;
     let mut desk = Desk { onus: open(&furnished(cluster, &place)?, &place)?, next: 1 };
