@@ -171,7 +171,7 @@ impl Disk {
                     lot if lot >= kept => {}
                     // A write that was under way is there in part.
                     lot if lot % 10 == 0 => {
-                        apply(&mut bytes, step, SECTOR * usize::try_from(chance(8)).unwrap())
+                        apply(&mut bytes, step, SECTOR * usize::try_from(chance(8)).unwrap());
                     }
                     _ => apply(&mut bytes, step, usize::MAX),
                 }
