@@ -147,7 +147,7 @@ fn what_clients_are_told_has_one_order() {
                 while done.load(Ordering::Relaxed) < until && !over.load(Ordering::Relaxed) {
                     std::thread::sleep(Duration::from_millis(5));
                 }
-                servers.replace(n);
+                servers.replace(n, "KILL");
             }
         });
         let threads: Vec<_> = (0..)
