@@ -14,6 +14,7 @@ mod finding;
 mod fold;
 mod heads;
 mod locate;
+mod range;
 mod signed;
 mod verify;
 mod workspace;
@@ -24,6 +25,7 @@ use onus_core::refusal::Refusal;
 pub use checkpoint::{AnchorView, CheckpointView, GenerationView};
 pub use export::ExportedView;
 pub use finding::{FindingView, Kind};
+pub use range::RangeView;
 pub use verify::VerifyView;
 
 pub(crate) use anchorage::{Standing, Tip};

@@ -4,6 +4,7 @@
 //! front end (command line, HTTP, MCP) calls these and renders their views.
 
 pub mod check;
+pub mod choice;
 mod conflict;
 pub mod consistency;
 pub mod dispatch;

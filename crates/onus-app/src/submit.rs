@@ -4,7 +4,7 @@ mod batch;
 mod next;
 mod rehearsal;
 
-pub(crate) use rehearsal::{Judge, Rehearsal, claim, findings};
+pub(crate) use rehearsal::{Judge, Rehearsal, claim, findings, request};
 
 use crate::far::{Sent, SentReceipt};
 use crate::{Onus, Sight, anchor, replay, workstation};

@@ -448,3 +448,34 @@ fn the_record_is_searched_page_by_page() {
     assert_eq!(page(&mut shop, &verb("taken_over")).0, "taken_over");
     assert_eq!(shop.onus.search_ledger(None, &verb("stolen")).unwrap_err().code, Code::InvalidInput);
 }
+
+#[test]
+fn a_stretch_of_the_record_is_verified_by_itself() {
+    let mut shop = Shop::new();
+    shop.day();
+    let whole = shop.onus.verify_range(0, 1_000).unwrap();
+    assert!(whole.ok && whole.to == whole.newest && whole.entries == whole.newest, "{whole:?}");
+    // Pages join: what a page follows stands on the one before.
+    let mut after = 0;
+    while after < whole.newest {
+        let page = shop.onus.verify_range(after, 7).unwrap();
+        assert!(page.ok && page.entries <= 7, "{page:?}");
+        after = page.to;
+    }
+    let tamper = |sql: &str| {
+        let file = rusqlite::Connection::open(&shop.onus.path).unwrap();
+        file.pragma_update(None, "foreign_keys", false).unwrap();
+        file.execute(sql, []).unwrap();
+    };
+    tamper("UPDATE ledger SET actor = '@eve' WHERE verb = 'completed' AND task = 'T-1'");
+    tamper("DELETE FROM ledger WHERE verb = 'released'");
+    let kinds: Vec<String> = shop
+        .onus
+        .verify_range(0, 1_000)
+        .unwrap()
+        .findings
+        .iter()
+        .map(|found| format!("{} {:?}", found.task.as_deref().unwrap_or("-"), found.kind))
+        .collect();
+    assert_eq!(kinds, ["T-1 Edited", "T-2 Deleted", "T-2 Unlinked"]);
+}

@@ -193,3 +193,36 @@ fn the_secret_is_nowhere_to_be_read() {
         assert!(!found, "the secret is in the {name}");
     }
 }
+
+/// A link is good for one sign-in: it makes no calls, it ends as it begins the browser's token, and both are on record.
+#[test]
+fn a_link_is_followed_once() {
+    let mut desk = Desk::new();
+    let link = issue(&mut desk, "@ada", &Order::link(handle("@ada"))).unwrap();
+    assert_eq!(code(desk.onus.authenticate(&link.secret)), Code::Unauthenticated);
+    let board = desk.onus.redeem_link(&link.secret).unwrap();
+    assert_eq!(board.token.label.as_deref(), Some("board"));
+    assert_eq!(board.token.kind, TokenKind::Person);
+    assert_eq!(board.token.expires_at.unwrap().since(board.token.created_at), Millis::hours(12));
+    assert_eq!(desk.onus.authenticate(&board.secret).unwrap().worker, Some(handle("@ada")));
+    assert_eq!(code(desk.onus.redeem_link(&link.secret)), Code::Unauthenticated);
+    assert_eq!(desk.onus.tokens(None).unwrap().tokens[0].state, TokenState::Revoked);
+    desk.assert_sound();
+    desk.onus.sign_out(&board.secret).unwrap();
+    assert_eq!(code(desk.onus.authenticate(&board.secret)), Code::Unauthenticated);
+    desk.assert_sound();
+}
+
+#[test]
+fn only_a_link_is_exchanged_and_only_for_oneself() {
+    let mut desk = Desk::new();
+    let own = issue(&mut desk, "@ada", &order("@ada")).unwrap();
+    assert_eq!(code(desk.onus.redeem_link(&own.secret)), Code::Unauthenticated);
+    assert!(desk.onus.authenticate(&own.secret).is_ok());
+    // Whoever pasted a token keeps it when signing out.
+    desk.onus.sign_out(&own.secret).unwrap();
+    assert!(desk.onus.authenticate(&own.secret).is_ok());
+    assert_eq!(code(issue(&mut desk, "@bot", &Order::link(handle("@ada")))), Code::HumanRequired);
+    assert_eq!(code(issue(&mut desk, "@ada", &Order::link(handle("@bot")))), Code::InvalidInput);
+    desk.assert_sound();
+}

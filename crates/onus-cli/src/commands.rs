@@ -2,6 +2,7 @@
 
 mod add;
 mod block;
+mod board;
 mod check;
 mod claim;
 mod complete;
@@ -111,6 +112,7 @@ pub(crate) enum Verb {
     Mcp(mcp::Mcp),
     Setup(setup::Setup),
     Serve(serve::Serve),
+    Board(board::Board),
     Demo(demo::Demo),
     Completions(completions::Completions),
     Man(man::Man),
@@ -184,6 +186,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Report(verb) => call(&|world| verb.run(world, out)),
         Verb::Hook(verb) => call(&|world| verb.run(world, out)),
         Verb::Serve(verb) => call(&|world| verb.run(world, out)),
+        Verb::Board(verb) => call(&|world| verb.run(world, out)),
         Verb::Setup(verb) => call(&|world| verb.run(world, out)),
         Verb::Mcp(verb) => call(&|world| verb.run(world)),
         Verb::Demo(verb) => verb.run(out),

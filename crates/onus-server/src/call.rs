@@ -51,15 +51,23 @@ async fn answered(server: &Arc<Server>, name: String, request: Request) -> Resul
     let (parts, body) = request.into_parts();
     let presented = auth::presented(&parts.headers)?;
     let believed = believed(&parts.headers)?;
-    let bytes = read(server, &parts.headers, body).await?;
-    let arguments =
-        String::from_utf8(bytes.to_vec()).map_err(|_| Refusal::invalid("the call is not UTF-8"))?;
     let guard = Arc::clone(server);
     let admit = move |store: &mut crate::store::Store| -> Result<Principal, Refusal> {
         let principal = guard.admit(store, &presented)?;
         is_who_it_believes(&principal, believed.as_ref())?;
         Ok(principal)
     };
+    let limit = match far::size_limit(&name) {
+        Some(limit) => {
+            // Strangers send no more than a command.
+            server.readers.ask(admit.clone()).await?;
+            limit
+        }
+        None => server.config.body_limit,
+    };
+    let bytes = read(server, &parts.headers, body, limit).await?;
+    let arguments =
+        String::from_utf8(bytes.to_vec()).map_err(|_| Refusal::invalid("the call is not UTF-8"))?;
     if name == "submit" {
         let carried = server.readers.ask(move |store| {
             let principal = admit(store)?;

@@ -4,6 +4,7 @@
 //! with the documents that `onus --json` prints. Nothing here decides anything: every front end submits the same commands.
 
 mod auth;
+mod board;
 mod call;
 mod config;
 mod events;

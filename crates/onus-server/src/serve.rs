@@ -11,7 +11,7 @@ use crate::route::{After, Answer, Asked, Next, Route, Sort};
 use crate::store::Open;
 use crate::traces::{Trace, Traces};
 use crate::writer::Writer;
-use crate::{auth, call, mcp, openapi, routes, sse};
+use crate::{auth, board, call, mcp, openapi, routes, sse};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, RawPathParams, Request};
@@ -117,6 +117,7 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
             }),
         )
         .route("/v1/events", get(move |request: Request| listened(Arc::clone(&events), request)))
+        .merge(board::router(server))
         .route("/mcp", mcp::route(server))
         .route("/openapi.json", get(move || text("application/json", document.to_string())))
         .route("/healthz", get(|| text("text/plain; charset=utf-8", "ok\n".to_owned())))
@@ -163,7 +164,7 @@ async fn readiness(server: Arc<Server>) -> Response<Body> {
 async fn listened(server: Arc<Server>, request: Request) -> Response<Body> {
     let (parts, _) = request.into_parts();
     let begun = async {
-        let presented = auth::presented(&parts.headers)?;
+        let presented = auth::presented_or_kept(&parts.method, &parts.headers)?;
         let after = sse::resume_at(&parts.headers, &parts.uri)?;
         let guard = Arc::clone(&server);
         server.readers.ask(move |store| guard.admit(store, &presented).map(drop)).await?;
@@ -232,14 +233,18 @@ async fn asked(
     seen: &mut Seen,
 ) -> Result<Response<Body>, Problem> {
     let (parts, body) = request.into_parts();
-    let presented = auth::presented(&parts.headers)?;
+    let presented = auth::presented_or_kept(&parts.method, &parts.headers)?;
     let key = key(&parts.headers)?;
     let is_question = route.sort == Sort::Question;
     seen.key = (!is_question).then(|| key.to_string());
     let (version, known, body) = if is_question {
         (None, version_seen(&parts.headers), Bytes::new())
     } else {
-        (version(&parts.headers, header::IF_MATCH)?, None, read(server, &parts.headers, body).await?)
+        (
+            version(&parts.headers, header::IF_MATCH)?,
+            None,
+            read(server, &parts.headers, body, server.config.body_limit).await?,
+        )
     };
     let param = |wanted: &str| params.iter().find(|(name, _)| *name == wanted).map(|(_, text)| text);
     let task = param("id").map(str::parse::<TaskId>).transpose().map_err(Refusal::invalid)?;
@@ -359,8 +364,12 @@ fn version_seen(headers: &HeaderMap) -> Option<i64> {
     version(headers, header::IF_NONE_MATCH).unwrap_or_default()
 }
 
-pub(crate) async fn read(server: &Server, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
-    let limit = server.config.body_limit;
+pub(crate) async fn read(
+    server: &Server,
+    headers: &HeaderMap,
+    body: Body,
+    limit: usize,
+) -> Result<Bytes, Problem> {
     let reading = tokio::time::timeout(server.config.patience, axum::body::to_bytes(body, limit));
     let bytes = match reading.await {
         Err(_) => return Err(Problem::input(StatusCode::REQUEST_TIMEOUT, "the body did not come in time")),

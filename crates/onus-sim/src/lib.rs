@@ -1,7 +1,10 @@
-//! Development only: what many clients did to the tasks of one workspace, and whether one order explains it.
+//! Development only: what many clients do to the tasks of one workspace, and whether every promise is kept.
 //!
-//! Every call is recorded with when it began and when it returned. The history is linearizable if the calls can be put
-//! into one order that agrees with those times and in which every answer is the right one. Whatever two agents may
+//! [`sim`] plays random steps with faults against a real store and judges it after each of them. [`history`] records what
+//! many real processes were told, with when each call began and returned; the history is linearizable if the calls can be
+//! put into one order that agrees with those times and in which every answer is the right one. Whatever two agents may
 //! believe about one task, there is then one story.
 
 pub mod history;
+mod rng;
+pub mod sim;

@@ -12,6 +12,7 @@ pub const HOT: &[Sql] = &[
     load::REQUEST,
     load::WORKER,
     token::TOKEN,
+    token::ADMITTED,
     load::TASK,
     load::DEPENDENCIES,
     load::HOLDER,

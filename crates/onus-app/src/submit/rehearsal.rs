@@ -36,7 +36,7 @@ pub(crate) fn claim(
     })
 }
 
-fn request() -> Result<RequestId, Refusal> {
+pub(crate) fn request() -> Result<RequestId, Refusal> {
     let mut random = [0; 16];
     getrandom::fill(&mut random).map_err(unexpected)?;
     uuid::Builder::from_random_bytes(random).into_uuid().to_string().parse().map_err(unexpected)
@@ -83,7 +83,7 @@ impl Rehearsal<'_> {
     }
 }
 
-/// Tells what would become of single claims.
+/// Tells what would become of single commands.
 pub(crate) struct Judge<'a> {
     pub(crate) tx: &'a mut dyn Tx,
     outside: Outside<'a>,
@@ -96,15 +96,20 @@ impl Judge<'_> {
         &mut self,
         envelope: &Envelope,
     ) -> Result<Result<Option<Route>, Vec<Finding>>, Refusal> {
-        let mut common = Common::load(self.tx, [(envelope, &Target::Named)].into_iter())?;
-        let call = Call::begin(self.tx, self.outside, self.policy, envelope, &Target::Named, &mut common)?;
-        let loaded = load::facts(self.tx, envelope, self.policy, call.now.wall)?;
-        let facts = call.facts(self.tx, envelope, loaded)?;
-        Ok(match decide(&facts, &envelope.command, &call.now, &fresh(&call.now)?) {
+        Ok(match self.decide(envelope)? {
             Ok(Decision::Change { events, .. }) => Ok(events.into_iter().find_map(route)),
             Ok(Decision::Existing(_)) => Ok(None),
             Err(refusal) => Err(findings(refusal)),
         })
+    }
+
+    /// What the rules say to any command.
+    pub(crate) fn decide(&mut self, envelope: &Envelope) -> Result<Result<Decision, Refusal>, Refusal> {
+        let mut common = Common::load(self.tx, [(envelope, &Target::Named)].into_iter())?;
+        let call = Call::begin(self.tx, self.outside, self.policy, envelope, &Target::Named, &mut common)?;
+        let loaded = load::facts(self.tx, envelope, self.policy, call.now.wall)?;
+        let facts = call.facts(self.tx, envelope, loaded)?;
+        Ok(decide(&facts, &envelope.command, &call.now, &fresh(&call.now)?))
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod token;
 
+pub(crate) use token::link;
+
 use super::word;
 use crate::cli::handle;
 use crate::output::Output;

@@ -258,11 +258,11 @@ impl<'a> Step<'a> {
 }
 
 impl Script {
-    fn new() -> Script {
+    pub(crate) fn new() -> Script {
         Script { world: World::new(), tokens: BTreeMap::new(), refusal: None }
     }
 
-    fn step(&mut self, text: &str) -> String {
+    pub(crate) fn step(&mut self, text: &str) -> String {
         let step = Step::read(text);
         self.refusal = None;
         if let Some(answer) = self.look(&step).or_else(|| self.turn(&step)) {

@@ -3,6 +3,7 @@
 use super::body::{Nothing, filter, limit};
 use crate::route::{Asked, Route, Told, get};
 use crate::store::Store;
+use onus_app::ledger::RangeView;
 use onus_app::route::{ExplainView, Subject};
 use onus_app::view::{LedgerView, ReadyView, StaleView};
 use onus_core::id::{ProjectKey, Role, TaskId, TaskType};
@@ -17,6 +18,12 @@ pub(super) fn routes() -> Vec<Route> {
         get("/v1/stale", "stale", "Held tasks whose lease has run out", stale),
         get("/v1/routes/explain", "explain", "Who would be given a task, and why", explain),
         get("/v1/ledger", "ledger", "The record, in the order in which it was written", ledger),
+        get(
+            "/v1/ledger/verify",
+            "verify_ledger",
+            "A stretch of the record: whether its hashes, links and numbers hold",
+            verify,
+        ),
     ]
 }
 
@@ -86,6 +93,27 @@ fn ledger(store: &mut Store, _: &Asked, query: LedgerQuery) -> Result<LedgerView
     store.log(query.task.as_ref(), query.after, limit)
 }
 
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct VerifyQuery {
+    /// Only entries behind this one; default: from the beginning
+    #[schemars(range(min = 0))]
+    after: Option<i64>,
+    /// At most so many
+    #[schemars(range(min = 1, max = 10_000))]
+    limit: Option<i64>,
+}
+
+fn verify(store: &mut Store, _: &Asked, query: VerifyQuery) -> Result<RangeView, Refusal> {
+    let after = query.after.unwrap_or(0);
+    if after < 0 {
+        return Err(Refusal::invalid("after: the entries begin at 1"));
+    }
+    let limit = limit(store, query.limit)?;
+    store.verify_range(after, limit)
+}
+
+impl Told for RangeView {}
 impl Told for ReadyView {}
 impl Told for StaleView {}
 impl Told for ExplainView {}

@@ -12,29 +12,29 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         get(
             "/v1/reports/now",
-            "reportNow",
+            "report_now",
             "What was completed, what is stuck and why, and what needs a person",
             now,
         ),
         get(
             "/v1/reports/sprint",
-            "reportSprint",
+            "report_sprint",
             "Tasks per worker, workstation, type, state and sprint; throughput and lost leases",
             sprint,
         ),
         get(
             "/v1/reports/incident",
-            "reportIncident",
+            "report_incident",
             "Who ran a task, where, under which version of the identity map, and was that within policy",
             incident,
         ),
         get(
             "/v1/reports/audit",
-            "reportAudit",
+            "report_audit",
             "Grants, acts by force, refusals, exceptions, quarantines and grants outside the policy",
             audit,
         ),
-        get("/v1/reports/anomalies", "reportAnomalies", "What is worth a second look", anomalies),
+        get("/v1/reports/anomalies", "report_anomalies", "What is worth a second look", anomalies),
     ]
 }
 

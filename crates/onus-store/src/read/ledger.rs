@@ -22,6 +22,9 @@ sql! {
     EVERY = "SELECT l.seq, ", entry_columns!(), " FROM ledger l WHERE +l.workspace = ?1 AND l.seq > ?2 ORDER BY l.seq";
     CHAIN = "SELECT l.seq, ", entry_columns!(),
         " FROM ledger l WHERE l.workspace = ?1 AND l.task IS NOT DISTINCT FROM ?2 ORDER BY l.seq";
+    HEAD_BEFORE = "SELECT l.hash FROM ledger l WHERE l.workspace = ?1 AND l.task = ?2 AND l.seq < ?3 ORDER BY l.seq DESC LIMIT 1";
+    OWN_HEAD_BEFORE = "SELECT l.hash FROM ledger l WHERE l.workspace = ?1 AND l.task IS NULL AND l.seq < ?2 \
+        ORDER BY l.seq DESC LIMIT 1";
     HEADS = "SELECT l.seq, l.task, l.hash FROM ledger l WHERE +l.workspace = ?1 AND l.seq > ?2 ORDER BY l.seq";
     INSERT_CHECKPOINT = "INSERT INTO checkpoint (workspace, seq, document, signature) VALUES (?1, ?2, ?3, ?4)";
     CHECKPOINTS = "SELECT seq, document, signature FROM checkpoint WHERE workspace = ?1 ORDER BY seq";
@@ -90,6 +93,16 @@ pub fn heads(
     tx.each(&HEADS, &args![workspace.0, after], &mut |mut row| {
         each(row.int()?, row.opt_text()?, row.digest()?)
     })
+}
+
+/// The hash of the last entry of a chain before an entry; without a task of the workspace's own chain.
+pub fn head_before(tx: &mut dyn Tx, task: Option<&str>, entry: Seq) -> Result<Option<Digest>> {
+    let workspace = tx.workspace();
+    let row = match task {
+        Some(task) => tx.row(&HEAD_BEFORE, &args![workspace.0, task, entry])?,
+        None => tx.row(&OWN_HEAD_BEFORE, &args![workspace.0, entry])?,
+    };
+    row.map(|mut row| row.digest()).transpose()
 }
 
 /// The generation that was in force when entry `seq` was written; the first is 1.

@@ -66,6 +66,12 @@ sql! {
     /// Reads the index `task_ready`: as many rows as it gives, however many others wait.
     pub(crate) READY = "SELECT ", task_columns!(), task_from!(),
         "WHERE t.workspace = ?1 AND t.state = 'open' AND t.waits = 0 ", matches!(), "ORDER BY t.priority, t.born LIMIT ?9";
+    /// What ended last, first. What never had a holder here, such as imported history, is not among it.
+    pub(crate) LIST_ENDED = "SELECT ", task_columns!(),
+        "FROM ledger l JOIN task t ON t.workspace = l.workspace AND t.id = l.task \
+        LEFT JOIN assignment a ON a.workspace = t.workspace AND a.task = t.id AND a.epoch = t.epoch \
+        AND a.ended_at IS NULL WHERE l.workspace = ?1 AND l.verb = ?9 AND t.state = ?10 ", matches!(),
+        "ORDER BY l.at DESC, l.seq DESC LIMIT ?11";
     /// The head of the queue with what each task waits for.
     pub(crate) WINDOW = "SELECT t.id, t.state, t.waits, t.blocker, t.title FROM task t \
         LEFT JOIN assignment a ON a.workspace = t.workspace AND a.task = t.id AND a.epoch = t.epoch \
@@ -115,6 +121,18 @@ pub fn list(tx: &mut dyn Tx, which: Which, filter: &Filter, after: After, limit:
             tasks(tx, &LIST_ALL, &args)
         }
     }
+}
+
+/// Tasks in a state that ends them, the latest first. One that ended twice comes where it ended last.
+pub fn ended(tx: &mut dyn Tx, state: StateName, filter: &Filter, limit: i64) -> Result<Vec<Task>> {
+    let workspace = tx.workspace();
+    let verb = if state == StateName::Complete { "completed" } else { "dropped" };
+    let mut args = arguments(workspace, filter);
+    args.extend(args![verb, state.name(), limit]);
+    let mut found = tasks(tx, &LIST_ENDED, &args)?;
+    let mut met = std::collections::BTreeSet::new();
+    found.retain(|task| met.insert(task.born));
+    Ok(found)
 }
 
 /// Open tasks whose dependencies are complete, the most important first.

@@ -1,0 +1,22 @@
+//! Many workers, one store, and everything that goes wrong: a run of random steps, drawn from a seed, through the real
+//! application and the real database. After every step the whole store is judged.
+//!
+//! [`step`] draws, [`play`] does, [`fault`] fails, [`judge`] looks, [`run`] repeats and shortens.
+
+mod clock;
+mod command;
+mod fault;
+mod judge;
+mod plant;
+mod play;
+mod run;
+mod step;
+mod store;
+mod team;
+mod witness;
+
+pub use judge::Violation;
+pub use plant::Plant;
+pub use play::Counts;
+pub use run::{Failure, Plan};
+pub use store::Kind;

@@ -1,0 +1,71 @@
+//! Short simulations on both databases; long ones with `ONUS_SOAK=1`. A simulation that finds nothing proves nothing
+//! by itself: every planted bug must be found, by the promise that it breaks.
+
+#![allow(
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test may fail loudly, and a long one tells where it is"
+)]
+
+use onus_sim::sim::{Kind, Plan, Plant};
+
+/// How many runs, and of how many steps: a few seconds, or the long way.
+fn size(short: (u64, usize), long: (u64, usize)) -> (u64, usize) {
+    if std::env::var_os("ONUS_SOAK").is_some() { long } else { short }
+}
+
+fn hold(kind: &Kind, (runs, steps): (u64, usize)) {
+    for seed in 1..=runs {
+        let plan = Plan { kind: kind.clone(), seed, steps, plant: Plant::None };
+        if let Err(failure) = plan.run() {
+            panic!("{failure}");
+        }
+        if seed.is_multiple_of(100) {
+            eprintln!("{seed} of {runs} runs on {}", kind.name());
+        }
+    }
+}
+
+#[test]
+fn every_promise_is_kept_on_sqlite() {
+    hold(&Kind::Sqlite, size((12, 250), (2_000, 2_000)));
+}
+
+#[test]
+fn every_promise_is_kept_on_postgres() {
+    if let Some(kind) = Kind::named("postgres") {
+        hold(&kind, size((4, 150), (300, 1_000)));
+    }
+}
+
+/// The promises that a bug may break; a run may come upon any of them first.
+fn broken_by(plant: Plant) -> &'static [&'static str] {
+    match plant {
+        Plant::None => &[],
+        Plant::ForgetsCommits => &["acknowledged"],
+        Plant::ForgetsRequests => &["once"],
+        Plant::KeepsHalf => &["acknowledged", "fold-gives-row", "once", "one-holder", "sessions"],
+        Plant::LosesSessions => &["sessions", "refusal"],
+        Plant::IgnoresLanes => &["lane"],
+        Plant::IgnoresScopes => &["scope"],
+        Plant::TakesAllForPeople => &["people-only-force", "expiry-permits"],
+        Plant::HurriesTime => &["expiry-permits"],
+        Plant::TrustsAnyToken => &["fence", "once"],
+    }
+}
+
+#[test]
+fn every_planted_bug_is_found_and_made_small() {
+    for plant in Plant::ALL {
+        let found =
+            (1..=20).find_map(|seed| Plan { kind: Kind::Sqlite, seed, steps: 300, plant }.run().err());
+        let Some(failure) = found else { panic!("{plant:?} was not found") };
+        let promise = failure.violation.promise;
+        assert!(broken_by(plant).contains(&promise), "{plant:?}: {failure}");
+        // A handful of calls shows any of these; a long story would hide it.
+        assert!(failure.shortest.len() <= 25, "{plant:?}: {failure}");
+        // The same seed brings it back.
+        let again = Plan { kind: Kind::Sqlite, seed: failure.seed, steps: failure.steps, plant }.violation();
+        assert_eq!(again.map(|violation| violation.promise), Some(promise), "{plant:?}");
+    }
+}

@@ -1,0 +1,145 @@
+//! One task with its whole story: who asked, who worked on it and where, what was shown, what can be done now and what
+//! stands against the rest.
+
+mod dependency;
+mod view;
+
+use crate::html::{Html, ring, when};
+use crate::layout::rendered;
+use crate::markdown::{is_harmless, markdown};
+use crate::{Drawn, Page, Seen};
+use onus_app::Onus;
+use onus_app::choice::Choice;
+use onus_app::view::{EntryView, StoryView};
+use onus_core::hash::Digest;
+use onus_core::id::TaskId;
+use onus_core::ledger::Entry;
+use onus_core::refusal::Refusal;
+use onus_core::time::Timestamp;
+use onus_store::error::Result as StoreResult;
+use onus_store::port::{Store, Tx};
+use onus_store::read::ledger::{self, Part};
+use onus_store::{evidence, load};
+use view::{Action, CheckLine, NoteLine, Seal, TaskPage};
+
+/// So many of the latest entries are listed; the record has all.
+const ENTRIES: usize = 200;
+
+pub(crate) fn page<S: Store>() -> Page<S> {
+    Page { path: "/tasks/{id}", name: "Task", key: None, ask }
+}
+
+fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
+    let id: TaskId = seen.param("id")?;
+    let story = onus.show(&id)?;
+    let checks = onus.checks(&id)?.checks;
+    let choices = onus.choices(&seen.viewer.principal, &id)?;
+    let (reviews, seal, graph, held) = onus.store.read(|tx| {
+        let held = load::task(tx, &id)?.and_then(|stored| stored.task.assignment().cloned());
+        Ok((evidence::reviews(tx, &id)?, seal(tx, &id)?, dependency::load(tx, &id, &story)?, held))
+    })?;
+    let title = format!("{} {}", story.task.id, story.task.title);
+    let page = TaskPage {
+        body: story.task.body.as_deref().map(markdown),
+        ring: held.map(|held| ring(&held, seen.now)),
+        origin: story.task.origin_ask_ref.as_ref().map(|origin| origin.to_string()),
+        origin_link: story.task.origin_ask_ref.as_ref().and_then(|origin| link(&origin.to_string())),
+        actions: actions(&choices, seen),
+        graph: graph.draw()?,
+        checks: checks.into_iter().map(|check| CheckLine::new(check, seen.now)).collect(),
+        notes: notes(&story, seen),
+        handoff: story.handoff.as_ref().map(|handoff| {
+            let told = handoff.handoff.as_ref().map(|document| document.markdown());
+            markdown(told.as_deref().or(handoff.text.as_deref()).unwrap_or_default())
+        }),
+        commits: commits(&story),
+        reviews,
+        seal,
+        entries: story.ledger.iter().rev().take(ENTRIES).cloned().collect(),
+        left_out: story.ledger.len().saturating_sub(ENTRIES),
+        now: seen.now,
+        story,
+    };
+    Ok(Drawn { title, main: rendered(&page)? })
+}
+
+/// Where an ask lives, if its key says so itself.
+fn link(origin: &str) -> Option<String> {
+    let (_, key) = origin.split_once(':')?;
+    is_harmless(key).then(|| key.to_owned())
+}
+
+fn actions(choices: &[Choice], seen: &Seen) -> Vec<Action> {
+    choices.iter().map(|choice| Action::new(choice, seen.viewer.is_person())).collect()
+}
+
+fn notes(story: &StoryView, seen: &Seen) -> Vec<NoteLine> {
+    let handed = |note: &&onus_app::view::NoteView| note.kind != "handoff";
+    let notes = story.notes.iter().rev().filter(handed);
+    notes
+        .map(|note| NoteLine {
+            kind: note.kind.clone(),
+            by: note.by.clone(),
+            at: when(note.at, seen.now),
+            text: markdown(&note.text),
+        })
+        .collect()
+}
+
+/// The commits that the record names, the latest first: what was tried, reviewed, merged or handed on.
+fn commits(story: &StoryView) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let handed = story.handoff.iter().filter_map(|handoff| handoff.handoff.as_ref());
+    for commit in handed.flat_map(|handoff| &handoff.commits) {
+        found.push((commit.id.to_string(), commit.subject.clone()));
+    }
+    for entry in story.ledger.iter().rev() {
+        if let Some(commit) = commit_of(entry)
+            && found.iter().all(|(known, _)| known != commit)
+        {
+            found.push((commit.to_owned(), entry.verb.replace('_', " ")));
+        }
+    }
+    found
+}
+
+fn commit_of(entry: &EntryView) -> Option<&str> {
+    let ground = ["ground", "proof"].iter().find_map(|name| entry.data.get(name));
+    let ground = ground.and_then(|ground| ground.get("ground").or(Some(ground)));
+    entry.data.get("commit").or_else(|| ground?.get("commit"))?.as_str()
+}
+
+/// Whether the task's chain holds, from its first entry to the head that its row names.
+fn seal(tx: &mut dyn Tx, id: &TaskId) -> StoreResult<Seal> {
+    let workspace = load::workspace(tx)?.uid;
+    let entries: Vec<Entry> = ledger::log(tx, &Part::Task(id, 0), i64::MAX)?;
+    let mut prev = Digest::ZERO;
+    for entry in &entries {
+        if entry.prev != prev || entry.expected_hash(&workspace) != entry.hash {
+            return Ok(Seal::Broken { seq: entry.seq });
+        }
+        prev = entry.hash;
+    }
+    let head = load::task(tx, id)?.map(|stored| stored.head);
+    Ok(match entries.last() {
+        Some(last) if head == Some(last.hash) => Seal::Holds { entries: entries.len() },
+        last => Seal::Broken { seq: last.map_or(0, |last| last.seq) },
+    })
+}
+
+/// What an entry says, without the words that have a place of their own on the page.
+pub(crate) fn said(entry: &EntryView) -> String {
+    let Some(fields) = entry.data.as_object() else { return String::new() };
+    let told =
+        fields.iter().filter(|(_, value)| value.is_string() || value.is_number() || value.is_boolean());
+    let told = told.map(|(name, value)| match value.as_str() {
+        Some(text) => format!("{name}: {}", text.chars().take(80).collect::<String>()),
+        None => format!("{name}: {value}"),
+    });
+    told.take(4).collect::<Vec<_>>().join(" · ")
+}
+
+/// For templates, which lend what they have.
+pub(crate) fn moment(at: &Timestamp, now: &Timestamp) -> Html {
+    when(*at, *now)
+}

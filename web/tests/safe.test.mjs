@@ -1,0 +1,140 @@
+// Words of tasks come from anybody; pages load nothing from anywhere else; there is little to load.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { World, accessible } from "./support.mjs";
+
+let world;
+let page;
+before(async () => {
+  world = await World.start();
+  for (const name of ["tree-a", "tree-b"]) world.run("workstation", "add", name);
+  page = await world.signedIn();
+});
+after(() => world.end());
+
+const PAYLOADS = [
+  "<script>window.hit=1</script>",
+  "\"><img src=x onerror=window.hit=1>",
+  "'><svg onload=window.hit=1>",
+  "</title><script>window.hit=1</script>",
+  "[x](javascript:window.hit=1)",
+  "<a href=\"javascript:window.hit=1\">x</a>",
+  "![x](https://evil.example/p.png)",
+  "{{constructor.constructor('window.hit=1')()}}",
+];
+
+test("no text of a task becomes markup", async () => {
+  const ids = PAYLOADS.map((words) => {
+    const id = world.add(words, "--body", `${words}\n\n${words}`, "--tag", words.replace(/\s/g, ""), "--sprint", words, "--kind", "chore");
+    world.run("note", id, words);
+    return id;
+  });
+  const token = world.run("claim", ids[0], "--workstation", "tree-a").lease.token;
+  world.run("block", ids[0], "--lease", token, "--on", `external:${PAYLOADS[1]}`, "--note", PAYLOADS[0]);
+  const second = world.run("claim", ids[1], "--workstation", "tree-b").lease.token;
+  world.run("release", ids[1], "--lease", second, "--note", PAYLOADS[2]);
+  world.run("drop", ids[2], "--reason", PAYLOADS[3]);
+  const paths = ["/board", "/board?lanes=sprint", `/board?q=${encodeURIComponent(PAYLOADS[1])}`, `/board?sprint=${encodeURIComponent(PAYLOADS[0])}`,
+    `/board?lanes=${encodeURIComponent(PAYLOADS[1])}`, ...ids.map((id) => `/tasks/${id}`), `/tasks/${encodeURIComponent(PAYLOADS[1])}`];
+  for (const path of paths) {
+    await world.open(page, path);
+    const found = await page.evaluate(() => ({
+      hit: window.hit,
+      // Nothing that a payload could have made is there.
+      made: document.querySelectorAll("#main script, #main img, #main iframe, #main [onerror], #main [onload], #main a[href^='javascript']").length,
+      styled: document.querySelectorAll("[style]").length,
+    }));
+    assert.deepEqual(found, { hit: undefined, made: 0, styled: 0 }, path);
+  }
+  await world.open(page, "/board?lanes=sprint");
+  await accessible(page);
+});
+
+test("a refusal's words are text, too", async () => {
+  const id = world.add("Plain");
+  await world.open(page, "/board");
+  await page.locator(`#card-${id} [data-do=menu]`).click();
+  await page.getByRole("button", { name: /^Claim →/ }).click();
+  await page.getByLabel("Where you will work").fill("<img src=x onerror=window.hit=1>");
+  await page.locator("dialog [type=submit]").click();
+  await page.locator("dialog .refusal").waitFor();
+  assert.equal(await page.locator("dialog .refusal img").count(), 0);
+  await accessible(page);
+  await page.keyboard.press("Escape");
+});
+
+test("the interface takes a cookie only from its own pages", async () => {
+  const cookies = await page.context().cookies();
+  assert.equal(cookies.length, 1);
+  assert.ok(cookies[0].httpOnly);
+  assert.equal(cookies[0].sameSite, "Strict");
+  const cookie = `${cookies[0].name}=${cookies[0].value}`;
+  const ask = (headers, method = "POST") => fetch(`${world.url}/v1/tasks`,
+    { method, headers: { cookie, "content-type": "application/json", ...headers }, body: method === "POST" ? '{"title":"forged"}' : undefined });
+  assert.equal((await ask({})).status, 403);
+  assert.equal((await ask({ "sec-fetch-site": "same-origin" })).status, 403);
+  assert.equal((await ask({ "sec-fetch-site": "cross-site", "onus-board": "1" })).status, 403);
+  assert.equal((await ask({ "sec-fetch-site": "same-site", "onus-board": "1" })).status, 403);
+  assert.equal((await ask({}, "GET")).status, 403);
+  assert.equal((await ask({ "sec-fetch-site": "same-origin", "onus-board": "1" })).status, 201);
+  assert.equal((await fetch(`${world.url}/signin`, { method: "POST", headers: { "sec-fetch-site": "cross-site" }, body: "token=x" })).status, 403);
+  const elsewhere = await fetch(`${world.url}/v1/call/status`, { method: "POST", headers: { cookie, "sec-fetch-site": "same-origin", "onus-board": "1" }, body: "[]" });
+  assert.equal(elsewhere.status, 401);
+});
+
+test("pages carry strict headers, and styles and scripts are small and kept", async () => {
+  const { name, value } = (await page.context().cookies())[0];
+  const answer = await fetch(`${world.url}/board`, { headers: { cookie: `${name}=${value}` } });
+  const policy = answer.headers.get("content-security-policy");
+  for (const rule of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"]) assert.ok(policy.includes(rule), rule);
+  assert.equal(answer.headers.get("x-content-type-options"), "nosniff");
+  assert.equal(answer.headers.get("cache-control"), "no-store");
+  const html = await answer.text();
+  const paths = new Set([...html.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path));
+  assert.ok(paths.size > 5);
+  let bytes = 0;
+  for (const path of paths) {
+    // Node's fetch unpacks; the length that was sent is in the header.
+    const sent = await fetch(world.url + path, { headers: { "accept-encoding": "gzip" } });
+    assert.equal(sent.headers.get("content-encoding"), "gzip");
+    assert.match(sent.headers.get("cache-control"), /immutable/);
+    bytes += Number(sent.headers.get("content-length"));
+    await sent.arrayBuffer();
+  }
+  console.log(`styles and scripts: ${bytes} bytes compressed, in ${paths.size} files`);
+  assert.ok(bytes > 5_000 && bytes <= 150_000, `${bytes}`);
+});
+
+test("everything is reached by keyboard", async () => {
+  const id = world.add("By hand", "--priority", "P0");
+  await world.open(page, "/board");
+  await page.locator(`#card-${id}`).waitFor();
+  await page.keyboard.press("?");
+  await page.getByRole("heading", { name: "Shortcuts" }).waitFor();
+  await accessible(page);
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("j");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "By hand");
+  await page.keyboard.press("m");
+  await page.getByRole("button", { name: /^Claim →/ }).focus();
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("by hand");
+  await accessible(page);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`${world.url}/tasks/${id}`);
+  await world.live(page);
+  await page.keyboard.press("g");
+  await page.keyboard.press("b");
+  await page.waitForURL(`${world.url}/board`);
+  await world.live(page);
+  await page.keyboard.press("c");
+  await page.keyboard.type("Asked by keyboard");
+  await page.keyboard.press("Enter");
+  await page.getByText("Asked by keyboard").waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("asked by");
+  await page.waitForURL(/q=asked/);
+  await page.waitForFunction(() => document.querySelectorAll(".card").length === 1);
+});

@@ -1,0 +1,92 @@
+// Five thousand tasks. The figures are printed (docs/benchmarks.md, "Board"); only what cannot be a matter of load fails.
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { World, accessible, screenshot } from "./support.mjs";
+
+const TASKS = Number(process.env.ONUS_BOARD_TASKS ?? 5_000);
+
+let world;
+let page;
+before(async () => {
+  world = await World.start();
+  world.run("workstation", "add", "tree-a");
+  const line = (n) => JSON.stringify({ title: `Task number ${n} of many, with a title of ordinary length`, priority: `P${n % 5}`,
+    role: ["backend", "frontend", "docs"][n % 3], sprint: `s${n % 4}`, tags: [`tag${n % 7}`] });
+  const file = join(world.directory, "tasks.jsonl");
+  writeFileSync(file, Array.from({ length: TASKS }, (_, n) => line(n)).join("\n"));
+  world.run("import", "--format", "jsonl", file);
+  page = await world.signedIn();
+});
+after(() => world.end());
+
+const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.trunc(numbers.length / 2)];
+
+test("the first look is quick, and its HTML is bounded", async () => {
+  const paints = [];
+  for (let n = 0; n < 5; n++) {
+    await world.open(page, "/board");
+    paints.push(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime));
+  }
+  const cards = await page.locator(".card").count();
+  const html = await page.evaluate(async () => (await (await fetch("/board", { headers: { "Onus-Part": "main" } })).text()).length);
+  console.log(`${TASKS} tasks: first contentful paint ${median(paints).toFixed(0)} ms (median of ${paints.length}), ${cards} cards, ${html} characters`);
+  assert.ok(cards <= 250 && html < 300_000);
+  assert.match(await page.innerText(".head[data-state=open]"), new RegExp(`${TASKS}`));
+  await accessible(page);
+  await screenshot(page, "board-5000");
+});
+
+test("a change is seen soon", async () => {
+  const waits = [];
+  for (let n = 0; n < 5; n++) {
+    // The clock starts where the call does, in the page itself: starting a program would be measured with it.
+    waits.push(await page.evaluate(async (title) => {
+      const began = performance.now();
+      const seen = new Promise((resolve) => new MutationObserver((_, observer) => {
+        if (!document.getElementById("board").textContent.includes(title)) return;
+        observer.disconnect();
+        resolve(performance.now() - began);
+      }).observe(document.getElementById("main"), { childList: true, subtree: true }));
+      await fetch("/v1/tasks", { method: "POST", headers: { "Content-Type": "application/json", "Onus-Board": "1" },
+        body: JSON.stringify({ title, priority: "P0" }) });
+      return seen;
+    }, `Urgent change number ${n}`));
+    // One change at a time: what comes at once is shown at once.
+    await page.waitForTimeout(400);
+  }
+  console.log(`a change is seen after ${median(waits).toFixed(0)} ms (median of ${waits.length}, worst ${Math.max(...waits).toFixed(0)} ms)`);
+});
+
+test("all of them scroll", async () => {
+  const frames = await page.evaluate(async (tasks) => {
+    const board = document.getElementById("board");
+    const end = Date.now() + 60_000;
+    const gaps = [];
+    let last = performance.now();
+    while (document.querySelectorAll(".card").length < tasks && Date.now() < end) {
+      board.scrollTop = board.scrollHeight;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    board.scrollTop = 0;
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    last = performance.now();
+    for (let n = 0; n < 180; n++) {
+      board.scrollTop += 400;
+      await new Promise(requestAnimationFrame);
+      const now = performance.now();
+      gaps.push(now - last);
+      last = now;
+    }
+    return { gaps, cards: document.querySelectorAll(".card").length };
+  }, TASKS);
+  const late = frames.gaps.filter((gap) => gap > 34).length;
+  console.log(`scrolling ${frames.cards} cards: ${median(frames.gaps).toFixed(1)} ms per frame (median of ${frames.gaps.length}), ${late} later than two frames`);
+  assert.ok(frames.cards >= TASKS, `${frames.cards} cards`);
+});
+
+test("with all of them shown, a change is still seen", async () => {
+  const id = world.add("Late and urgent", "--priority", "P0");
+  await page.locator(`#card-${id}`).waitFor({ state: "attached" });
+});

@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { World, accessible, screenshot } from "./support.mjs";
+
+let world;
+let page;
+
+before(async () => {
+  world = await World.start();
+  world.run("worker", "add", "@builder", "--kind", "agent", "--tier", "opus");
+  for (const name of ["tree-a", "tree-b"]) world.run("workstation", "add", name);
+  page = await world.signedIn();
+});
+after(() => world.end());
+
+test("the whole story is on one page", async () => {
+  const first = world.add("Lay the ground", "--priority", "P1");
+  const body = "Make it **fast**.\n\n- one\n- two\n\n`cargo bench`";
+  const id = world.add("Build the house", "--depends-on", first, "--origin", "web:https://example.org/asks/7", "--body", body,
+    "--check", "git rev-parse HEAD", "--scope", "src/**", "--tag", "house", "--sprint", "s1");
+  world.add("Move in", "--depends-on", id);
+  const { lease } = world.run("claim", first, "--workstation", "tree-a");
+  world.run("complete", first, "--lease", lease.token, "--resolution", "It is flat now");
+  const held = world.run("claim", id, "--workstation", "tree-a").lease.token;
+  world.run("note", id, "Walls are **up**", "--lease", held);
+  world.run("check", id, "--lease", held);
+  await world.open(page, `/tasks/${id}`);
+  const text = await page.innerText("#main");
+  for (const words of ["Build the house", "Make it fast", "Walls are up", "in progress", "held by", "tree-a", "git rev-parse",
+    "passed", "entries verified", "untrusted words"]) assert.ok(text.includes(words), words);
+  assert.equal(await page.locator("a[href='https://example.org/asks/7']").getAttribute("rel"), "noopener nofollow noreferrer");
+  assert.equal(await page.locator(".graph rect").count(), 3);
+  assert.equal(await page.locator(".words-of strong").first().innerText(), "fast");
+  await page.locator("#whynot summary").click();
+  assert.match(await page.innerText(".whynot"), /Claim\s+lease_held/);
+  await accessible(page);
+  await screenshot(page, "task");
+});
+
+test("what the viewer may do is offered, and what is folded out stays so", async () => {
+  const id = world.add("Paint the door");
+  await world.open(page, `/tasks/${id}`);
+  await page.locator("#whynot summary").click();
+  await page.locator("#act-claim").click();
+  await page.getByLabel("Where you will work").fill("tree-b");
+  await page.locator("dialog [type=submit]").click();
+  await page.locator("#act-release").waitFor();
+  assert.ok(await page.locator("#whynot[open]").isVisible());
+  await page.locator("#act-note").click();
+  await page.getByLabel("Note (Markdown)").fill("first coat");
+  await page.locator("dialog [type=submit]").click();
+  await page.getByText("first coat").waitFor();
+  assert.match(await page.innerText(".note"), /progress/);
+  await page.locator("#act-complete").click();
+  await page.getByLabel("What was done").fill("painted");
+  await page.locator("dialog [type=submit]").click();
+  await page.locator("#act-reopen").waitFor();
+  assert.match(await page.innerText("#main header"), /complete/);
+});
+
+test("a task that is not there is said to be so", async () => {
+  await world.open(page, "/tasks/API-999");
+  assert.match(await page.innerText("#main"), /unknown_task/);
+});
