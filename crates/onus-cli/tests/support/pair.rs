@@ -35,9 +35,9 @@ impl<'s> Pair<'s> {
         Arc::clone(&self.slots[n % 2].lock().unwrap())
     }
 
-    /// Kills one without warning, and starts another in its place.
-    pub(crate) fn replace(&self, n: usize) {
-        self.any(n).signal("KILL");
+    /// Ends one by a signal, and starts another in its place.
+    pub(crate) fn replace(&self, n: usize, signal: &str) {
+        self.any(n).signal(signal);
         let next = Arc::new(Pair::server(self.site));
         *self.slots[n % 2].lock().unwrap() = next;
     }
