@@ -42,7 +42,7 @@ impl Call {
     const GROWTH: &[Call] = &[Call::Ready, Call::Claim, Call::ClaimNext, Call::Show, Call::Add];
 }
 
-fn onus(place: &Place, call: Call) -> Contender<'_> {
+pub(crate) fn onus(place: &Place, call: Call) -> Contender<'_> {
     let (by, at) = (agent(1), workstation(1));
     let grant = ["--as", &by, "--workstation", &at].map(str::to_owned);
     let release = move |task: String| place.onus(&["release", &task, "--as", &by]);

@@ -3,79 +3,38 @@
 use crate::Extent;
 use crate::measure::Outcome;
 use crate::place::{Place, Programs};
+use crate::server::{Server, token};
 use crate::table::{Table, Verdict};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
 
 const LISTENERS: usize = 500;
 
-/// `onus serve`, ended when dropped.
-struct Server {
-    child: Child,
-    address: String,
-    token: String,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
-impl Server {
-    fn start(place: &Place) -> Outcome<Server> {
-        let said = place.by_person(&["worker", "token", "add", place.person(), "--json"])?;
-        let issued: serde_json::Value = serde_json::from_str(&said)?;
-        let token = issued["secret"].as_str().unwrap_or_default().to_owned();
-        let mut serve: Command =
-            place.onus(&["serve", "--listen", "127.0.0.1:0", "--log", "quiet", "--json"]);
-        let mut child = serve.stdout(Stdio::piped()).spawn()?;
-        let stdout = child.stdout.take().ok_or("no output")?;
-        let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line)?;
-        let told: serde_json::Value = serde_json::from_str(&line)?;
-        let address = told["url"].as_str().unwrap_or_default().trim_start_matches("http://").to_owned();
-        Ok(Server { child, address, token })
-    }
-
-    /// What the process has in memory.
-    fn resident(&self) -> Outcome<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
-        let kilobytes: f64 = line.split_whitespace().next().unwrap_or_default().parse()?;
-        Ok(kilobytes / 1_024.0)
-    }
-
-    fn add(&self, title: &str) -> Outcome<()> {
-        let body = format!("{{\"title\":\"{title}\"}}");
-        let mut stream = TcpStream::connect(&self.address)?;
-        write!(
-            stream,
-            "POST /v1/tasks HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\nconnection: close\r\n\
-             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-            self.token,
-            body.len()
-        )?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        if answer.starts_with("HTTP/1.1 201 ") { Ok(()) } else { Err(answer.into()) }
-    }
+/// Adds a task: a change that everybody hears of.
+fn add(server: &Server, token: &str, title: &str) -> Outcome<()> {
+    let body = format!("{{\"title\":\"{title}\"}}");
+    let mut stream = TcpStream::connect(&server.address)?;
+    write!(
+        stream,
+        "POST /v1/tasks HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    if answer.starts_with("HTTP/1.1 201 ") { Ok(()) } else { Err(answer.into()) }
 }
 
 /// From sending a change to the moment when the last listener has it; for each of `changes`.
-fn heard(server: &Server, changes: usize) -> Outcome<Vec<Duration>> {
+fn heard(server: &Server, token: &str, changes: usize) -> Outcome<Vec<Duration>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let (tell, told) = std::sync::mpsc::channel();
     for _ in 0..LISTENERS {
         let (address, tell) = (server.address.clone(), tell.clone());
-        let head = format!(
-            "GET /v1/events HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n\r\n",
-            server.token
-        );
+        let head =
+            format!("GET /v1/events HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n");
         runtime.spawn(async move {
             let mut stream = tokio::net::TcpStream::connect(address).await?;
             stream.write_all(head.as_bytes()).await?;
@@ -104,7 +63,7 @@ fn heard(server: &Server, changes: usize) -> Outcome<Vec<Duration>> {
     let mut waits = Vec::new();
     for n in 0..changes {
         let sent = Instant::now();
-        server.add(&format!("change {n}"))?;
+        add(server, token, &format!("change {n}"))?;
         waits.push(all()?.duration_since(sent));
     }
     Ok(waits)
@@ -112,10 +71,11 @@ fn heard(server: &Server, changes: usize) -> Outcome<Vec<Duration>> {
 
 pub(crate) fn run(programs: &Programs, extent: &Extent) -> Outcome<Table> {
     let place = Place::empty(programs, 1)?;
-    let server = Server::start(&place)?;
-    server.add("first")?;
+    let token = token(&place, place.person(), None)?;
+    let server = Server::start(&place, None)?;
+    add(&server, &token, "first")?;
     let idle = server.resident()?;
-    let mut waits = heard(&server, extent.pick(5, 20, 50))?;
+    let mut waits = heard(&server, &token, extent.pick(5, 20, 50))?;
     waits.sort_unstable();
     let of = |part: usize| {
         waits.get(waits.len() * part / 100).copied().unwrap_or_default().as_secs_f64() * 1_000.0

@@ -1,5 +1,6 @@
 //! Measures Onus against the goals of its design, each beside a bare program on the same machine in the same run.
 
+mod calls;
 mod cli;
 mod drain;
 mod effort;
@@ -8,9 +9,13 @@ mod listen;
 mod machine;
 mod mcp;
 mod measure;
+mod page;
 mod peers;
 mod place;
+mod plot;
+mod queues;
 mod serve;
+mod server;
 mod store;
 mod table;
 mod team;
@@ -21,8 +26,7 @@ use place::Programs;
 use std::io::Write as _;
 use table::Table;
 
-const USAGE: &str =
-    "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git|effort|serve|team|mcp]...";
+const USAGE: &str = "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git|effort|serve|team|mcp]...\n       ./bench [--write] calls\n--write does not go with --quick";
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +60,9 @@ struct Asked {
     write: bool,
 }
 
+/// Compared with a snapshot of its own instead of a goal, and not part of a full run.
+const CALLS: &str = "calls";
+
 const PARTS: &[&str] = &["cli", "store", "git", "effort", "serve", "team", "mcp"];
 
 fn parse(words: Vec<String>) -> Option<Asked> {
@@ -67,9 +74,16 @@ fn parse(words: Vec<String>) -> Option<Asked> {
             "--full" => asked.extent.size = Size::Full,
             "--peers" => asked.extent.peers = true,
             "--write" => asked.write = true,
-            part if PARTS.contains(&part) => asked.parts.push(word),
+            part if PARTS.contains(&part) || part == CALLS => asked.parts.push(word),
             _ => return None,
         }
+    }
+    if asked.parts.iter().any(|part| part == CALLS) && asked.parts.len() > 1 {
+        return None;
+    }
+    // What one glances at is not what one publishes.
+    if asked.write && asked.extent.size == Size::Quick {
+        return None;
     }
     if asked.parts.is_empty() {
         asked.parts = PARTS.iter().map(|part| (*part).to_owned()).collect();
@@ -77,7 +91,7 @@ fn parse(words: Vec<String>) -> Option<Asked> {
     Some(asked)
 }
 
-fn measure(asked: &Asked) -> Outcome<Vec<Table>> {
+fn measure(asked: &Asked) -> Outcome<Vec<(String, Vec<Table>)>> {
     let programs = Programs::find()?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let load = machine::load();
@@ -85,9 +99,9 @@ fn measure(asked: &Asked) -> Outcome<Vec<Table>> {
         let warning = "the machine is busy: trust CPU more than wall";
         writeln!(std::io::stderr(), "bench: load {load:.1} on {cores} cores: {warning}")?;
     }
-    let mut tables = Vec::new();
+    let mut parts = Vec::new();
     for part in &asked.parts {
-        let found = match part.as_str() {
+        let tables = match part.as_str() {
             "cli" => cli::run(&programs, &asked.extent)?,
             "git" => git::run(&programs, &asked.extent)?,
             "effort" => effort::run(&programs, &asked.extent)?,
@@ -96,40 +110,27 @@ fn measure(asked: &Asked) -> Outcome<Vec<Table>> {
             "serve" => serve::run(&programs, &asked.extent)?,
             _ => store::run(&programs, &asked.extent)?,
         };
-        for table in found {
+        for table in &tables {
             writeln!(std::io::stdout(), "{table}")?;
-            tables.push(table);
         }
+        parts.push((part.clone(), tables));
     }
-    Ok(tables)
-}
-
-/// The documentation's page, whole.
-fn page(tables: &[Table]) -> String {
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--write").collect();
-    let command = format!("./bench {}", words.join(" "));
-    let mut page = format!(
-        "# Benchmarks\n\nMedians of interleaved repeats, each figure beside a bare one-shot program (`benches/src/raw`) with the \
-         same durability and indexes, measured in the same run. `raw` is the physical limit: it does only the statement.\n\n\
-         - command: `{}`\n- date: {}\n- machine: {}\n- load: {:.1} at the end\n\n",
-        command.trim_end(),
-        jiff::Timestamp::now().strftime("%F"),
-        machine::describe(&std::env::temp_dir()),
-        machine::load(),
-    );
-    for table in tables {
-        page.push_str(&table.to_string());
-        page.push('\n');
-    }
-    page
+    Ok(parts)
 }
 
 fn run(asked: &Asked) -> Outcome<()> {
-    let tables = measure(asked)?;
-    let missed: usize = tables.iter().map(Table::missed).sum();
+    if asked.parts == [CALLS] {
+        for table in calls::run(&Programs::find()?, asked.write)? {
+            writeln!(std::io::stdout(), "{table}")?;
+        }
+        return Ok(());
+    }
+    let parts = measure(asked)?;
+    let missed: usize = parts.iter().flat_map(|(_, tables)| tables).map(Table::missed).sum();
     writeln!(std::io::stdout(), "{missed} goals missed")?;
     if asked.write {
-        std::fs::write("docs/benchmarks.md", page(&tables))?;
+        let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--write").collect();
+        page::write(format!("./bench {}", words.join(" ")).trim_end(), &parts)?;
     }
     Ok(())
 }

@@ -98,6 +98,12 @@ fn median(costs: &[Cost]) -> Cost {
     }
 }
 
+/// The middle one of several figures.
+pub(crate) fn median_of(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
 pub(crate) fn ratio(one: Duration, other: Duration) -> f64 {
     one.as_secs_f64() / other.as_secs_f64().max(1e-9)
 }

@@ -102,7 +102,16 @@ impl Place {
 
     /// Without the bare database: only Onus is compared with itself.
     pub(crate) fn shaped(programs: &Programs, size: usize, shape: Shape) -> Outcome<Place> {
-        let mut place = Place::empty(programs, 1)?;
+        Place::of(programs, 1, size, shape)
+    }
+
+    /// The same, for several agents.
+    pub(crate) fn sized(programs: &Programs, agents: usize, size: usize) -> Outcome<Place> {
+        Place::of(programs, agents, size, Shape::SomeWait)
+    }
+
+    fn of(programs: &Programs, agents: usize, size: usize, shape: Shape) -> Outcome<Place> {
+        let mut place = Place::empty(programs, agents)?;
         place.write_tasks(size, shape)?;
         output(&mut place.import())?;
         Ok(place)

@@ -32,6 +32,8 @@ struct Row {
     goal: String,
     figure: String,
     verdict: Verdict,
+    /// How much of what the goal allows was used: 1 is the goal itself.
+    share: Option<f64>,
 }
 
 #[derive(Debug)]
@@ -52,7 +54,32 @@ impl Table {
         figure: impl Into<String>,
         verdict: Verdict,
     ) {
-        self.rows.push(Row { what: what.into(), goal: goal.to_owned(), figure: figure.into(), verdict });
+        let (what, goal, figure) = (what.into(), goal.to_owned(), figure.into());
+        self.rows.push(Row { what, goal, figure, verdict, share: None });
+    }
+
+    fn share(&mut self, share: f64) {
+        if let Some(last) = self.rows.last_mut() {
+            last.share = Some(share);
+        }
+    }
+
+    /// A figure that must stay below `limit`.
+    pub(crate) fn below(
+        &mut self,
+        what: impl Into<String>,
+        limit: f64,
+        unit: &str,
+        value: f64,
+        figure: String,
+    ) {
+        self.row(what, &format!("< {limit} {unit}"), figure, Verdict::of(value < limit));
+        self.share(value / limit);
+    }
+
+    /// The rows that have a goal in figures: what, how much of it was used, and whether it was met.
+    pub(crate) fn shares(&self) -> impl Iterator<Item = (&str, f64, Verdict)> {
+        self.rows.iter().filter_map(|row| Some((row.what.as_str(), row.share?, row.verdict)))
     }
 
     /// A ratio that must not exceed `limit`.
@@ -63,6 +90,7 @@ impl Table {
             format!("{ratio:.2}x ({figure})"),
             Verdict::of(ratio <= limit),
         );
+        self.share(ratio / limit);
     }
 
     /// A ratio that must reach `limit`.
@@ -73,6 +101,7 @@ impl Table {
             format!("{ratio:.2}x ({figure})"),
             Verdict::of(ratio >= limit),
         );
+        self.share(limit / ratio.max(1e-9));
     }
 
     pub(crate) fn missed(&self) -> usize {
@@ -88,7 +117,7 @@ impl fmt::Display for Table {
         lines.extend(self.rows.iter().map(cells));
         let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
         let widths = [width(0), width(1), width(2), width(3)];
-        writeln!(f, "## {}\n", self.title)?;
+        writeln!(f, "### {}\n", self.title)?;
         for (number, line) in lines.iter().enumerate() {
             let mut text = String::from("|");
             for (cell, width) in line.iter().zip(widths) {

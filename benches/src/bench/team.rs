@@ -1,8 +1,10 @@
 //! A team's store: full claims on PostgreSQL beside the bare statement, on the same durable server.
 
 use crate::Extent;
-use crate::measure::{Outcome, output};
+use crate::measure::{Outcome, median_of as median, output};
 use crate::place::{Place, Programs, agent, id, workstation};
+use crate::queues;
+use crate::server::{Server, drain, token};
 use crate::table::{Table, Verdict};
 use onus_app::Onus;
 use onus_app::submit::{Receipt, Target};
@@ -24,26 +26,100 @@ const BARE: &str = "WITH next AS MATERIALIZED (SELECT id FROM bare WHERE state =
 
 pub(crate) fn run(programs: &Programs, extent: &Extent) -> Outcome<Vec<Table>> {
     let cluster = Cluster::start(Durability::Durable).ok_or("PostgreSQL is not installed")?;
-    let rounds = extent.pick(40, 150, 500);
-    let tasks = (rounds * 2 + 1) * CLIENTS * 10 / 9 + 10;
-    let place = Place::with_tasks(programs, CLIENTS, tasks)?;
+    let mut tables = vec![claims(&cluster, programs, extent)?, growth(&cluster, programs, extent)?];
+    if extent.peers {
+        tables.push(queues::run(&cluster, programs, extent)?);
+    }
+    Ok(tables)
+}
+
+/// A store in a database of its own, with the place's workers, workstations and tasks.
+pub(crate) fn furnished(cluster: &Cluster, place: &Place) -> Outcome<String> {
     let url = cluster.database();
     let archive = place.path().join("archive.jsonl");
     let archive = archive.to_string_lossy();
     output(&mut place.onus(&["export", "--format", "onus", &archive]))?;
     output(&mut place.onus(&["import", "--format", "onus", &archive, "--store", &url]))?;
-    let mut desk = Desk { onus: open(&url, &place)?, next: 1 };
+    cluster.psql(url.rsplit('/').next().unwrap_or_default(), "VACUUM ANALYZE");
+    Ok(url)
+}
 
-    let bare = bare(&cluster, extent.pick(3, 5, 10))?;
-    let alone = desk.claims(rounds.min(60), 1)?;
-    let together = desk.claims(rounds, CLIENTS)?;
+/// One token for each of the place's agents.
+pub(crate) fn tokens(place: &Place, url: &str, agents: usize) -> Outcome<Vec<String>> {
+    (1..=agents).map(|n| token(place, &agent(n), Some(url))).collect()
+}
+
+/// Full claims beside the bare one, in turns.
+fn claims(cluster: &Cluster, programs: &Programs, extent: &Extent) -> Outcome<Table> {
+    let (rounds, share) = (extent.pick(20, 60, 200), extent.pick(40, 100, 300));
+    let turns = extent.pick(2, 3, 5);
+    let tasks = turns * (rounds + 3).max(2 * share) * CLIENTS * 10 / 9 + 200 * turns;
+    let place = Place::sized(programs, CLIENTS, tasks)?;
+    let mut desk = Desk { onus: open(&furnished(cluster, &place)?, &place)?, next: 1 };
+    let url = furnished(cluster, &place)?;
+    let tokens = tokens(&place, &url, CLIENTS)?;
+    let (first, second) = (Server::start(&place, Some(&url))?, Server::start(&place, Some(&url))?);
+    let mut found = Vec::new();
+    for _ in 0..turns {
+        let bare = bare(cluster, extent.pick(3, 5, 10))?;
+        let (alone, together) = (desk.claims(rounds.min(60), 1)?, desk.claims(rounds, CLIENTS)?);
+        let one = drain(&[&first], &tokens, share)?;
+        let two = drain(&[&first, &second], &tokens, share)?;
+        found.push([
+            bare,
+            alone,
+            together,
+            one.tasks_per_second(),
+            one.wait(50),
+            one.wait(99),
+            two.tasks_per_second(),
+        ]);
+    }
+    let of = |n: usize| median(found.iter().map(|turn| turn[n]).collect());
+    let ratio = |n: usize, m: usize| median(found.iter().map(|turn| turn[n] / turn[m]).collect());
     let mut table = Table::new("Team store (PostgreSQL, durable)");
-    let per_second = |rate: f64| format!("{rate:.0}/s");
-    table.row("bare claim and ledger row, 32 clients of pgbench", "", per_second(bare), Verdict::Shown);
-    table.row("full claims, one in a transaction", "", per_second(alone), Verdict::Shown);
-    let figure = format!("{together:.0}/s to {bare:.0}/s");
-    table.at_least("full claims, 32 in a transaction, to bare", 0.5, together / bare, &figure);
-    Ok(vec![table])
+    let per_second = |n: usize| format!("{:.0}/s", of(n));
+    let beside = |n: usize, m: usize| format!("{} to {}", per_second(n), per_second(m));
+    table.row("bare claim and ledger row, 32 clients of pgbench", "-", per_second(0), Verdict::Shown);
+    table.row("full claims, one in a transaction", "-", per_second(1), Verdict::Shown);
+    table.at_least("full claims, 32 in a transaction, to bare", 0.5, ratio(2, 0), &beside(2, 0));
+    // Each task is two commands, and two commits for its caller: the claim and the completion.
+    let commands = format!("{:.0} commands/s to {}", 2.0 * of(3), per_second(0));
+    table.at_least(
+        "through HTTP, 32 callers who claim and complete, to bare",
+        0.5,
+        2.0 * ratio(3, 0),
+        &commands,
+    );
+    table.row("the same: tasks claimed and completed", "-", per_second(3), Verdict::Shown);
+    let p99 = of(5);
+    let wait = format!("{p99:.1} ms; half of them {:.1} ms", of(4));
+    table.below("the same: a claim's wait, p99", 50.0, "ms", p99, wait);
+    table.at_least("two servers, to one", 1.3, ratio(6, 3), &beside(6, 3));
+    Ok(table)
+}
+
+/// What a claim costs where many tasks are open: alone, so that only the database is asked.
+fn growth(cluster: &Cluster, programs: &Programs, extent: &Extent) -> Outcome<Table> {
+    let (small, large) = (1_000, extent.pick(20_000, 100_000, 1_000_000));
+    let mut desks = Vec::new();
+    for size in [small, large] {
+        let place = Place::sized(programs, 1, size)?;
+        let url = furnished(cluster, &place)?;
+        desks.push((Desk { onus: open(&url, &place)?, next: 1 }, place));
+    }
+    let rounds = extent.pick(60, 150, 150);
+    let mut took = [vec![], vec![]];
+    // In turns: whatever else the machine does meets both alike.
+    for _ in 0..5 {
+        for ((desk, _), took) in desks.iter_mut().zip(&mut took) {
+            took.push(1e3 / desk.claims(rounds / 5, 1)?);
+        }
+    }
+    let [few, many] = took.map(median);
+    let mut table = Table::new(format!("Claims on PostgreSQL, {small} open tasks and {large}"));
+    table.at_most("a claim's latency", 1.5, many / few, &format!("{many:.2} ms to {few:.2} ms"));
+    Ok(table)
 }
 
 fn open(url: &str, place: &Place) -> Outcome<Onus<Any>> {

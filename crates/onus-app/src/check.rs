@@ -153,18 +153,33 @@ impl<S: Store> Onus<S> {
         let Some(branch) = branch else {
             return Ok(proof);
         };
+        let tip = history.resolve(&branch_ref(branch.as_str()))?;
         let stated = proof.ground.commit.as_ref().map(ToString::to_string);
-        let work = history.resolve(&stated.unwrap_or_else(|| branch_ref(branch.as_str())))?;
-        match work {
-            Some(work) => {
-                proof.unmerged = history.commits(&work, &[&main])?.len();
-                proof.ground.commit = work.parse().ok();
-            }
-            // A commit that is not here is not in the main branch either.
-            None => proof.unmerged = usize::from(proof.ground.commit.is_some()),
+        let work = match &stated {
+            Some(commit) => history.resolve(commit)?,
+            None => tip.clone(),
+        };
+        // A commit that is not here is not in the main branch either.
+        proof.unmerged = usize::from(stated.is_some() && work.is_none());
+        // Whoever states an older commit than the branch's has not told of all the work.
+        for commit in work.iter().chain(&tip) {
+            proof.unmerged = proof.unmerged.max(history.unmerged(commit, &main)?.len());
         }
+        proof.ground.commit = work.and_then(|work| work.parse().ok()).or(proof.ground.commit);
         proof.main = Some(main.trim_start_matches("refs/heads/").to_owned());
         Ok(proof)
+    }
+
+    /// A completion that arrived from elsewhere. What its working tree looks like only its caller can tell; what is in
+    /// the main branch is asked here, because whoever wants to be done is no witness to it.
+    pub fn witnessed(&mut self, mut envelope: Envelope) -> Result<Envelope, Refusal> {
+        if let (Some(task), Command::Complete { proof, .. }) = (&envelope.task, &mut envelope.command) {
+            let here = self.stated_proof(task, proof.ground.commit.clone())?;
+            proof.ground.commit = here.ground.commit;
+            proof.unmerged = proof.unmerged.max(here.unmerged);
+            proof.main = here.main.or_else(|| proof.main.take());
+        }
+        Ok(envelope)
     }
 
     /// The task as it is now.

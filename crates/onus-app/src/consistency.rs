@@ -18,8 +18,9 @@ use onus_host::place::Repo;
 use onus_host::refs::{self, Commit, History};
 use onus_host::worktree::{self, Worktree};
 use onus_store::port::Store;
-use onus_store::registry::{self, WorkstationHolding};
-use queue::Queue;
+use onus_store::registry::WorkstationHolding;
+pub(crate) use queue::Queue;
+use queue::salvaged_task;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -154,10 +155,10 @@ impl<S: Store> Onus<S> {
         progress: &mut dyn Progress,
     ) -> Result<ConsistencyView, Refusal> {
         let (repo, main) = self.main_of_repository()?;
-        let workstations = self.ask(|tx| registry::workstations(tx))?;
+        let workstations = self.workstation_rows()?;
         let held = self.held()?;
         let record = read(&repo, main, since, workstations, progress)?;
-        let queue = self.ask(|tx| Queue::load(tx, &record))?;
+        let queue = self.queue_about(record.tasks())?;
         let findings = findings(&record, &queue, &held, &repo, onus);
         let counts = ConsistencyCountsView {
             commits: record.commits.len() as i64,
@@ -166,6 +167,24 @@ impl<S: Store> Onus<S> {
             findings: findings.len() as i64,
         };
         Ok(ConsistencyView { findings, counts })
+    }
+
+    /// What the queue knows of these tasks, and of the last ones of every workstation.
+    pub(crate) fn queue_about(&mut self, tasks: BTreeSet<TaskId>) -> Result<Queue, Refusal> {
+        if let Some(answer) = self.far("queue_about", &(&tasks,))? {
+            return Ok(answer);
+        }
+        self.ask(|tx| Queue::load(tx, tasks))
+    }
+}
+
+impl Record {
+    /// Every task that git speaks of.
+    fn tasks(&self) -> BTreeSet<TaskId> {
+        let branches = self.unmerged.iter().flat_map(|(_, left)| left);
+        let mut tasks = tasks_of(self.commits.iter().chain(branches));
+        tasks.extend(self.salvaged.iter().filter_map(|name| salvaged_task(name)));
+        tasks
     }
 }
 

@@ -17,11 +17,10 @@ use onus_core::refusal::{Finding, Refusal};
 use onus_core::registry::person;
 use onus_core::task::Task;
 use onus_core::workstation::{Workstation, WorkstationState};
-use onus_store::load;
 use onus_store::port::{Store, Tx};
 use onus_store::read::queue::{self, Filter};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Ready tasks that one round looks at, from the head of the queue.
@@ -61,7 +60,7 @@ pub struct ProbedView {
     pub failed: Vec<ProbeResult>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PlacedView {
     pub task: TaskId,
     pub title: String,
@@ -72,7 +71,7 @@ pub struct PlacedView {
 }
 
 /// A ready task that nobody could begin, with what stands against each candidate.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnplacedView {
     pub task: TaskId,
     pub title: String,
@@ -82,17 +81,20 @@ pub struct UnplacedView {
 /// Told of each grant at once, with the directory of its workstation: whoever holds the task needs the token.
 pub type Keep<'a> = &'a mut dyn FnMut(&Receipt, Option<&Path>);
 
-struct Choice {
-    placed: PlacedView,
-    task: Task,
-}
-
-#[derive(Default)]
-struct Plan {
-    chosen: Vec<Choice>,
+/// What a round would do.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    map_commit: Option<String>,
+    edited: bool,
+    /// How the workstations would be whose probes were only told.
+    states: Vec<WorkstationState>,
+    placed: Vec<PlacedView>,
     unplaced: Vec<UnplacedView>,
     more: bool,
 }
+
+/// Probes that were run, and are not on record.
+type Told = (WorkstationName, Vec<ProbeResult>);
 
 impl<S: Store> Onus<S> {
     /// One round: probe, plan, and carry the plan out. Acts in a person's name.
@@ -103,55 +105,76 @@ impl<S: Store> Onus<S> {
         limit: usize,
         keep: Keep<'_>,
     ) -> Result<DispatchView, Refusal> {
-        let by = person(&self.ask(|tx| load::caller(tx, actor))?)?.clone();
+        let by = person(&self.caller(actor)?)?.clone();
         let rows = self.workstation_rows()?;
         let all: Vec<Workstation> = rows.into_iter().map(|row| row.workstation).collect();
         let probed = self.run_all_probes(&all);
-        let mut workstations = Vec::with_capacity(probed.len());
-        if mode == Mode::Carry {
-            for one in &probed {
-                let after = self.record_probes(actor, &one.name, &one.results)?;
-                workstations.push(probed_view(one, after.state));
+        let (mut recorded, mut told) = (Vec::new(), Vec::new());
+        for one in &probed {
+            match mode {
+                Mode::Carry => recorded.push(self.record_probes(actor, &one.name, &one.results)?.state),
+                Mode::DryRun => told.push((one.name.clone(), one.results.clone())),
             }
         }
-        let policy = self.policy()?;
-        let in_force = required(&policy)?;
-        let plan = self.rehearse(&policy, |rehearsal| {
-            if mode == Mode::DryRun {
-                for one in &probed {
-                    let after = keep_probes(rehearsal.tx, &by, &one.name, &one.results)?;
-                    workstations.push(probed_view(one, after.state));
-                }
-            }
-            plan(rehearsal, &by, &policy, &in_force.map, limit)
-        })?;
+        let plan = self.plan(actor, &told, limit)?;
+        let states = recorded.into_iter().chain(plan.states);
         let mut view = DispatchView {
             dry_run: mode == Mode::DryRun,
-            map_commit: in_force.commit.clone(),
-            edited: in_force.edited,
-            workstations,
-            placed: Vec::with_capacity(plan.chosen.len()),
+            map_commit: plan.map_commit,
+            edited: plan.edited,
+            workstations: probed.iter().zip(states).map(|(one, state)| probed_view(one, state)).collect(),
+            placed: Vec::with_capacity(plan.placed.len()),
             unplaced: plan.unplaced,
             more: plan.more,
         };
-        for choice in plan.chosen {
+        for placed in plan.placed {
             match mode {
-                Mode::DryRun => view.placed.push(choice.placed),
-                Mode::Carry => self.carry(&by, choice, &mut view, keep)?,
+                Mode::DryRun => view.placed.push(placed),
+                Mode::Carry => self.carry(&by, placed, &mut view, keep)?,
             }
         }
         Ok(view)
+    }
+
+    /// One round, thought through where the store is: nothing of it stays.
+    pub(crate) fn plan(
+        &mut self,
+        actor: Option<&Handle>,
+        told: &[Told],
+        limit: usize,
+    ) -> Result<Plan, Refusal> {
+        if let Some(answer) = self.far("plan", &(told, limit))? {
+            return Ok(answer);
+        }
+        let by = person(&self.caller(actor)?)?.clone();
+        let policy = self.policy()?;
+        let in_force = required(&policy)?;
+        let mut plan = Plan {
+            map_commit: in_force.commit.clone(),
+            edited: in_force.edited,
+            states: Vec::with_capacity(told.len()),
+            placed: Vec::new(),
+            unplaced: Vec::new(),
+            more: false,
+        };
+        self.rehearse(&policy, |rehearsal| {
+            for (name, results) in told {
+                plan.states.push(keep_probes(rehearsal.tx, &by, name, results)?.state);
+            }
+            fill(&mut plan, rehearsal, &by, &policy, &in_force.map, limit)
+        })?;
+        Ok(plan)
     }
 
     /// The plan may be out of date by now: the store decides.
     fn carry(
         &mut self,
         by: &Handle,
-        choice: Choice,
+        chosen: PlacedView,
         view: &mut DispatchView,
         keep: Keep<'_>,
     ) -> Result<(), Refusal> {
-        let PlacedView { task, assignee, workstation, .. } = &choice.placed;
+        let PlacedView { task, assignee, workstation, .. } = &chosen;
         let envelope = claim(Some(by), task, Some(assignee), Some(workstation))?;
         match self.submit(&envelope, &Target::Named) {
             Ok(receipt) => {
@@ -162,34 +185,37 @@ impl<S: Store> Onus<S> {
             }
             Err(refusal) if matches!(refusal.code, Code::StoreBusy | Code::StoreUnavailable) => Err(refusal),
             Err(refusal) => {
-                view.unplaced.push(unplaced(&choice.task, findings(refusal)));
+                let PlacedView { task, title, .. } = chosen;
+                view.unplaced.push(UnplacedView { task, title, findings: findings(refusal) });
                 Ok(())
             }
         }
     }
 }
 
-fn plan(
+fn fill(
+    plan: &mut Plan,
     rehearsal: &mut Rehearsal<'_>,
     by: &Handle,
     policy: &Policy,
     map: &IdentityMap,
     limit: usize,
-) -> Result<Plan, Refusal> {
-    let mut plan = Plan::default();
+) -> Result<(), Refusal> {
     let (tasks, more) = offered(rehearsal.tx, map)?;
     plan.more = more;
     for task in tasks {
-        if plan.chosen.len() >= limit {
+        if plan.placed.len() >= limit {
             plan.more = true;
             break;
         }
         match offer(rehearsal, by, policy, &task)? {
-            Ok(placed) => plan.chosen.push(Choice { placed, task }),
-            Err(findings) => plan.unplaced.push(unplaced(&task, findings)),
+            Ok(placed) => plan.placed.push(placed),
+            Err(findings) => {
+                plan.unplaced.push(UnplacedView { task: task.id, title: task.spec.title, findings });
+            }
         }
     }
-    Ok(plan)
+    Ok(())
 }
 
 /// In queue order; whether there are more.
@@ -247,10 +273,6 @@ fn placed(task: &Task) -> Option<PlacedView> {
         lane: held.lane,
         rule: held.route.as_ref().map(|route| route.rule.clone()),
     })
-}
-
-fn unplaced(task: &Task, findings: Vec<Finding>) -> UnplacedView {
-    UnplacedView { task: task.id.clone(), title: task.spec.title.clone(), findings }
 }
 
 fn probed_view(probed: &Probed, state: WorkstationState) -> ProbedView {

@@ -62,6 +62,10 @@ impl<S: Store> Onus<S> {
         writer: &mut dyn Write,
         progress: &mut dyn Progress,
     ) -> Result<u64, ExportError> {
+        if let Some((lines, text)) = self.far::<(u64, String)>("export_tasks", &(which,))? {
+            writer.write_all(text.as_bytes()).and_then(|()| writer.flush()).map_err(ExportError::Writing)?;
+            return Ok(lines);
+        }
         let mut sheet = Sheet::new(writer);
         let read = self.store.read(|tx| {
             progress.begin("exporting", u64::try_from(bulk::count_tasks(tx)?).ok());

@@ -5,6 +5,8 @@
 //! is made of travelling calls. A call that does not travel is refused by the store itself.
 
 use crate::Onus;
+use crate::export::ExportError;
+use crate::import::Import;
 use crate::progress::Silent;
 use crate::submit::{Receipt, ReceiptKind, Target, base_of, unexpected};
 use onus_core::command::{Command, Envelope};
@@ -15,6 +17,7 @@ use onus_core::refusal::Refusal;
 use onus_core::task::Task;
 use onus_core::text::Text;
 use onus_store::port::Store;
+use onus_store::read::queue::Which;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -188,7 +191,16 @@ const WRITES: &[&str] = &[
     "issue_token",
     "revoke_token",
     "rehearse_one",
+    "plan",
+    "import_jsonl",
 ];
+
+/// How long a call may be: a file of tasks is longer than a command. None: as long as any request.
+pub fn size_limit(name: &str) -> Option<usize> {
+    (name == "import_jsonl").then_some(IMPORT_MAX)
+}
+
+const IMPORT_MAX: usize = 128 * 1024 * 1024;
 
 /// Answers a call that arrived from `actor`.
 pub fn answer<S: Store>(
@@ -239,8 +251,27 @@ pub fn answer<S: Store>(
         "validate" => reply(arguments, |()| onus.validate(&mut Silent)),
         "verify" => reply(arguments, |()| onus.verify(&mut Silent)),
         "checkpoint" => reply(arguments, |()| onus.checkpoint(actor)),
+        "queue_about" => reply(arguments, |(tasks,)| onus.queue_about(tasks)),
+        "plan" => reply(arguments, |(told, limit): (Vec<_>, _)| onus.plan(actor, &told, limit)),
+        "export_tasks" => reply(arguments, |(which,)| exported(onus, which)),
+        "import_jsonl" => {
+            reply(arguments, |(request, project, input, run): (_, Option<ProjectKey>, String, _)| {
+                let import =
+                    Import { request: &request, actor, project: project.as_ref(), input: &input, run };
+                onus.import_jsonl(&import, &mut Silent)
+            })
+        }
         _ => crew(onus, actor, name, arguments),
     }
+}
+
+fn exported<S: Store>(onus: &mut Onus<S>, which: Which) -> Result<(u64, String), Refusal> {
+    let mut text = Vec::new();
+    let lines = onus.export_tasks(which, &mut text, &mut Silent).map_err(|error| match error {
+        ExportError::Refused(refusal) => refusal,
+        ExportError::Writing(error) => unexpected(error),
+    })?;
+    Ok((lines, String::from_utf8(text).map_err(unexpected)?))
 }
 
 /// Who there is, where they work, and how long.
@@ -300,6 +331,28 @@ fn crew<S: Store>(
         "revoke_token" => reply(arguments, |(id, reason): (_, Option<String>)| {
             onus.revoke_token(actor, &id, reason.as_deref())
         }),
+        _ => reports(onus, actor, name, arguments),
+    }
+}
+
+/// The record and the queue, told for people.
+fn reports<S: Store>(
+    onus: &mut Onus<S>,
+    actor: Option<&Handle>,
+    name: &str,
+    arguments: &str,
+) -> Result<String, Refusal> {
+    match name {
+        "report_now" => reply(arguments, |(when,)| onus.report_now(actor, &when)),
+        "report_sprint" => {
+            reply(arguments, |(sprint,): (Option<String>,)| onus.report_sprint(actor, sprint.as_deref()))
+        }
+        "report_incident" => reply(arguments, |(task,)| onus.report_incident(&task)),
+        "report_audit" => {
+            reply(arguments, |(when, only): (_, Vec<_>)| onus.report_audit(actor, &when, &only))
+        }
+        "report_anomalies" => reply(arguments, |(when,)| onus.report_anomalies(actor, &when)),
+        "search_ledger" => reply(arguments, |(ask,)| onus.search_ledger(actor, &ask)),
         _ => Err(Refusal::invalid(format!("this server knows no call `{}`", shown(name)))
             .hint("update the server")),
     }

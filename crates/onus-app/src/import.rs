@@ -38,7 +38,7 @@ use onus_store::port::{Outcome, Store, Tx};
 use onus_store::read::ledger;
 use plan::{Numbers, Plan};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
@@ -46,7 +46,7 @@ use uuid::Uuid;
 const STRIDE: usize = 1_000;
 
 /// Whether the lines become tasks, or only would.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Run {
     Real,
     Dry,
@@ -65,7 +65,7 @@ pub struct Import<'a> {
 }
 
 /// The answer to `import`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ImportView {
     pub created: i64,
     /// Lines whose ask already was a task.
@@ -76,7 +76,7 @@ pub struct ImportView {
     pub renamed: Vec<RenamedView>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RenamedView {
     pub line: usize,
     pub from: TaskId,
@@ -90,6 +90,10 @@ impl<S: Store> Onus<S> {
         import: &Import<'_>,
         progress: &mut dyn Progress,
     ) -> Result<ImportView, Refusal> {
+        let Import { request, project, input, run, .. } = import;
+        if let Some(answer) = self.far("import_jsonl", &(request, project, input, run))? {
+            return Ok(answer);
+        }
         let file = File::read(import.input);
         let session =
             Session { import, settings: &self.settings, digest: Digest::of(import.input.as_bytes()) };

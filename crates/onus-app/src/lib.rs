@@ -23,6 +23,7 @@ pub mod progress;
 pub mod queue;
 pub mod registry;
 mod replay;
+pub mod report;
 pub mod rerun;
 pub mod route;
 pub mod salvage;

@@ -69,6 +69,7 @@ impl<S: Store> Onus<S> {
         if let Some(answer) = self.far("add_worker", &(wanted,))? {
             return Ok(answer);
         }
+        onus_host::zone::known(&wanted.tz).map_err(Refusal::invalid)?;
         self.store.write(|tx| {
             let caller = load::caller(tx, actor)?;
             let by = person(&caller)?;

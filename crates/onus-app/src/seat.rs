@@ -6,7 +6,7 @@ use crate::guard::Fleet;
 use onus_core::boundary;
 use onus_core::code::Code;
 use onus_core::id::{Handle, TaskId};
-use onus_core::lease::{Standing, Token};
+use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::task::Assignment;
 use onus_store::port::Store;
@@ -25,7 +25,7 @@ pub struct Seat {
 pub struct Holding {
     pub task: TaskId,
     pub assignment: Assignment,
-    /// A third of the lease or more is over.
+    /// The lease is to be renewed.
     pub due: bool,
 }
 
@@ -79,11 +79,7 @@ impl<S: Store> Onus<S> {
         let own = fleet.held.into_values().filter(|(_, held)| held.assignee == *worker);
         Ok(own
             .map(|(task, assignment)| {
-                let lease = &assignment.lease;
-                let due = match lease.standing(&now) {
-                    Standing::Live { left } => left.0 <= lease.ttl.0 / 3 * 2,
-                    Standing::Expired { .. } | Standing::HolderRebooted => true,
-                };
+                let due = assignment.lease.is_renewal_due(&now);
                 Holding { task, assignment, due }
             })
             .collect())

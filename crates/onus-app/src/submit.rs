@@ -1,12 +1,14 @@
 //! One command, one transaction: read the clock, load facts, decide, apply, commit.
 
 mod batch;
+mod next;
 mod rehearsal;
 
 pub(crate) use rehearsal::{Judge, Rehearsal, claim, findings};
 
 use crate::far::{Sent, SentReceipt};
 use crate::{Onus, Sight, anchor, replay, workstation};
+use next::Ready;
 use onus_core::code::Code;
 use onus_core::command::Envelope;
 use onus_core::decide::{Decision, decide};
@@ -28,13 +30,10 @@ use onus_host::{identity_map, ref_file, vital};
 use onus_store::apply::{self, Change};
 use onus_store::load::{self, Loaded, Workspace};
 use onus_store::port::{Outcome, Store, Tx};
-use onus_store::read::queue::{self, Filter};
+use onus_store::read::queue::Filter;
 use onus_store::{read, registry};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-
-/// How many ready tasks `claim --next` tries before it gives up.
-const CANDIDATES: i64 = 16;
 
 /// What became of a call.
 #[derive(Debug, Clone)]
@@ -100,8 +99,8 @@ impl<S: Store> Onus<S> {
         let (outside, store) = self.parts();
         let answered = store.write(|tx| {
             let policy = outside.policy(envelope)?;
-            let call = Call::begin(tx, outside, &policy, envelope, target)?;
-            call.carry_out(tx).map(&end)
+            let mut common = Common::load(tx, [(envelope, target)].into_iter())?;
+            Call::begin(tx, outside, &policy, envelope, target, &mut common)?.carry_out(tx).map(&end)
         });
         answered.and_then(|inner| inner).map_err(|refusal| named(refusal, envelope))
     }
@@ -177,8 +176,26 @@ struct Call<'a> {
     envelope: &'a Envelope,
     target: &'a Target,
     fingerprint: Digest,
-    workspace: Workspace,
     now: Now,
+    common: &'a mut Common,
+}
+
+/// What the commands of one transaction share.
+struct Common {
+    workspace: Workspace,
+    ready: Ready,
+}
+
+impl Common {
+    /// Announces what the commands will ask, and reads what they share.
+    fn load<'e>(
+        tx: &mut dyn Tx,
+        calls: impl Iterator<Item = (&'e Envelope, &'e Target)> + Clone,
+    ) -> Result<Common, Refusal> {
+        load::expect_calls(tx, calls.clone().map(|(envelope, _)| envelope))?;
+        let nexts = calls.filter(|(_, target)| matches!(target, Target::Next(_))).count();
+        Ok(Common { workspace: load::workspace(tx)?, ready: Ready::for_calls(nexts) })
+    }
 }
 
 impl<'a> Call<'a> {
@@ -188,22 +205,13 @@ impl<'a> Call<'a> {
         policy: &'a Policy,
         envelope: &'a Envelope,
         target: &'a Target,
+        common: &'a mut Common,
     ) -> Result<Call<'a>, Refusal> {
-        load::expect_call(tx, envelope)?;
-        let workspace = load::workspace(tx)?;
-        let now = tx.now()?;
-        Ok(Call {
-            outside,
-            policy,
-            envelope,
-            target,
-            fingerprint: fingerprint(envelope, target)?,
-            workspace,
-            now,
-        })
+        let (fingerprint, now) = (fingerprint(envelope, target)?, tx.now()?);
+        Ok(Call { outside, policy, envelope, target, fingerprint, now, common })
     }
 
-    fn carry_out(&self, tx: &mut dyn Tx) -> Result<Outcome<Answer>, Refusal> {
+    fn carry_out(&mut self, tx: &mut dyn Tx) -> Result<Outcome<Answer>, Refusal> {
         if let Some(earlier) = load::replay(tx, &self.envelope.request)? {
             if earlier.fingerprint != apply::fingerprint_key(&self.fingerprint) {
                 let request = &self.envelope.request;
@@ -213,7 +221,7 @@ impl<'a> Call<'a> {
                 )
                 .hint("use a new request id for a new command"));
             }
-            return replay::answer(tx, &self.workspace, earlier.seq).map(Outcome::Rollback);
+            return replay::answer(tx, &self.common.workspace, earlier.seq).map(Outcome::Rollback);
         }
         match self.target {
             Target::Named | Target::At(_) => {
@@ -227,44 +235,14 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Offers the ready tasks one by one, the most important first. What stands against one of them may not stand
-    /// against the next; what concerns the caller or the workstation stands against all.
-    fn decide_next(&self, tx: &mut dyn Tx, filter: &Filter) -> Result<Outcome<Answer>, Refusal> {
-        let mut refusals_written = false;
-        for task in queue::ready(tx, filter, CANDIDATES)? {
-            let envelope = Envelope { task: Some(task.id), ..self.envelope.clone() };
-            let loaded = load::facts(tx, &envelope, self.policy, self.now.wall)?;
-            let outcome = self.decide_one(tx, &envelope, loaded)?;
-            let concerns_task = |code: Code| {
-                matches!(
-                    code,
-                    Code::RoutingDenied
-                        | Code::LaneFull
-                        | Code::ScopeOverlap
-                        | Code::ScopeViolation
-                        | Code::SelfReview
-                        | Code::DependencyIncomplete
-                )
-            };
-            match &outcome {
-                Outcome::Commit(Err(refusal)) if concerns_task(refusal.code) => refusals_written = true,
-                _ => return Ok(outcome),
-            }
-        }
-        // Identity errors come before "nothing ready": a stranger is not told about the queue.
-        onus_core::registry::known(&load::caller(tx, self.envelope.actor.as_ref())?)?;
-        let nothing = Err(Refusal::new(Code::NothingReady, "no task is ready for this claim")
-            .hint("onus ready tells what the others wait for"));
-        Ok(if refusals_written { Outcome::Commit(nothing) } else { Outcome::Rollback(nothing) })
-    }
-
     fn decide_one(
-        &self,
+        &mut self,
         tx: &mut dyn Tx,
         envelope: &Envelope,
         loaded: Loaded,
     ) -> Result<Outcome<Answer>, Refusal> {
         let is_grant = envelope.command.is_grant();
+        let single_task = loaded.single_task;
         // A session never begins before the last one of the same worker in the same workstation ended.
         let wall = loaded.rested.map_or(self.now.wall, |rested| rested.max(self.now.wall));
         let before = loaded.task.clone();
@@ -284,16 +262,17 @@ impl<'a> Call<'a> {
                     before.map_or((Digest::ZERO, None), |stored| (stored.head, Some(stored.task)));
                 let kind = if row.is_none() { ReceiptKind::Created } else { ReceiptKind::Changed };
                 let act = Act { task: id, actor: actor(&facts.caller)?, workstation };
-                let spent = row.as_ref().and_then(Task::assignment).cloned();
+                let spent = row.as_ref().and_then(Task::assignment).filter(|_| single_task).cloned();
                 let (task, seq) = self.append(tx, &act, wall, row, head, events)?;
                 if let Some(ended) =
                     spent.filter(|old| task.assignment().is_none_or(|new| new.epoch != old.epoch))
                 {
                     retire_if_spent(tx, &act, &ended)?;
+                    self.common.workspace = load::workspace(tx)?;
                 }
                 apply::request(tx, &self.envelope.request, &self.fingerprint, seq)?;
                 let token = is_grant.then_some(Token {
-                    generation: self.workspace.generation,
+                    generation: self.common.workspace.generation,
                     epoch: task.epoch,
                     lease: fresh.lease,
                 });
@@ -304,7 +283,7 @@ impl<'a> Call<'a> {
     }
 
     /// What the decision is made on: the store's part and the rest.
-    fn facts(&self, tx: &mut dyn Tx, envelope: &Envelope, loaded: Loaded) -> Result<Facts<'_>, Refusal> {
+    fn facts(&self, tx: &mut dyn Tx, envelope: &Envelope, loaded: Loaded) -> Result<Facts<'a>, Refusal> {
         let ground = loaded.ground;
         let base = match self.outside.sight {
             Sight::Workstations => ground.place.found.as_ref().and_then(base),
@@ -314,7 +293,7 @@ impl<'a> Call<'a> {
         let vital = held.map(|held| vital::of(&held.lease)).unwrap_or_default();
         Ok(Facts {
             settings: self.outside.settings,
-            generation: self.workspace.generation,
+            generation: self.common.workspace.generation,
             behind_anchor: envelope.command.is_grant() && self.behind_anchor(tx)?,
             caller: loaded.caller,
             token: envelope.token.clone(),
@@ -342,7 +321,7 @@ impl<'a> Call<'a> {
 
     /// A refusal by policy or gate is kept in the ledger; the task stays as it was.
     fn refused(
-        &self,
+        &mut self,
         tx: &mut dyn Tx,
         is_grant: bool,
         facts: &Facts<'_>,
@@ -387,7 +366,7 @@ impl<'a> Call<'a> {
 
     /// Writes events down and applies them to the row, one by one.
     fn append(
-        &self,
+        &mut self,
         tx: &mut dyn Tx,
         act: &Act,
         wall: Timestamp,
@@ -395,38 +374,31 @@ impl<'a> Call<'a> {
         mut head: Digest,
         events: Vec<Event>,
     ) -> Result<(Task, Seq), Refusal> {
-        let mut seq = self.last_seq(tx)?;
+        let mut seq = self.common.workspace.last_seq;
         for event in events {
             seq += 1;
             let Act { task, actor, workstation } = act.clone();
             let stamped = Stamped::following(row.as_ref(), seq, task, wall, actor, workstation, event);
             let after = evolve(row.clone(), &stamped).map_err(unexpected)?;
-            let entry = Entry::seal(&self.workspace.uid, &stamped, head).map_err(unexpected)?;
+            let entry = Entry::seal(&self.common.workspace.uid, &stamped, head).map_err(unexpected)?;
             let effects = effects(row.as_ref(), &stamped, &after);
             let change = Change { before: row.as_ref(), after: &after, entry: &entry, effects: &effects };
             apply::change(tx, &change)?;
             head = entry.hash;
             row = Some(after);
         }
+        self.common.workspace.last_seq = seq;
         row.map(|task| (task, seq)).ok_or_else(|| unexpected("a change without an event"))
-    }
-
-    /// `claim --next` may have written refusals before the grant.
-    fn last_seq(&self, tx: &mut dyn Tx) -> Result<Seq, Refusal> {
-        match self.target {
-            Target::Named | Target::At(_) => Ok(self.workspace.last_seq),
-            Target::Next(_) => Ok(load::workspace(tx)?.last_seq),
-        }
     }
 
     /// Whether the anchor outside the store has seen more than the store knows: then it was rolled back.
     fn behind_anchor(&self, tx: &mut dyn Tx) -> Result<bool, Refusal> {
         // A store without a reachable anchor has nothing to be behind of.
-        let Ok(anchor) = anchor(self.outside.path, &self.workspace.uid) else {
+        let Ok(anchor) = anchor(self.outside.path, &self.common.workspace.uid) else {
             return Ok(false);
         };
         let tip = anchor.tip()?;
-        if tip.is_none() || tip == self.workspace.anchor {
+        if tip.is_none() || tip == self.common.workspace.anchor {
             return Ok(false);
         }
         // The tip is not the one on record. Either a crash came between anchoring and recording, or the store is old.

@@ -93,6 +93,31 @@ impl<S: Store> Onus<S> {
         })
     }
 
+    /// A browser's token for a one-time link, which ends with it. Followed a second time, the link is refused.
+    pub fn redeem_link(&mut self, presented: &str) -> Result<IssuedView, Refusal> {
+        let text = parse(presented)?;
+        let random = random()?;
+        self.store.write(|tx| {
+            let (holder, _, now) = admit(tx, &text)?;
+            let (by, revoked, issued, fresh) = rules::redeem(&holder, now, &random)?;
+            let ended = record(tx, &by, revoked)?;
+            token::revoke(tx, &holder.token_id, ended.at)?;
+            let token = rules::evolve(None, &record(tx, &by, issued)?).map_err(unexpected)?;
+            token::insert(tx, &token, &fresh.hash())?;
+            let view = TokenView::of(&token, None, now);
+            Ok(Outcome::Commit(IssuedView { token: view, secret: fresh.reveal().to_owned() }))
+        })
+    }
+
+    /// Ends a token that was made for a browser. Any other one is its owner's to revoke.
+    pub fn sign_out(&mut self, presented: &str) -> Result<(), Refusal> {
+        let principal = self.authenticate(presented)?;
+        if principal.label.as_deref() == Some(rules::BOARD) {
+            self.revoke_token(principal.worker.as_ref(), &principal.token_id, Some("signed out"))?;
+        }
+        Ok(())
+    }
+
     /// Revokes a token; the next call with it is refused.
     pub fn revoke_token(
         &mut self,
@@ -129,9 +154,9 @@ impl<S: Store> Onus<S> {
 
     /// Who calls with this text. Every call asks anew: what was revoked is refused at once.
     pub fn authenticate(&mut self, presented: &str) -> Result<Principal, Refusal> {
-        // A typing error is found without asking the store.
-        let text: TokenText = presented.parse().map_err(|detail: String| Refusal { detail, ..unknown() })?;
+        let text = parse(presented)?;
         let (principal, used_at, now) = self.store.read(|tx| Ok(admit(tx, &text)))??;
+        rules::calls(&principal)?;
         if used_at.is_none_or(|last| now.since(last) >= USE_NOTED_EVERY) {
             let noted = self.store.write(|tx| -> Result<_, Refusal> {
                 token::used(tx, &principal.token_id, now)?;
@@ -144,12 +169,16 @@ impl<S: Store> Onus<S> {
     }
 }
 
+/// A typing error is found without asking the store.
+fn parse(presented: &str) -> Result<TokenText, Refusal> {
+    presented.parse().map_err(|detail: String| Refusal { detail, ..unknown() })
+}
+
 type Admitted = (Principal, Option<Timestamp>, Timestamp);
 
 fn admit(tx: &mut dyn Tx, text: &TokenText) -> Result<Admitted, Refusal> {
-    let StoredToken { token, hash, used_at } = token::find(tx, text.id())?.ok_or_else(unknown)?;
-    let worker = token.worker.as_ref().map(|handle| load::worker(tx, handle)).transpose()?.flatten();
-    let now = tx.now()?.wall;
+    let (found, now) = token::presented(tx, text.id())?;
+    let (StoredToken { token, hash, used_at }, worker) = found.ok_or_else(unknown)?;
     let principal = token.admit(text, &hash, worker.as_ref(), now)?;
     Ok((principal, used_at, now))
 }

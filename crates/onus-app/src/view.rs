@@ -1,25 +1,25 @@
 //! The documents that people, agents and scripts read (interface.md, "JSON shapes"). Fields may be added, never renamed.
 
+mod registry;
+
+pub use registry::*;
+
 use crate::exception::ExceptionView;
 use crate::handoff::HandoffView;
 use crate::submit::{Receipt, ReceiptKind};
 use onus_core::code::Code;
 use onus_core::evidence::CheckVerdict;
 use onus_core::id::CheckId;
-use onus_core::id::{BranchName, CommitId, Handle, OriginRef, Role, TaskId, TaskType, WorkstationName};
+use onus_core::id::{CommitId, Handle, OriginRef, Role, TaskId, TaskType, WorkstationName};
 use onus_core::lease::Token;
 use onus_core::ledger::Entry;
-use onus_core::probe::{Probe, ProbeResult, Verdict};
 use onus_core::process::Death;
 use onus_core::refusal::Refusal;
 use onus_core::task::{Assignment, Check, Priority, Risk, Route, State, StateName, Task};
 use onus_core::task::{CheckKind, CheckState};
 use onus_core::time::Timestamp;
-use onus_core::worker::{Kind, WorkerState};
-use onus_core::workstation::{Lifecycle, WorkstationKind, WorkstationState};
 use onus_store::evidence::KeptRun;
 use onus_store::read::story::{Note, PastAssignment};
-use onus_store::registry::{WorkerHolding, WorkstationHolding};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -289,108 +289,6 @@ pub struct CountsView {
     pub examined: i64,
     /// Whether the queue is longer than that.
     pub more: bool,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct WorkersView {
-    pub workers: Vec<WorkerView>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct WorkerView {
-    pub handle: Handle,
-    pub kind: Kind,
-    pub tier: Option<String>,
-    pub role: Option<Role>,
-    pub state: WorkerState,
-    pub tz: String,
-    pub holds: Vec<TaskId>,
-}
-
-impl From<&WorkerHolding> for WorkerView {
-    fn from(row: &WorkerHolding) -> WorkerView {
-        let worker = &row.worker;
-        WorkerView {
-            handle: worker.handle.clone(),
-            kind: worker.kind,
-            tier: worker.tier.clone(),
-            role: worker.role.clone(),
-            state: worker.state,
-            tz: worker.tz.clone(),
-            holds: row.holds.clone(),
-        }
-    }
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct WorkstationsView {
-    pub workstations: Vec<WorkstationView>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct WorkstationView {
-    pub name: WorkstationName,
-    pub kind: WorkstationKind,
-    pub path: Option<String>,
-    pub state: WorkstationState,
-    pub lifecycle: Lifecycle,
-    pub version: i64,
-    pub held_by: Option<HeldByView>,
-    pub probes: Vec<ProbeView>,
-    pub branch: Option<BranchName>,
-    /// Why it is quarantined or retired.
-    pub reason: Option<String>,
-}
-
-/// A probe of a workstation and what it said last; nothing where it has not run yet.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct ProbeView {
-    pub probe: String,
-    pub verdict: Option<Verdict>,
-    pub at: Option<Timestamp>,
-    pub took_ms: Option<i64>,
-    pub detail: Option<String>,
-}
-
-/// The live assignment of a workstation.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct HeldByView {
-    pub task: TaskId,
-    pub worker: Handle,
-}
-
-impl WorkstationView {
-    pub fn new(row: &WorkstationHolding, results: &[ProbeResult]) -> WorkstationView {
-        let workstation = &row.workstation;
-        WorkstationView {
-            name: workstation.name.clone(),
-            kind: workstation.kind,
-            path: workstation.path.clone(),
-            state: workstation.state,
-            lifecycle: workstation.lifecycle,
-            version: workstation.version,
-            held_by: row.holds.clone().map(|(task, worker)| HeldByView { task, worker }),
-            probes: probe_views(&workstation.probes, results),
-            branch: workstation.branch.clone(),
-            reason: workstation.reason.clone(),
-        }
-    }
-}
-
-/// Every result, and every probe that has none yet.
-fn probe_views(probes: &[Probe], results: &[ProbeResult]) -> Vec<ProbeView> {
-    let told = results.iter().map(|result| ProbeView {
-        probe: result.probe.clone(),
-        verdict: Some(result.verdict),
-        at: Some(result.at),
-        took_ms: Some(result.took_ms),
-        detail: Some(result.detail.clone()),
-    });
-    let untold = probes.iter().map(ToString::to_string);
-    let untold = untold.filter(|spec| results.iter().all(|result| result.probe != *spec));
-    let untold =
-        untold.map(|probe| ProbeView { probe, verdict: None, at: None, took_ms: None, detail: None });
-    told.chain(untold).collect()
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -2,6 +2,7 @@
 
 mod add;
 mod block;
+mod board;
 mod check;
 mod claim;
 mod complete;
@@ -29,6 +30,7 @@ mod ready;
 mod release;
 mod renew;
 mod reopen;
+mod report;
 mod rerun;
 mod review;
 mod route;
@@ -105,10 +107,12 @@ pub(crate) enum Verb {
     Session(session::Session),
     Timesheet(timesheet::Timesheet),
     Ledger(ledger::Ledger),
+    Report(report::Report),
     Hook(hook::Hook),
     Mcp(mcp::Mcp),
     Setup(setup::Setup),
     Serve(serve::Serve),
+    Board(board::Board),
     Demo(demo::Demo),
     Completions(completions::Completions),
     Man(man::Man),
@@ -179,8 +183,10 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Session(verb) => call(&|world| verb.run(world, out)),
         Verb::Timesheet(verb) => call(&|world| verb.run(world, out)),
         Verb::Ledger(verb) => call(&|world| verb.run(world, out)),
+        Verb::Report(verb) => call(&|world| verb.run(world, out)),
         Verb::Hook(verb) => call(&|world| verb.run(world, out)),
         Verb::Serve(verb) => call(&|world| verb.run(world, out)),
+        Verb::Board(verb) => call(&|world| verb.run(world, out)),
         Verb::Setup(verb) => call(&|world| verb.run(world, out)),
         Verb::Mcp(verb) => call(&|world| verb.run(world)),
         Verb::Demo(verb) => verb.run(out),

@@ -3,6 +3,7 @@
 mod dispatch;
 mod effort;
 mod preflight;
+mod report;
 mod route;
 mod story;
 mod table;
@@ -11,6 +12,7 @@ mod token;
 pub(crate) use dispatch::{change_line, dispatch};
 pub(crate) use effort::{approved, day, sessions, timesheet, usage};
 pub(crate) use preflight::preflight;
+pub(crate) use report::{anomalies, audit, incident, now, sprint};
 pub(crate) use route::{explain, history, route};
 pub(crate) use story::story;
 pub(crate) use token::{issued, tokens};

@@ -10,8 +10,9 @@
 
 mod support;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::fleet::Fleet;
+use support::server::Server;
 use support::{Answer, Site, text};
 
 fn codes(answer: &Answer) -> Vec<String> {
@@ -173,6 +174,38 @@ fn done_means_merged() {
     assert_eq!(at(&["check", "T-2"]).exit, Some(0));
     assert_eq!(fleet.commit("a", "other", "1").exit, Some(0));
     assert_eq!(codes(&at(&["complete", "T-2", "--resolution", "done"])), ["checks_missing", "not_merged"]);
+    site.assert_sound();
+}
+
+/// A caller from elsewhere tells what its tree looks like; what is in the main branch the server sees for itself.
+#[test]
+fn no_word_of_a_caller_makes_it_merged() {
+    let fleet = Fleet::new();
+    let site = &fleet.site;
+    let secret = site.by_person(&["worker", "token", "add", "@a"]);
+    let server = Server::start(site);
+    for (number, stated) in [(1, None), (2, Some("main")), (3, Some("HEAD"))] {
+        let task = format!("T-{number}");
+        site.by_person(&["add", "work"]);
+        let lease = fleet.claim(&task, "a");
+        assert_eq!(fleet.commit("a", &task, "1").exit, Some(0));
+        let commit = stated.and_then(|name| fleet.at(&fleet.tree("a"), name));
+        let complete = |request: &str| {
+            let command = json!({"Complete": {
+                "resolution": "0".repeat(64), "warrant": "Ordinary",
+                "proof": {"ground": {"commit": commit, "dirty": false}, "unmerged": 0, "main": null},
+            }});
+            let sent = json!({
+                "request": request, "token": lease, "task": task, "command": command, "texts": ["done"],
+            });
+            server.post(text(&secret["secret"]), "/v1/call/submit", json!([sent, "Named"]))
+        };
+        complete(&format!("cheat-{number}")).refused(409, "not_merged");
+        let mut merge = site.command(&["merge", &task, "--as", "@a", "--json"]);
+        let merged = support::finish(support::start(merge.current_dir(fleet.tree("a"))));
+        assert_eq!(merged.exit, Some(0), "{merged:?}");
+        assert_eq!(complete(&format!("honest-{number}")).status, 200);
+    }
     site.assert_sound();
 }
 

@@ -14,45 +14,13 @@ mod support;
 use onus_sim::history::{Act, Answer, History, Stage, Verdict};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use support::server::{Reply, Server, key};
+use support::pair::Pair;
+use support::server::Reply;
 use support::{Agent, Rng, Site, text};
 
 const CLIENTS: u32 = 32;
 const TASKS: u32 = 12;
-
-/// Two servers, either of which may be gone at any moment.
-struct Servers<'s> {
-    site: &'s Site,
-    slots: [Mutex<Arc<Server>>; 2],
-}
-
-impl Servers<'_> {
-    fn any(&self, n: usize) -> Arc<Server> {
-        Arc::clone(&self.slots[n % 2].lock().unwrap())
-    }
-
-    /// Kills one without warning, and starts another in its place.
-    fn replace(&self, n: usize) {
-        self.any(n).signal("KILL");
-        let next = Arc::new(Server::start(self.site));
-        *self.slots[n % 2].lock().unwrap() = next;
-    }
-
-    /// Asks until there is an answer: the key makes the repetition safe.
-    fn ask(&self, mut n: usize, token: &str, method: &str, path: &str, body: Option<&Value>) -> Reply {
-        let (bearer, key) = (format!("Bearer {token}"), key());
-        let headers = [("authorization", bearer.as_str()), ("idempotency-key", key.as_str())];
-        loop {
-            match self.any(n).try_call(method, path, &headers, body) {
-                Ok(reply) if reply.status != 503 => return reply,
-                _ => std::thread::sleep(Duration::from_millis(20)),
-            }
-            n += 1;
-        }
-    }
-}
 
 /// What a client holds, or held: a holder that was given up must be refused for ever.
 #[derive(Clone)]
@@ -66,7 +34,7 @@ struct Client<'s> {
     number: u32,
     agent: Agent,
     token: String,
-    servers: &'s Servers<'s>,
+    servers: &'s Pair<'s>,
     ids: &'s [String],
     history: &'s History,
     holds: Option<Token>,
@@ -150,8 +118,7 @@ fn what_clients_are_told_has_one_order() {
     let site = Site::new();
     let bearers = site.token_bearers(CLIENTS as usize);
     let ids: Vec<String> = (0..TASKS).map(|n| site.add(&format!("wanted {n}"))).collect();
-    let first = || Mutex::new(Arc::new(Server::start(&site)));
-    let servers = Servers { site: &site, slots: [first(), first()] };
+    let servers = Pair::start(&site);
     let history = History::default();
     let mut seeds = Rng::seeded(7_919);
     let (done, over) = (AtomicUsize::new(0), AtomicBool::new(false));

@@ -177,6 +177,48 @@ fn questions_are_answered_as_the_command_line_answers_them() {
 }
 
 #[test]
+fn people_register_pause_and_quarantine_and_agents_do_not() {
+    let desk = Desk::new();
+    let (server, person, agent) = (&desk.server, &desk.person, &desk.agent);
+    let worker = json!({ "handle": "@new", "kind": "agent", "role": "backend", "tz": "Europe/Berlin" });
+    let added = server.post(person, "/v1/workers", worker.clone()).ok();
+    assert_eq!((&added["outcome"], &added["worker"]["tz"]), (&json!("created"), &json!("Europe/Berlin")));
+    assert_eq!(server.post(person, "/v1/workers", worker.clone()).ok()["outcome"], "existing");
+    let nowhere = json!({ "handle": "@other", "kind": "agent", "tz": "Mars/Olympus" });
+    server.post(person, "/v1/workers", nowhere).refused(400, "invalid_input");
+
+    let place = json!({ "name": "ws-new", "lifecycle": "single-task" });
+    assert_eq!(server.post(person, "/v1/workstations", place).ok()["workstation"]["kind"], "logical");
+    let (task, lease) = desk.held("work");
+    server.post(person, "/v1/workstations/ws-1/quarantine", json!({})).refused(422, "reason_required");
+    let why = json!({ "reason": "it lies" });
+    let shut = server.post(person, "/v1/workstations/ws-1/quarantine", why.clone()).ok();
+    assert_eq!(shut["workstation"]["held_by"]["task"], json!(task));
+    let done = json!({ "lease": lease, "resolution": "done" });
+    assert_eq!(desk.verb(agent, &task, "complete", done).code(), "workstation_quarantined");
+    assert_eq!(server.post(person, "/v1/workstations/ws-1/quarantine", why.clone()).code(), "wrong_state");
+    server.post(person, "/v1/workstations/ws-1/restore", why.clone()).ok();
+    server.post(person, "/v1/workstations/ws-new/retire", why.clone()).ok();
+
+    server.post(person, "/v1/workers/@new/pause", why.clone()).ok();
+    assert_eq!(server.get(person, "/v1/workers?handle=@new").ok()["workers"][0]["state"], "paused");
+    server.post(person, "/v1/workers/@new/resume", json!({})).ok();
+    server.post(person, "/v1/workers/nobody/resume", json!({})).refused(400, "invalid_input");
+    server.post(person, "/v1/workers/@nobody/resume", json!({})).refused(404, "unknown_name");
+
+    for (path, body) in [
+        ("/v1/workers", worker),
+        ("/v1/workstations", json!({ "name": "ws-own" })),
+        ("/v1/workstations/ws-2/quarantine", why.clone()),
+        ("/v1/workers/@a2/pause", why),
+        ("/v1/timesheets/approve", json!({ "worker": "@a1", "from": "2026-11-01", "to": "2026-11-02" })),
+    ] {
+        server.post(agent, path, body).refused(403, "human_required");
+    }
+    desk.site.assert_sound();
+}
+
+#[test]
 fn sessions_stop_and_start() {
     let desk = Desk::new();
     let (task, lease) = desk.held("resting");

@@ -11,8 +11,8 @@
 mod support;
 
 use serde_json::{Value, json};
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::time::Duration;
 use support::server::Server;
@@ -249,4 +249,59 @@ fn every_answer_is_a_line_of_the_log() {
     assert_eq!(line("ready", "answered")["code"], "unauthenticated");
     assert_eq!(line("ready", "denied")["level"], "WARN");
     assert!(!log.contains(&token), "no token is logged");
+}
+
+/// The next request that comes, answered with nothing but success: its first line and its body.
+fn received(collector: &TcpListener) -> (String, Value) {
+    let (stream, _) = collector.accept().unwrap();
+    let mut reader = BufReader::new(stream);
+    let mut head = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        match line.trim_end() {
+            "" => break,
+            line => head.push(line.to_ascii_lowercase()),
+        }
+    }
+    let length = head.iter().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+    let mut body = vec![0; length.parse().unwrap()];
+    reader.read_exact(&mut body).unwrap();
+    reader
+        .get_mut()
+        .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}")
+        .unwrap();
+    (head.swap_remove(0), serde_json::from_slice(&body).unwrap())
+}
+
+#[test]
+fn traces_go_to_a_collector_where_one_is_named() {
+    let site = Site::new();
+    let token = site.token(&site.person);
+    let collector = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", collector.local_addr().unwrap());
+    let server = Server::start_with(&site, &["--listen", "127.0.0.1:0", "--traces", &url]);
+    let caller = "0af7651916cd43dd8448eb211c80319c";
+    let parent = format!("00-{caller}-b7ad6b7169203331-01");
+    let key = "a-traced-ask";
+    let headers = [("traceparent", parent.as_str()), ("idempotency-key", key)];
+    server.post_with(&token, "/v1/tasks", &headers, json!({ "title": "one" })).ok();
+    // Its end sends what is left.
+    let (first, told) = std::thread::scope(|scope| {
+        let heard = scope.spawn(|| received(&collector));
+        server.signal("TERM");
+        assert!(server.wait());
+        heard.join().unwrap()
+    });
+    assert!(first.starts_with("post /v1/traces "), "{first}");
+    let spans = told["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap();
+    let span =
+        |name: &str| spans.iter().find(|span| span["name"] == name).unwrap_or_else(|| panic!("{told:#}"));
+    assert!(spans.iter().all(|span| span["traceId"] == caller), "{told:#}");
+    let (add, write) = (span("add"), span("write"));
+    assert_eq!((&add["parentSpanId"], &write["parentSpanId"]), (&json!("b7ad6b7169203331"), &add["spanId"]));
+    let attributes = add["attributes"].to_string();
+    for told in [key, site.person.as_str(), "201"] {
+        assert!(attributes.contains(told), "{attributes}");
+    }
 }

@@ -12,25 +12,9 @@ mod support;
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::sync::Barrier;
+use support::crowd::in_parallel;
 use support::server::{Reply, Server};
-use support::{Agent, Site, text};
-
-fn in_parallel<T: Send>(bearers: &[(Agent, String)], act: impl Fn(&Agent, &str) -> T + Sync) -> Vec<T> {
-    let start = Barrier::new(bearers.len());
-    std::thread::scope(|scope| {
-        let run = |(agent, token): &'_ (Agent, String)| {
-            let (agent, token) = (agent.clone(), token.clone());
-            let (start, act) = (&start, &act);
-            scope.spawn(move || {
-                start.wait();
-                act(&agent, &token)
-            })
-        };
-        let threads: Vec<_> = bearers.iter().map(run).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    })
-}
+use support::{Site, text};
 
 #[test]
 fn of_64_callers_exactly_one_wins_a_task() {
@@ -40,7 +24,7 @@ fn of_64_callers_exactly_one_wins_a_task() {
     let person = site.token(&site.person);
     for round in 0..5 {
         let task = server.add(&person, &format!("wanted by all, {round}"));
-        let answers: Vec<Reply> = in_parallel(&bearers, |agent, token| {
+        let answers: Vec<Reply> = in_parallel(&bearers, |_, agent, token| {
             server.post(
                 token,
                 &format!("/v1/tasks/{task}/claim"),
@@ -70,7 +54,7 @@ fn sixty_four_callers_drain_500_tasks_without_a_loss_or_a_double() {
     site.import((0..TASKS).map(line).collect());
     let server = Server::start(&site);
 
-    let shares: Vec<Vec<String>> = in_parallel(&bearers, |agent, token| {
+    let shares: Vec<Vec<String>> = in_parallel(&bearers, |_, agent, token| {
         let mut done = Vec::new();
         loop {
             let claimed = server.post(token, "/v1/claims", json!({ "workstation": agent.workstation }));
@@ -101,7 +85,7 @@ fn a_server_and_the_command_line_share_a_store() {
     let line = |n: usize| format!("{{\"title\":\"task {n}\",\"origin_ask_ref\":\"both:{n}\"}}\n");
     site.import((0..40).map(line).collect());
     let server = Server::start(&site);
-    let shares: Vec<Vec<String>> = in_parallel(&bearers, |agent, token| {
+    let shares: Vec<Vec<String>> = in_parallel(&bearers, |_, agent, token| {
         let local = agent.handle.ends_with(['1', '3', '5', '7']);
         let mut done = Vec::new();
         loop {

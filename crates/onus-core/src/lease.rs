@@ -150,6 +150,14 @@ impl Lease {
         if left > 0 { Standing::Live { left: Millis(left) } } else { Standing::Expired { by: Millis(-left) } }
     }
 
+    /// Renewed when a third of it is over, a lease survives two renewals that fail.
+    pub fn is_renewal_due(&self, now: &Now) -> bool {
+        match self.standing(now) {
+            Standing::Live { left } => left.0 <= self.ttl.0 / 3 * 2,
+            Standing::Expired { .. } | Standing::HolderRebooted => true,
+        }
+    }
+
     /// How late an act of the holder is; `None` while the lease is live.
     pub fn late_by(&self, now: &Now) -> Option<Millis> {
         match self.standing(now) {
@@ -243,6 +251,14 @@ mod tests {
     fn another_host_goes_by_the_wall_clock() {
         assert_eq!(lease().standing(&now("b", "9", 1, 50_099)), Standing::Live { left: Millis(1) });
         assert_eq!(lease().standing(&now("b", "9", 1, 50_130)), Standing::Expired { by: Millis(30) });
+    }
+
+    #[test]
+    fn a_lease_is_renewed_when_a_third_is_over() {
+        for (tick, due) in [(1_000, false), (1_033, false), (1_034, true), (1_200, true)] {
+            assert_eq!(lease().is_renewal_due(&now("a", "1", tick, 0)), due, "{tick}");
+        }
+        assert!(lease().is_renewal_due(&now("a", "2", 1_000, 0)));
     }
 
     #[test]

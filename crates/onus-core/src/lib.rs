@@ -29,6 +29,7 @@ pub mod process;
 pub mod queue;
 pub mod refusal;
 pub mod registry;
+pub mod report;
 pub mod scope;
 pub mod session;
 pub mod settings;

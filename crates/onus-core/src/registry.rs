@@ -10,10 +10,12 @@ use crate::facts::Caller;
 use crate::id::Handle;
 use crate::refusal::Refusal;
 use crate::worker::Worker;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Whether a name was new.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Registration {
     Created,
     /// The very same is there already.

@@ -1,8 +1,10 @@
 //! The Task: the one mutable row that owns a unit of work (mission A1, A3).
 
 mod evolve;
+mod moves;
 
 pub use evolve::{Inconsistent, evolve};
+pub use moves::{By, Move, moves};
 
 use crate::hash::Fields;
 use crate::id::CheckId;

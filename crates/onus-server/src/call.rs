@@ -6,6 +6,7 @@
 use crate::auth;
 use crate::problem::Problem;
 use crate::serve::{Server, read};
+use crate::traces::Trace;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -23,6 +24,8 @@ const AS: HeaderName = HeaderName::from_static("onus-as");
 
 pub(crate) async fn called(server: Arc<Server>, name: String, request: Request) -> Response<Body> {
     let began = Instant::now();
+    let trace = Trace::of(server.traces.as_ref(), "call", request.headers());
+    trace.tell("onus.call", Some(&name));
     let response = match answered(&server, name.clone(), request).await {
         Ok(body) => {
             let mut response = Response::new(Body::from(body));
@@ -33,6 +36,7 @@ pub(crate) async fn called(server: Arc<Server>, name: String, request: Request) 
     };
     let status = response.status().as_u16();
     server.metrics.answered("call", status, began.elapsed());
+    trace.end(status);
     tracing::info!(
         operation = "call",
         call = name,
@@ -47,20 +51,30 @@ async fn answered(server: &Arc<Server>, name: String, request: Request) -> Resul
     let (parts, body) = request.into_parts();
     let presented = auth::presented(&parts.headers)?;
     let believed = believed(&parts.headers)?;
-    let bytes = read(server, &parts.headers, body).await?;
-    let arguments =
-        String::from_utf8(bytes.to_vec()).map_err(|_| Refusal::invalid("the call is not UTF-8"))?;
     let guard = Arc::clone(server);
-    let admit = move |store: &mut crate::store::Store| {
+    let admit = move |store: &mut crate::store::Store| -> Result<Principal, Refusal> {
         let principal = guard.admit(store, &presented)?;
         is_who_it_believes(&principal, believed.as_ref())?;
         Ok(principal)
     };
+    let limit = match far::size_limit(&name) {
+        Some(limit) => {
+            // Strangers send no more than a command.
+            server.readers.ask(admit.clone()).await?;
+            limit
+        }
+        None => server.config.body_limit,
+    };
+    let bytes = read(server, &parts.headers, body, limit).await?;
+    let arguments =
+        String::from_utf8(bytes.to_vec()).map_err(|_| Refusal::invalid("the call is not UTF-8"))?;
     if name == "submit" {
-        let principal = server.readers.ask(admit).await?;
-        let (envelope, target) = far::arrived(&arguments, principal.worker.as_ref())?;
-        let calls = vec![(principal.carry(envelope)?, target)];
-        let receipt = server.writer.submit(calls).await?.into_iter().next();
+        let carried = server.readers.ask(move |store| {
+            let principal = admit(store)?;
+            let (envelope, target) = far::arrived(&arguments, principal.worker.as_ref())?;
+            Ok((store.witnessed(principal.carry(envelope)?)?, target))
+        });
+        let receipt = server.writer.submit(vec![carried.await?]).await?.into_iter().next();
         return Ok(far::receipt(receipt.ok_or_else(crate::route::unanswered)??)?);
     }
     let wakes = far::is_write(&name);

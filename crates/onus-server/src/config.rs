@@ -24,6 +24,8 @@ pub struct Config {
     pub readers: usize,
     /// The database that tells of other servers' commits; a store in a file is looked at instead.
     pub database: Option<Address>,
+    /// The OTLP/HTTP collector that traces go to.
+    pub traces: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -45,6 +47,7 @@ impl Config {
             body_limit: 1024 * 1024,
             readers: 4,
             database: None,
+            traces: None,
         }
     }
 

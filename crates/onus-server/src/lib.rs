@@ -4,6 +4,7 @@
 //! with the documents that `onus --json` prints. Nothing here decides anything: every front end submits the same commands.
 
 mod auth;
+mod board;
 mod call;
 mod config;
 mod events;
@@ -21,6 +22,7 @@ mod routes;
 mod serve;
 mod sse;
 pub mod store;
+mod traces;
 pub mod writer;
 
 pub use config::{Config, Tls};

@@ -2,10 +2,9 @@
 
 use crate::events::EventView;
 use crate::problem::ProblemView;
-use crate::route::Route;
+use crate::route::{Route, Sort};
 use crate::routes;
-use axum::http::Method;
-use onus_core::id::RequestId;
+use onus_core::id::{Handle, RequestId, WorkstationName};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -43,7 +42,7 @@ pub fn document() -> String {
     for route in routes::table() {
         let operation = operation(&mut generator, &route, &problem);
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
-        path[route.method.as_str().to_ascii_lowercase()] = operation;
+        path[route.sort.method().as_str().to_ascii_lowercase()] = operation;
     }
     paths.insert("/v1/events".into(), json!({ "get": events(&mut generator, &problem) }));
     for (path, name, about, kind) in [
@@ -67,7 +66,8 @@ pub fn document() -> String {
             "version": env!("CARGO_PKG_VERSION"),
             "description": "Answers are the documents that `onus --json` prints. Every document also has `format`: \"onus/1\". \
                             Fields may be added, never renamed. A POST may be repeated with the same Idempotency-Key: it \
-                            has one effect and the same answer.",
+                            has one effect and the same answer. (What changes the workspace itself has one effect, too; a \
+                            repeat of it is told that it is done already.)",
         },
         "security": [{ "token": [] }],
         "paths": paths,
@@ -80,12 +80,19 @@ pub fn document() -> String {
 }
 
 fn operation(generator: &mut SchemaGenerator, route: &Route, problem: &Value) -> Value {
-    let is_command = route.method == Method::POST;
+    let is_command = route.sort != Sort::Question;
     let answer = (route.answer)(generator).to_value();
     let mut parameters = Vec::new();
     if route.path.contains("{id}") {
         let id = generator.subschema_for::<onus_core::id::TaskId>().to_value();
         parameters.push(json!({ "name": "id", "in": "path", "required": true, "schema": id }));
+    }
+    if route.path.contains("{name}") {
+        let name = match route.path.starts_with("/v1/workers/") {
+            true => generator.subschema_for::<Handle>().to_value(),
+            false => generator.subschema_for::<WorkstationName>().to_value(),
+        };
+        parameters.push(json!({ "name": "name", "in": "path", "required": true, "schema": name }));
     }
     if let Some(query) = route.query {
         parameters.extend(query_parameters(&query(generator).to_value()));
@@ -101,6 +108,8 @@ fn operation(generator: &mut SchemaGenerator, route: &Route, problem: &Value) ->
         let key = RequestId::json_schema(generator).to_value()["pattern"].clone();
         let about = "Names this call: a repeat of it has no second effect";
         parameters.push(header("Idempotency-Key", about, key.as_str().unwrap_or_default()));
+    }
+    if route.sort == Sort::Command {
         parameters.push(header("If-Match", "The version that the task must have, as ETag told it", VERSION));
     } else if route.path == "/v1/tasks/{id}" {
         parameters.push(header("If-None-Match", "The version that you have already", VERSION));

@@ -11,16 +11,17 @@ use onus_core::command::{Command, Envelope};
 use onus_core::id::{Handle, ProjectKey, RequestId, TaskId};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
-use onus_core::token::Principal;
+use onus_core::token::{Principal, administers};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::str::FromStr;
 
 type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 /// One operation.
 pub(crate) struct Route {
-    pub(crate) method: Method,
+    pub(crate) sort: Sort,
     pub(crate) path: &'static str,
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
@@ -28,6 +29,25 @@ pub(crate) struct Route {
     pub(crate) body: Option<SchemaOf>,
     pub(crate) answer: SchemaOf,
     pub(crate) act: Act,
+}
+
+/// What an operation does to the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sort {
+    Question,
+    /// Changes a task: waits for its turn among the commands.
+    Command,
+    /// Changes the workspace itself, at once. Only a person's token carries it.
+    Administration,
+}
+
+impl Sort {
+    pub(crate) fn method(self) -> Method {
+        match self {
+            Sort::Question => Method::GET,
+            Sort::Command | Sort::Administration => Method::POST,
+        }
+    }
 }
 
 /// Runs where the store can be asked.
@@ -39,6 +59,8 @@ pub(crate) struct Asked {
     pub(crate) principal: Principal,
     /// The task in the path.
     pub(crate) task: Option<TaskId>,
+    /// The worker or workstation in the path.
+    pub(crate) name: Option<String>,
     pub(crate) uri: Uri,
     pub(crate) body: Bytes,
     /// `Idempotency-Key`, or one of our own.
@@ -117,6 +139,11 @@ impl Asked {
         self.task.as_ref().ok_or_else(|| Refusal::invalid("the path names no task"))
     }
 
+    /// The worker or workstation in the path, for routes that have one.
+    pub(crate) fn name<N: FromStr<Err = String>>(&self) -> Result<N, Refusal> {
+        self.name.as_deref().unwrap_or_default().parse().map_err(Refusal::invalid)
+    }
+
     fn query<Q: DeserializeOwned>(&self) -> Result<Q, Refusal> {
         let parsed = Query::<Q>::try_from_uri(&self.uri).map_err(|error| {
             // The outer words only say that it is a query.
@@ -171,7 +198,7 @@ where
     V: Told + JsonSchema + 'static,
 {
     Route {
-        method: Method::GET,
+        sort: Sort::Question,
         path,
         name,
         about,
@@ -252,7 +279,7 @@ where
     V: JsonSchema + 'static,
 {
     Route {
-        method: Method::POST,
+        sort: Sort::Command,
         path,
         name,
         about,
@@ -260,6 +287,32 @@ where
         body: Some(schema_of::<B>),
         answer: schema_of::<V>,
         act: Box::new(move |store, asked| act(store, asked, asked.body()?)),
+    }
+}
+
+/// A change of the workspace itself.
+pub(crate) fn administration<B, V>(
+    path: &'static str,
+    name: &'static str,
+    about: &'static str,
+    act: fn(&mut Store, &Asked, B) -> Result<V, Refusal>,
+) -> Route
+where
+    B: DeserializeOwned + JsonSchema + 'static,
+    V: Told + JsonSchema + 'static,
+{
+    Route {
+        sort: Sort::Administration,
+        path,
+        name,
+        about,
+        query: None,
+        body: Some(schema_of::<B>),
+        answer: schema_of::<V>,
+        act: Box::new(move |store, asked| {
+            administers(&asked.principal)?;
+            Ok(Next::Answer(act(store, asked, asked.body()?)?.told()?))
+        }),
     }
 }
 

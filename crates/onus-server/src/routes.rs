@@ -5,6 +5,7 @@ mod claims;
 mod effort;
 mod queue;
 mod registry;
+mod reports;
 mod tasks;
 mod verbs;
 
@@ -17,5 +18,6 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(queue::routes());
     table.extend(registry::routes());
     table.extend(effort::routes());
+    table.extend(reports::routes());
     table
 }

@@ -7,15 +7,16 @@ use crate::origin::Origins;
 use crate::problem::Problem;
 use crate::rate::Rate;
 use crate::readers::Readers;
-use crate::route::{After, Answer, Asked, Next, Route};
+use crate::route::{After, Answer, Asked, Next, Route, Sort};
 use crate::store::Open;
+use crate::traces::{Trace, Traces};
 use crate::writer::Writer;
-use crate::{auth, call, mcp, openapi, routes, sse};
+use crate::{auth, board, call, mcp, openapi, routes, sse};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, RawPathParams, Request};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use axum::http::{Method, Response, StatusCode};
+use axum::http::{Response, StatusCode};
 use axum::routing::{MethodFilter, MethodRouter, get, on, post};
 use onus_core::code::Code;
 use onus_core::id::{RequestId, TaskId};
@@ -37,6 +38,7 @@ pub(crate) struct Server {
     pub(crate) writer: Writer,
     pub(crate) hub: Arc<Hub>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) traces: Option<Traces>,
     origins: Origins,
     rate: Rate,
     /// True once the server ends: what lasts for ever ends then, too.
@@ -62,6 +64,7 @@ impl Server {
             writer: Writer::start(open, committed)?,
             hub,
             metrics,
+            traces: config.traces.as_deref().map(Traces::start).transpose()?,
             origins: Origins::new(&config),
             rate: Rate::new(config.rate),
             ending,
@@ -76,6 +79,9 @@ impl Server {
         self.readers.finish();
         drop(self.hub);
         drop(self.events.join());
+        if let Some(traces) = &self.traces {
+            traces.finish();
+        }
     }
 }
 
@@ -86,7 +92,10 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
     for route in routes::table() {
         let path = route.path;
         let (server, route) = (Arc::clone(server), Arc::new(route));
-        let filter = if route.method == Method::GET { MethodFilter::GET } else { MethodFilter::POST };
+        let filter = match route.sort {
+            Sort::Question => MethodFilter::GET,
+            Sort::Command | Sort::Administration => MethodFilter::POST,
+        };
         let handler = on(filter, move |params: RawPathParams, request: Request| {
             answered(Arc::clone(&server), Arc::clone(&route), params, request)
         });
@@ -108,6 +117,7 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
             }),
         )
         .route("/v1/events", get(move |request: Request| listened(Arc::clone(&events), request)))
+        .merge(board::router(server))
         .route("/mcp", mcp::route(server))
         .route("/openapi.json", get(move || text("application/json", document.to_string())))
         .route("/healthz", get(|| text("text/plain; charset=utf-8", "ok\n".to_owned())))
@@ -154,7 +164,7 @@ async fn readiness(server: Arc<Server>) -> Response<Body> {
 async fn listened(server: Arc<Server>, request: Request) -> Response<Body> {
     let (parts, _) = request.into_parts();
     let begun = async {
-        let presented = auth::presented(&parts.headers)?;
+        let presented = auth::presented_or_kept(&parts.method, &parts.headers)?;
         let after = sse::resume_at(&parts.headers, &parts.uri)?;
         let guard = Arc::clone(&server);
         server.readers.ask(move |store| guard.admit(store, &presented).map(drop)).await?;
@@ -172,6 +182,7 @@ struct Seen {
     key: Option<String>,
     worker: Option<String>,
     code: Option<&'static str>,
+    trace: Trace,
 }
 
 async fn answered(
@@ -181,7 +192,8 @@ async fn answered(
     request: Request,
 ) -> Response<Body> {
     let began = Instant::now();
-    let mut seen = Seen::default();
+    let mut seen =
+        Seen { trace: Trace::of(server.traces.as_ref(), route.name, request.headers()), ..Seen::default() };
     let response = match asked(&server, &route, &params, request, &mut seen).await {
         Ok(response) => response,
         Err(problem) => {
@@ -192,6 +204,15 @@ async fn answered(
     let took = began.elapsed();
     let status = response.status().as_u16();
     server.metrics.answered(route.name, status, took);
+    let texts = [
+        ("onus.code", seen.code),
+        ("onus.request_id", seen.key.as_deref()),
+        ("onus.worker", seen.worker.as_deref()),
+    ];
+    for (name, value) in texts {
+        seen.trace.tell(name, value);
+    }
+    seen.trace.end(status);
     tracing::info!(
         operation = route.name,
         status,
@@ -212,39 +233,56 @@ async fn asked(
     seen: &mut Seen,
 ) -> Result<Response<Body>, Problem> {
     let (parts, body) = request.into_parts();
-    let presented = auth::presented(&parts.headers)?;
+    let presented = auth::presented_or_kept(&parts.method, &parts.headers)?;
     let key = key(&parts.headers)?;
-    seen.key = (route.method == Method::POST).then(|| key.to_string());
-    let version = match route.method {
-        Method::POST => version(&parts.headers, header::IF_MATCH)?,
-        _ => None,
+    let is_question = route.sort == Sort::Question;
+    seen.key = (!is_question).then(|| key.to_string());
+    let (version, known, body) = if is_question {
+        (None, version_seen(&parts.headers), Bytes::new())
+    } else {
+        (
+            version(&parts.headers, header::IF_MATCH)?,
+            None,
+            read(server, &parts.headers, body, server.config.body_limit).await?,
+        )
     };
-    let body = match route.method {
-        Method::POST => read(server, &parts.headers, body).await?,
-        _ => Bytes::new(),
-    };
-    let task = params.iter().find(|(name, _)| *name == "id").map(|(_, text)| text.parse::<TaskId>());
-    let task = task.transpose().map_err(Refusal::invalid)?;
-    let known = version_seen(&route.method, &parts.headers)?;
+    let param = |wanted: &str| params.iter().find(|(name, _)| *name == wanted).map(|(_, text)| text);
+    let task = param("id").map(str::parse::<TaskId>).transpose().map_err(Refusal::invalid)?;
+    let name = param("name").map(str::to_owned);
     let (guard, act) = (Arc::clone(server), Arc::clone(route));
     let uri = parts.uri;
+    let part = seen.trace.part("ask");
     let (worker, next) = server
         .readers
         .ask(move |store| {
             let principal = guard.admit(store, &presented)?;
             let worker = principal.worker.clone();
-            let asked = Asked { principal, task, uri, body, key, version };
+            let asked = Asked { principal, task, name, uri, body, key, version };
             // Who asked is worth knowing also where the answer is no.
             Ok((worker, (act.act)(store, &asked)))
         })
         .await?;
+    drop(part);
     seen.worker = worker.map(|worker| worker.to_string());
     let answer = match next? {
-        Next::Answer(answer) => answer,
-        Next::Submit { calls, tell } => match tell(server.writer.submit(calls).await?)? {
-            After::Answer(answer) => answer,
-            After::Ask(ask) => server.readers.ask(ask).await?,
-        },
+        Next::Answer(answer) => {
+            if route.sort == Sort::Administration {
+                server.hub.wake();
+            }
+            answer
+        }
+        Next::Submit { calls, tell } => {
+            let part = seen.trace.part("write");
+            let receipts = server.writer.submit(calls).await?;
+            drop(part);
+            match tell(receipts)? {
+                After::Answer(answer) => answer,
+                After::Ask(ask) => {
+                    let _part = seen.trace.part("ask again");
+                    server.readers.ask(ask).await?
+                }
+            }
+        }
     };
     Ok(response(answer, known, seen.key.as_deref()))
 }
@@ -322,15 +360,16 @@ fn version(headers: &HeaderMap, name: HeaderName) -> Result<Option<i64>, Refusal
 }
 
 /// The version that a reader has already. What cannot be understood is not a version that it has.
-fn version_seen(method: &Method, headers: &HeaderMap) -> Result<Option<i64>, Refusal> {
-    match *method {
-        Method::GET => Ok(version(headers, header::IF_NONE_MATCH).unwrap_or_default()),
-        _ => Ok(None),
-    }
+fn version_seen(headers: &HeaderMap) -> Option<i64> {
+    version(headers, header::IF_NONE_MATCH).unwrap_or_default()
 }
 
-pub(crate) async fn read(server: &Server, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
-    let limit = server.config.body_limit;
+pub(crate) async fn read(
+    server: &Server,
+    headers: &HeaderMap,
+    body: Body,
+    limit: usize,
+) -> Result<Bytes, Problem> {
     let reading = tokio::time::timeout(server.config.patience, axum::body::to_bytes(body, limit));
     let bytes = match reading.await {
         Err(_) => return Err(Problem::input(StatusCode::REQUEST_TIMEOUT, "the body did not come in time")),

@@ -61,13 +61,20 @@ impl Writer {
 
 fn write(mut store: Store, open: &Open, queue: &Receiver<Order>, committed: &Committed) {
     while let Ok(first) = queue.recv() {
-        let (mut calls, mut replies) = (first.calls, vec![]);
-        replies.push((calls.len(), first.reply));
-        while calls.len() < TOGETHER
+        let mut count = first.calls.len();
+        let mut orders = vec![first];
+        while count < TOGETHER
             && let Ok(next) = queue.try_recv()
         {
-            replies.push((next.calls.len(), next.reply));
-            calls.extend(next.calls);
+            count += next.calls.len();
+            orders.push(next);
+        }
+        // None of them has been answered, so any order is right. What ends sets free what a grant may want.
+        orders.sort_by_key(|order| order.calls.iter().any(|(envelope, _)| envelope.command.is_grant()));
+        let (mut calls, mut replies) = (Vec::with_capacity(count), Vec::with_capacity(orders.len()));
+        for order in orders {
+            replies.push((order.calls.len(), order.reply));
+            calls.extend(order.calls);
         }
         let mut answers = store.submit_many(&calls).into_iter();
         let mut lost = false;

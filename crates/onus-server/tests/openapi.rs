@@ -29,7 +29,8 @@ fn every_path_of_the_contract_is_there() {
     let document = document();
     let verbs =
         "claim renew release takeover block unblock notes checks handoffs reviews complete reopen drop";
-    let nouns = "tasks tasks/{id} claims ready stale workers workstations routes/explain sessions timesheets ledger events";
+    let nouns = "tasks tasks/{id} claims ready stale workers workstations routes/explain sessions timesheets ledger events \
+        reports/now reports/sprint reports/incident reports/audit reports/anomalies";
     let verbs = verbs.split(' ').map(|verb| format!("/v1/tasks/{{id}}/{verb}"));
     let nouns = nouns.split(' ').map(|noun| format!("/v1/{noun}"));
     let others = ["/openapi.json", "/healthz", "/readyz", "/metrics"].map(str::to_owned);

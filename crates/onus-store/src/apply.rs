@@ -58,11 +58,11 @@ sql! {
     pub(crate) RENEW_ASSIGNMENT = "UPDATE assignment SET ttl_ms = ?4, renewed_at = ?5, tick = ?6, renewals = ?7, resting = ?8 \
         WHERE workspace = ?1 AND task = ?2 AND epoch = ?3 AND ended_at IS NULL";
     pub(crate) END_ASSIGNMENT = "UPDATE assignment SET ended_at = ?4, end_reason = ?5 \
-        WHERE workspace = ?1 AND task = ?2 AND epoch = ?3 AND ended_at IS NULL";
+        WHERE workspace = ?1 AND task = ?2 AND epoch = ?3 AND ended_at IS NULL AND workstation = ?6";
     pub(crate) START_SESSION = "INSERT INTO session (workspace, id, task, epoch, worker, workstation, started_at) \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     pub(crate) STOP_SESSION = "UPDATE session SET ended_at = ?4, end_reason = ?5 \
-        WHERE workspace = ?1 AND task = ?2 AND epoch = ?3 AND ended_at IS NULL";
+        WHERE workspace = ?1 AND task = ?2 AND epoch = ?3 AND ended_at IS NULL AND worker = ?6";
     pub(crate) INSERT_FACT = "INSERT INTO session_fact (workspace, task, seq, session, kind, started_at, ended_at, key, source, \
         model, input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, cost_micros) \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
@@ -112,13 +112,24 @@ pub fn change(tx: &mut dyn Tx, change: &Change<'_>) -> Result<()> {
             move_dependencies(tx, &id, before, change.after)?;
             let is_complete = |task: &Task| task.state.name() == StateName::Complete;
             if is_complete(before) != is_complete(change.after) {
-                tx.run(&REFRESH_DEPENDENTS, &args![workspace.0, id.as_str()])?;
+                tx.run_any(&REFRESH_DEPENDENTS, &args![workspace.0, id.as_str()])?;
             }
         }
     }
     entry(tx, change.entry)?;
+    let held = change.before.and_then(Task::assignment);
     for effect in change.effects {
-        apply_effect(tx, &id, change.entry.seq, effect)?;
+        match (effect, held) {
+            (Effect::AssignmentEnded { epoch, at, reason }, Some(held)) => tx.run_one(
+                &END_ASSIGNMENT,
+                &args![workspace.0, id.as_str(), *epoch, at.0, reason.name(), held.workstation.as_str()],
+            )?,
+            (Effect::SessionStopped { epoch, at, reason }, Some(held)) => tx.run_one(
+                &STOP_SESSION,
+                &args![workspace.0, id.as_str(), *epoch, at.0, reason.name(), held.assignee.as_str()],
+            )?,
+            (effect, _) => apply_effect(tx, &id, change.entry.seq, effect)?,
+        }
     }
     Ok(())
 }
@@ -328,9 +339,6 @@ fn apply_effect(tx: &mut dyn Tx, task: &str, seq: Seq, effect: &Effect) -> Resul
                 *resting,
             ],
         ),
-        Effect::AssignmentEnded { epoch, at, reason } => {
-            tx.run_one(&END_ASSIGNMENT, &args![workspace.0, task, *epoch, at.0, reason.name()])
-        }
         Effect::SessionStarted { assignment, at } => tx.run_one(
             &START_SESSION,
             &args![
@@ -343,8 +351,8 @@ fn apply_effect(tx: &mut dyn Tx, task: &str, seq: Seq, effect: &Effect) -> Resul
                 at.0
             ],
         ),
-        Effect::SessionStopped { epoch, at, reason } => {
-            tx.run_one(&STOP_SESSION, &args![workspace.0, task, *epoch, at.0, reason.name()])
+        Effect::AssignmentEnded { .. } | Effect::SessionStopped { .. } => {
+            Err(StoreError::Guard("what ends has not begun".into()))
         }
         Effect::CheckRan(run) => evidence::insert_run(tx, task, seq, run),
         Effect::ReviewWritten(review) => evidence::insert_review(tx, task, seq, review),

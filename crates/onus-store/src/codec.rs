@@ -162,7 +162,7 @@ pub(crate) fn assignment(row: &mut Row, epoch: Epoch) -> Result<Option<Assignmen
     let lease = Lease { id: LeaseId::new(secret), ttl, renewed_at, tick, renewals, process };
     let handoff_reason = row.opt_text()?;
     let forced = row.flag()?;
-    let route = row.opt_text()?.map(|text| serde_json::from_str::<Route>(&text)).transpose().map_err(json)?;
+    let route = route(row)?;
     Ok(Some(Assignment {
         assignee,
         tier,
@@ -177,6 +177,10 @@ pub(crate) fn assignment(row: &mut Row, epoch: Epoch) -> Result<Option<Assignmen
         base: row.opt_parsed()?,
         resting: row.flag()?,
     }))
+}
+
+pub(crate) fn route(row: &mut Row) -> Result<Option<Route>> {
+    row.opt_text()?.map(|text| serde_json::from_str(&text)).transpose().map_err(json)
 }
 
 /// The last sign of life in its one column: the clock reading, and behind a blank what works under the lease.

@@ -8,7 +8,7 @@ pub use grant::{Ground, Holding, signals, workstation};
 use crate::codec::{self, task_columns, task_from};
 use crate::error::{Result, StoreError};
 use crate::evidence;
-use crate::port::Tx;
+use crate::port::{Sql, Tx, Value};
 use crate::{args, sql};
 use onus_core::command::{Command, Envelope};
 use onus_core::evidence::{Evidence, Review};
@@ -17,10 +17,10 @@ use onus_core::hash::Digest;
 use onus_core::id::{Generation, Handle, OriginRef, RequestId, Seq, TaskId, WorkspaceId};
 use onus_core::identity_map::Policy;
 use onus_core::session::Recorded;
-use onus_core::task::{Blocker, State, StateName, Task};
+use onus_core::task::{Assignment, Blocker, State, StateName, Task};
 use onus_core::time::Timestamp;
 use onus_core::worker::{Kind, Worker};
-use onus_core::workstation::WorkstationState;
+use onus_core::workstation::{Lifecycle, WorkstationState};
 use std::collections::BTreeMap;
 
 pub use crate::codec::StoredTask as Stored;
@@ -33,7 +33,7 @@ sql! {
     pub(crate) WORKER = "SELECT handle, kind, tier, role, state, tz FROM worker WHERE workspace = ?1 AND handle = ?2";
     pub(crate) TASK = "SELECT ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 AND t.id = ?2";
     /// What kind of worker holds a task, and how the workstation is in which it does.
-    pub(crate) HOLDER = "SELECT k.kind, w.state FROM worker k JOIN workstation w ON w.workspace = k.workspace \
+    pub(crate) HOLDER = "SELECT k.kind, w.state, w.lifecycle FROM worker k JOIN workstation w ON w.workspace = k.workspace \
         WHERE k.workspace = ?1 AND k.handle = ?2 AND w.name = ?3";
     pub(crate) DEPENDENCIES = "SELECT d.depends_on, t.state, d.excepted FROM dependency d \
         LEFT JOIN task t ON t.workspace = d.workspace AND t.id = d.depends_on \
@@ -136,6 +136,11 @@ fn state_name(text: &str) -> Result<StateName> {
     StateName::parse(text).ok_or_else(|| StoreError::Corrupt(format!("unknown state `{text}`")))
 }
 
+/// What a task waits for, as it is now.
+fn dependencies_of(tx: &mut dyn Tx, task: &Task) -> Result<Vec<Dependency>> {
+    if task.depends_on.is_empty() { Ok(Vec::new()) } else { dependencies(tx, &task.id) }
+}
+
 pub fn dependencies(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<Dependency>> {
     let workspace = tx.workspace();
     let rows = tx.rows(&DEPENDENCIES, &args![workspace.0, task.to_string()])?;
@@ -165,6 +170,8 @@ pub struct Loaded {
     pub task: Option<Stored>,
     pub holder: Option<Kind>,
     pub suspended: bool,
+    /// The workstation that holds the task is there for it alone.
+    pub single_task: bool,
     pub dependencies: Vec<Dependency>,
     pub mentioned: Option<Caller>,
     pub reachable: BTreeMap<TaskId, Vec<TaskId>>,
@@ -181,18 +188,40 @@ pub struct Loaded {
     pub ground: Ground,
 }
 
-/// Announces what a call will ask before it can be refused or carried out.
-pub fn expect_call(tx: &mut dyn Tx, envelope: &Envelope) -> Result<()> {
+/// A question, and what it is asked about.
+type Question<'a> = (&'static Sql, Vec<Value<'a>>);
+
+/// Announces what calls will ask before they can be refused or carried out.
+pub fn expect_calls<'e>(
+    tx: &mut dyn Tx,
+    envelopes: impl Iterator<Item = &'e Envelope> + Clone,
+) -> Result<()> {
+    if !tx.looks_ahead() {
+        return Ok(());
+    }
     let workspace = tx.workspace().0;
-    let key = request_key(&envelope.request);
-    tx.expect(&[(&WORKSPACE, args![workspace].into()), (&REQUEST, args![workspace, key.as_slice()].into())])?;
-    expect_facts(tx, envelope)
+    let mut questions: Vec<Question<'_>> = vec![(&WORKSPACE, args![workspace].into())];
+    for envelope in envelopes.clone() {
+        questions.push((&REQUEST, vec![workspace.into(), request_key(&envelope.request).into()]));
+        foreseen(workspace, envelope, &mut questions);
+    }
+    tx.expect(&questions)?;
+    // What hangs on those answers is worth a second announcement only where many share it.
+    let mut questions: Vec<Question<'_>> = Vec::new();
+    for id in envelopes.filter(|envelope| !envelope.command.is_grant()).filter_map(|one| one.task.as_ref()) {
+        if let Some(held) = task(tx, id)?.as_ref().and_then(|stored| stored.task.assignment()) {
+            questions.push((&HOLDER, holder_args(workspace, held)));
+        }
+    }
+    tx.expect(&questions)
 }
 
-/// Announces what [`facts`] will ask, as far as the command alone tells.
-fn expect_facts(tx: &mut dyn Tx, envelope: &Envelope) -> Result<()> {
-    let workspace = tx.workspace().0;
-    let mut questions = Vec::new();
+fn holder_args(workspace: i64, held: &Assignment) -> Vec<Value<'static>> {
+    args![workspace, held.assignee.to_string(), held.workstation.to_string()].into()
+}
+
+/// What [`facts`] will ask, as far as the command alone tells.
+fn foreseen<'e>(workspace: i64, envelope: &'e Envelope, questions: &mut Vec<Question<'e>>) {
     if let Some(actor) = &envelope.actor {
         questions.push((&WORKER, args![workspace, actor.as_str()].into()));
     }
@@ -213,18 +242,42 @@ fn expect_facts(tx: &mut dyn Tx, envelope: &Envelope) -> Result<()> {
             questions.push((&session::LAST, args![workspace, grantee.as_str(), name.as_str()].into()));
         }
     }
-    tx.expect(&questions)
+}
+
+/// Announces what the facts of tasks will hang on that somebody is about to claim.
+pub fn expect_dependencies(tx: &mut dyn Tx, tasks: &[Stored]) -> Result<()> {
+    let workspace = tx.workspace().0;
+    let waiting = tasks.iter().filter(|stored| !stored.task.depends_on.is_empty());
+    let question = |stored: &Stored| (&DEPENDENCIES, args![workspace, stored.task.id.to_string()].into());
+    tx.expect(&waiting.map(question).collect::<Vec<Question<'_>>>())
 }
 
 /// Loads the facts of one call. `policy` says which candidates matter.
 pub fn facts(tx: &mut dyn Tx, envelope: &Envelope, policy: &Policy, now: Timestamp) -> Result<Loaded> {
-    expect_facts(tx, envelope)?;
+    if tx.looks_ahead() {
+        let mut questions = Vec::new();
+        foreseen(tx.workspace().0, envelope, &mut questions);
+        tx.expect(&questions)?;
+    }
+    let stored = envelope.task.as_ref().map(|id| task(tx, id)).transpose()?.flatten();
+    facts_of(tx, envelope, stored, policy, now)
+}
+
+/// The same, where the task has been read already.
+pub fn facts_of(
+    tx: &mut dyn Tx,
+    envelope: &Envelope,
+    stored: Option<Stored>,
+    policy: &Policy,
+    now: Timestamp,
+) -> Result<Loaded> {
     let workspace = tx.workspace();
     let mut loaded = Loaded {
         caller: caller(tx, envelope.actor.as_ref())?,
-        task: envelope.task.as_ref().map(|id| task(tx, id)).transpose()?.flatten(),
+        task: stored,
         holder: None,
         suspended: false,
+        single_task: false,
         dependencies: Vec::new(),
         mentioned: None,
         reachable: BTreeMap::new(),
@@ -237,11 +290,12 @@ pub fn facts(tx: &mut dyn Tx, envelope: &Envelope, policy: &Policy, now: Timesta
         ground: Ground::default(),
     };
     if let Some(held) = loaded.task.as_ref().and_then(|stored| stored.task.assignment()) {
-        let args = args![workspace.0, held.assignee.as_str(), held.workstation.as_str()];
-        if let Some(mut row) = tx.row(&HOLDER, &args)? {
+        if let Some(mut row) = tx.row(&HOLDER, &holder_args(workspace.0, held))? {
             loaded.holder = Some(codec::word(row.text()?.as_str(), Kind::parse)?);
             let state = codec::word(row.text()?.as_str(), WorkstationState::parse)?;
             loaded.suspended = state == WorkstationState::Quarantined;
+            let lifecycle = codec::word(row.text()?.as_str(), Lifecycle::parse)?;
+            loaded.single_task = lifecycle == Lifecycle::SingleTask;
         }
     }
     match &envelope.command {
@@ -269,7 +323,7 @@ pub fn facts(tx: &mut dyn Tx, envelope: &Envelope, policy: &Policy, now: Timesta
         }
         Command::Merge { .. } => {
             if let Some(stored) = &loaded.task {
-                loaded.dependencies = dependencies(tx, &stored.task.id)?;
+                loaded.dependencies = dependencies_of(tx, &stored.task)?;
                 loaded.slices = slices(tx, &stored.task)?;
             }
         }

@@ -26,7 +26,7 @@ macro_rules! sql {
     };
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Value<'a> {
     Null,
     Int(i64),
@@ -66,6 +66,12 @@ impl<'a> From<&'a str> for Value<'a> {
 impl From<String> for Value<'_> {
     fn from(text: String) -> Self {
         Value::Text(Cow::Owned(text))
+    }
+}
+
+impl From<Vec<u8>> for Value<'_> {
+    fn from(bytes: Vec<u8>) -> Self {
+        Value::Blob(Cow::Owned(bytes))
     }
 }
 
@@ -202,8 +208,13 @@ pub trait Tx {
     /// Forgets the mark; what was done since stays, if the transaction does.
     fn keep(&mut self) -> Result<()>;
 
-    /// Goes back to the mark and forgets it.
+    /// Goes back to the mark and forgets it. Where that cannot be done any more, the whole transaction has failed.
     fn undo(&mut self) -> Result<()>;
+
+    /// Whether it is worth telling what will be asked next.
+    fn looks_ahead(&self) -> bool {
+        false
+    }
 
     /// Told of questions that will be asked next: a database on another machine answers them all at once.
     fn expect(&mut self, _questions: &[(&Sql, Vec<Value<'_>>)]) -> Result<()> {
@@ -224,6 +235,11 @@ pub trait Tx {
             1 => Ok(()),
             n => Err(StoreError::Guard(format!("{} touched {n} rows", sql.name))),
         }
+    }
+
+    /// Runs a change that may touch any number of rows, which nobody wants to know.
+    fn run_any(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<()> {
+        self.run(sql, args).map(drop)
     }
 }
 

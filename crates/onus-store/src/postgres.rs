@@ -7,10 +7,14 @@ mod address;
 mod examine;
 mod failure;
 mod listen;
+mod many;
+mod memory;
 mod migrate;
 mod password;
+mod sent;
 mod session;
 mod tls;
+mod touch;
 mod value;
 mod wire;
 
@@ -126,9 +130,8 @@ fn begin_read(wire: &mut Wire, workspace: &str) -> Result<Begun> {
 fn begin_write(wire: &mut Wire, workspace: &str) -> Result<Begun> {
     wire.say("BEGIN");
     let name = args![workspace];
-    wire.ask_ahead(&LOCK, &name)?;
     // Answered in this order: the clock is read when the lock is ours.
-    wire.ask_ahead(&CLOCK, &[])?;
+    wire.ask_ahead(&[(&LOCK, name.to_vec()), (&CLOCK, Vec::new())])?;
     let found = match number(wire, &LOCK, &name)? {
         Some(id) => id,
         None => {
@@ -146,7 +149,7 @@ fn begin_write(wire: &mut Wire, workspace: &str) -> Result<Begun> {
 fn number(wire: &mut Wire, sql: &Sql, args: &[Value<'_>]) -> Result<Option<i64>> {
     let mut found = None;
     wire.query(sql, args, &mut |row| {
-        found = Row::new(value::owned(row)?).opt_int()?;
+        found = Row::new(row.into_iter().map(Value::into_owned).collect()).opt_int()?;
         Ok(())
     })?;
     Ok(found)
@@ -251,42 +254,48 @@ impl Tx for PostgresTx<'_> {
     }
 
     fn each(&mut self, sql: &Sql, args: &[Value<'_>], row: &mut dyn FnMut(Row) -> Result<()>) -> Result<()> {
-        self.wire.query(sql, args, &mut |found| row(Row::new(value::owned(found)?))).map(drop)
+        let mut owned =
+            |found: Vec<Value<'_>>| row(Row::new(found.into_iter().map(Value::into_owned).collect()));
+        self.wire.query(sql, args, &mut owned)
     }
 
     fn visit(&mut self, sql: &Sql, args: &[Value<'_>], look: Look<'_>) -> Result<()> {
-        self.wire.query(sql, args, &mut |found| look(&value::borrowed(found)?)).map(drop)
+        self.wire.query(sql, args, &mut |found| look(&found))
     }
 
     fn run(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<u64> {
-        self.wire.forget();
-        self.wire.query(sql, args, &mut |_| Ok(()))
+        self.wire.run(sql, args)
     }
 
     fn run_one(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<()> {
         self.wire.change(sql, args, Some(1))
     }
 
+    fn run_any(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<()> {
+        self.wire.change(sql, args, None)
+    }
+
     fn mark(&mut self) -> Result<()> {
         self.marked = self.last_entry;
-        self.wire.say("SAVEPOINT mark");
+        self.wire.mark();
         Ok(())
     }
 
     fn keep(&mut self) -> Result<()> {
-        // In this order: what failed since the mark can still be undone.
-        self.wire.settle()?;
-        self.wire.say("RELEASE mark");
-        Ok(())
+        self.wire.keep()
     }
 
     fn undo(&mut self) -> Result<()> {
         self.last_entry = self.marked;
-        self.wire.roll_back("ROLLBACK TO mark; RELEASE mark")
+        self.wire.undo()
+    }
+
+    fn looks_ahead(&self) -> bool {
+        true
     }
 
     fn expect(&mut self, questions: &[(&Sql, Vec<Value<'_>>)]) -> Result<()> {
-        questions.iter().try_for_each(|(sql, args)| self.wire.ask_ahead(sql, args))
+        self.wire.ask_ahead(questions)
     }
 
     fn announce(&mut self, entry: Seq) {

@@ -5,5 +5,6 @@ pub mod effort;
 pub mod grants;
 pub mod ledger;
 pub mod queue;
+pub mod report;
 pub mod story;
 pub mod survey;

@@ -2,15 +2,17 @@
 
 use crate::evidence;
 use crate::port::Sql;
-use crate::read::{effort, queue, story};
+use crate::read::{effort, queue, report, story};
 use crate::{apply, load, load::grant, load::session, token};
 
-/// Every statement of a call by token, of add, claim, claim --next, renew, note, complete, release, takeover, list, ready and show.
+/// Every statement of a call by token, of add, claim, claim --next, renew, note, complete, release, takeover, list, ready and show,
+/// and of the reports that the board asks for again with every change.
 pub const HOT: &[Sql] = &[
     load::WORKSPACE,
     load::REQUEST,
     load::WORKER,
     token::TOKEN,
+    token::ADMITTED,
     load::TASK,
     load::DEPENDENCIES,
     load::HOLDER,
@@ -43,9 +45,15 @@ pub const HOT: &[Sql] = &[
     queue::LIST_ACTIVE,
     queue::READY,
     queue::WINDOW,
+    report::TIMES,
+    report::HAPPENED,
+    report::WANTING,
+    report::WORKED,
+    report::BRIEF,
     story::ASSIGNMENTS,
     story::SESSIONS,
     story::NOTES,
+    story::NOTE,
     story::DEPENDENTS,
     apply::NEXT_NUMBER,
     apply::UPDATE_TASK,

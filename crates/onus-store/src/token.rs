@@ -1,6 +1,6 @@
 //! Tokens: what is kept of them is a hash, which opens nothing.
 
-use crate::codec::word;
+use crate::codec::{self, word};
 use crate::error::Result;
 use crate::port::{Row, Tx};
 use crate::{args, sql};
@@ -8,6 +8,7 @@ use onus_core::hash::Digest;
 use onus_core::id::TokenId;
 use onus_core::time::Timestamp;
 use onus_core::token::{AccessToken, TokenKind, seal};
+use onus_core::worker::Worker;
 
 macro_rules! columns {
     () => {
@@ -19,6 +20,11 @@ sql! {
     INSERT_TOKEN = "INSERT INTO token (workspace, ", columns!(), ") \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, NULL)";
     pub(crate) TOKEN = "SELECT ", columns!(), " FROM token WHERE workspace = ?1 AND id = ?2";
+    /// A token with the worker that it speaks for.
+    pub(crate) ADMITTED = "SELECT t.id, t.hash, t.kind, t.worker, t.workstation, t.label, t.created_by, t.created_at, \
+        t.expires_at, t.revoked_at, t.used_at, CASE WHEN k.handle IS NULL THEN 0 ELSE 1 END, k.handle, k.kind, k.tier, \
+        k.role, k.state, k.tz FROM token t LEFT JOIN worker k ON k.workspace = t.workspace AND k.handle = t.worker \
+        WHERE t.workspace = ?1 AND t.id = ?2";
     TOKENS = "SELECT ", columns!(), " FROM token WHERE workspace = ?1 ORDER BY created_at, id";
     REVOKE_TOKEN = "UPDATE token SET revoked_at = ?3 WHERE workspace = ?1 AND id = ?2 AND revoked_at IS NULL";
     USE_TOKEN = "UPDATE token SET used_at = ?3 WHERE workspace = ?1 AND id = ?2 AND (used_at IS NULL OR used_at < ?3)";
@@ -74,6 +80,22 @@ pub fn insert(tx: &mut dyn Tx, token: &AccessToken, hash: &Digest) -> Result<()>
 pub fn find(tx: &mut dyn Tx, id: &TokenId) -> Result<Option<StoredToken>> {
     let workspace = tx.workspace();
     tx.row(&TOKEN, &args![workspace.0, id.as_str()])?.map(|mut row| stored(&mut row)).transpose()
+}
+
+/// A token, the worker that it speaks for, and the present moment: all that its bearer is judged by.
+pub fn presented(
+    tx: &mut dyn Tx,
+    id: &TokenId,
+) -> Result<(Option<(StoredToken, Option<Worker>)>, Timestamp)> {
+    let args = args![tx.workspace().0, id.as_str()];
+    tx.expect(&[(&ADMITTED, args.to_vec())])?;
+    let now = tx.now()?.wall;
+    let Some(mut row) = tx.row(&ADMITTED, &args)? else {
+        return Ok((None, now));
+    };
+    let token = stored(&mut row)?;
+    let worker = if row.flag()? { Some(codec::worker(&mut row)?) } else { None };
+    Ok((Some((token, worker)), now))
 }
 
 /// Every token, the oldest first.

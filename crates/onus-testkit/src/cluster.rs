@@ -1,23 +1,18 @@
 //! A PostgreSQL server in a temporary directory: Debian's own is neither used nor disturbed.
 
+use crate::guardian::Guardian;
+use std::ffi::OsString;
 use std::net::TcpListener;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// The server's superuser and the tests'.
-const USER: &str = "onus";
-
-/// Ends the server and removes its directory as soon as whoever started it is gone, however that happened: its standard
-/// input ends then.
-const GUARDIAN: &str = r#"read -r _; pid=$(head -n 1 "$0/data/postmaster.pid" 2>/dev/null)
-[ -n "$pid" ] && kill -QUIT "$pid" 2>/dev/null
-for _ in 1 2 3 4 5 6 7 8 9 10; do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
-rm -rf "$0""#;
+pub(crate) const USER: &str = "onus";
 
 /// Whether what was committed must survive a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,11 +25,15 @@ pub enum Durability {
 
 #[derive(Debug)]
 pub struct Cluster {
-    directory: PathBuf,
-    port: u16,
-    durability: Durability,
+    pub(crate) directory: PathBuf,
+    pub(crate) port: u16,
+    pub(crate) durability: Durability,
+    /// Where it listens, beside its socket.
+    addresses: String,
+    /// What its processes find in their environment.
+    environment: Vec<(&'static str, OsString)>,
     server: Option<Child>,
-    guardian: Option<(Child, ChildStdin)>,
+    guardian: Guardian,
     databases: AtomicUsize,
 }
 
@@ -54,35 +53,39 @@ impl Cluster {
             }
             return None;
         };
+        let mut cluster = Cluster::planned(durability);
+        cluster.fill(&programs.join("initdb"), |initdb| {
+            initdb.args(["-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "-D"]);
+        });
+        cluster.restart();
+        Some(cluster)
+    }
+
+    /// A directory that is removed in any case, and nothing in it.
+    pub(crate) fn planned(durability: Durability) -> Cluster {
         let directory = tempfile::Builder::new().prefix("onus-pg-").tempdir().unwrap().keep();
         if let Some((uid, gid)) = server_user() {
             chown(&directory, Some(uid), Some(gid)).unwrap();
         }
-        let mut guardian = Command::new("sh")
-            .args(["-c", GUARDIAN])
-            .arg(&directory)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let leash = guardian.stdin.take().unwrap();
-        let made = as_server_user(&programs.join("initdb"))
-            .args(["-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "-D"])
-            .arg(directory.join("data"))
-            .output()
-            .unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let mut cluster = Cluster {
+        let guardian = Guardian::of(&directory);
+        Cluster {
             directory,
             port: free_port(),
             durability,
+            addresses: "127.0.0.1".into(),
+            environment: Vec::new(),
             server: None,
-            guardian: Some((guardian, leash)),
+            guardian,
             databases: AtomicUsize::new(0),
-        };
-        cluster.restart();
-        Some(cluster)
+        }
+    }
+
+    /// Makes the server's files by one of its programs; the directory is its last argument.
+    pub(crate) fn fill(&self, program: &Path, arguments: impl FnOnce(&mut Command)) {
+        let mut command = as_server_user(program);
+        arguments(&mut command);
+        let made = command.arg(self.directory.join("data")).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     }
 
     /// Starts the server again after [`Cluster::kill`].
@@ -117,10 +120,11 @@ impl Cluster {
             "-p",
             &self.port.to_string(),
             "-c",
-            "listen_addresses=127.0.0.1",
+            &format!("listen_addresses={}", self.addresses),
             "-c",
             "max_connections=200",
         ]);
+        server.envs(self.environment.iter().map(|(name, value)| (name, value)));
         if self.durability == Durability::Careless {
             server.args(["-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"]);
         }
@@ -139,6 +143,36 @@ impl Cluster {
         let mut server = self.server.take().unwrap();
         server.kill().unwrap();
         server.wait().unwrap();
+    }
+
+    /// Ends the server as its administrator would.
+    pub fn stop(&mut self) {
+        let mut server = self.server.take().unwrap();
+        let pid = server.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        server.wait().unwrap();
+    }
+
+    /// Starts it again where the network `net` can reach it at `address` too.
+    pub fn open_to(&mut self, address: &str, net: &str) {
+        let rules = self.directory.join("data/pg_hba.conf");
+        let rule = format!("\nhost all all {net} trust\n");
+        let mut file = std::fs::OpenOptions::new().append(true).open(rules).unwrap();
+        std::io::Write::write_all(&mut file, rule.as_bytes()).unwrap();
+        self.stop();
+        self.addresses = format!("127.0.0.1,{address}");
+        self.restart();
+    }
+
+    /// Starts it again with more in its environment.
+    pub fn with_environment(&mut self, environment: Vec<(&'static str, OsString)>) {
+        self.stop();
+        self.environment = environment;
+        self.restart();
+    }
+
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Turns TLS on, with a certificate for 127.0.0.1 that nobody signed; none where openssl is not installed.
@@ -219,21 +253,15 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        let guardian = self.guardian.take().map(|(guardian, leash)| {
-            drop(leash);
-            guardian
-        });
+        self.guardian.call();
         if let Some(mut server) = self.server.take() {
             drop(server.wait());
-        }
-        if let Some(mut guardian) = guardian {
-            drop(guardian.wait());
         }
     }
 }
 
 /// The newest installed version's programs.
-fn programs() -> Option<PathBuf> {
+pub(crate) fn programs() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.filter_map(|entry| {
         let entry = entry.ok()?;
         let version: u32 = entry.file_name().to_str()?.parse().ok()?;
@@ -243,7 +271,7 @@ fn programs() -> Option<PathBuf> {
 }
 
 /// PostgreSQL does not run as root; there it runs as the user that its package makes.
-fn server_user() -> Option<(u32, u32)> {
+pub(crate) fn server_user() -> Option<(u32, u32)> {
     let own = std::fs::metadata("/proc/self").map(|me| std::os::unix::fs::MetadataExt::uid(&me)).unwrap();
     if own != 0 {
         return None;
@@ -254,7 +282,7 @@ fn server_user() -> Option<(u32, u32)> {
     Some((fields[2].parse().unwrap(), fields[3].parse().unwrap()))
 }
 
-fn as_server_user(program: &Path) -> Command {
+pub(crate) fn as_server_user(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir("/").stdin(Stdio::null());
     if let Some((uid, gid)) = server_user() {
@@ -263,6 +291,6 @@ fn as_server_user(program: &Path) -> Command {
     command
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

@@ -1,7 +1,13 @@
-//! What the tests of several crates need: a PostgreSQL server of their own. No program depends on it.
+//! What the tests of several crates need: a PostgreSQL server of their own, one with a standby, two under Patroni,
+//! and a disk that loses power. No program depends on it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
 mod cluster;
+pub mod disk;
+mod guardian;
+mod patroni;
+mod standby;
 
 pub use cluster::{Cluster, Durability};
+pub use patroni::Patroni;

@@ -1,22 +1,22 @@
 //! The part of the queue that the commits speak of.
 
-use super::{Record, tasks_of};
 use onus_core::id::{TaskId, WorkstationName};
 use onus_core::task::StateName;
 use onus_store::error::Result;
 use onus_store::port::Tx;
 use onus_store::read::grants::{self, Grant, Standing};
-use std::collections::{BTreeMap, HashMap};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-#[derive(Debug, Default)]
-pub(super) struct Queue {
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Queue {
     /// Those that some commit names, or that were the last to be worked on in a workstation.
     pub(super) tasks: HashMap<TaskId, Known>,
     /// By workstation: the latest assignment there.
     pub(super) last: BTreeMap<WorkstationName, Grant>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Known {
     pub(super) state: StateName,
     /// Who held it is known elsewhere.
@@ -32,11 +32,7 @@ impl Known {
 
 impl Queue {
     /// Two passes over narrow rows, however many commits there are.
-    pub(super) fn load(tx: &mut dyn Tx, record: &Record) -> Result<Queue> {
-        let branches = record.unmerged.iter().flat_map(|(_, left)| left);
-        let salvaged = record.salvaged.iter().filter_map(|name| salvaged_task(name));
-        let mut wanted = tasks_of(record.commits.iter().chain(branches));
-        wanted.extend(salvaged);
+    pub(super) fn load(tx: &mut dyn Tx, mut wanted: BTreeSet<TaskId>) -> Result<Queue> {
         let mut queue = Queue::default();
         let mut grants: HashMap<TaskId, Vec<Grant>> = HashMap::new();
         grants::grants(tx, &mut |grant| {

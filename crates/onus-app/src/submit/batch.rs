@@ -1,11 +1,30 @@
 //! Many commands, one commit: what a server saves is the wait for the disk.
 
-use super::{Answer, Call, Outside, Receipt, Target, named};
+use super::{Answer, Call, Common, Outside, Receipt, Target, named};
 use crate::Onus;
 use onus_core::command::Envelope;
 use onus_core::identity_map::Policy;
 use onus_core::refusal::Refusal;
+use onus_store::error::StoreError;
 use onus_store::port::{Outcome, Store, Tx};
+
+/// Why nothing of a batch was carried out.
+enum Failed {
+    Store(StoreError),
+    Refused(Refusal),
+}
+
+impl From<StoreError> for Failed {
+    fn from(error: StoreError) -> Failed {
+        Failed::Store(error)
+    }
+}
+
+impl From<Refusal> for Failed {
+    fn from(refusal: Refusal) -> Failed {
+        Failed::Refused(refusal)
+    }
+}
 
 impl<S: Store> Onus<S> {
     /// Carries commands out one after the other and commits them together. A refused one undoes only itself; where the
@@ -16,17 +35,22 @@ impl<S: Store> Onus<S> {
         }
         let (outside, store) = self.parts();
         let answered = store.write(|tx| {
-            let mut batch = Batch { outside, policy: None, has_changed: false };
+            let common = Common::load(tx, calls.iter().map(|(envelope, target)| (envelope, target)))?;
+            let mut batch = Batch { outside, policy: None, common, has_changed: false };
             let answers =
                 calls.iter().map(|call| batch.carry_out(tx, call)).collect::<Result<Vec<_>, _>>()?;
             Ok(if batch.has_changed { Outcome::Commit(answers) } else { Outcome::Rollback(answers) })
         });
-        match answered {
-            Ok(answers) => answers,
-            Err(failed) => {
-                calls.iter().map(|(envelope, _)| Err(named(Refusal::clone(&failed), envelope))).collect()
+        let failed = match answered {
+            Ok(answers) => return answers,
+            // A guard did not hold, and a database on another machine said so when it could not be told whose it was.
+            Err(Failed::Store(StoreError::Guard(_))) => {
+                return calls.iter().map(|(envelope, target)| self.submit(envelope, target)).collect();
             }
-        }
+            Err(Failed::Store(error)) => error.into(),
+            Err(Failed::Refused(refusal)) => refusal,
+        };
+        calls.iter().map(|(envelope, _)| Err(named(Refusal::clone(&failed), envelope))).collect()
     }
 }
 
@@ -35,36 +59,34 @@ struct Batch<'a> {
     outside: Outside<'a>,
     /// Read once, after the transaction has begun: nobody can commit between its commands.
     policy: Option<Policy>,
+    common: Common,
     has_changed: bool,
 }
 
 impl Batch<'_> {
     /// The answer to one command; an error concerns them all.
-    fn carry_out(
-        &mut self,
-        tx: &mut dyn Tx,
-        (envelope, target): &(Envelope, Target),
-    ) -> Result<Answer, Refusal> {
+    fn carry_out(&mut self, tx: &mut dyn Tx, call: &(Envelope, Target)) -> Result<Answer, StoreError> {
+        let (envelope, target) = call;
+        let workspace = self.common.workspace.clone();
         tx.mark()?;
-        match self.decide(tx, envelope, target) {
-            Ok(Outcome::Commit(answer)) => {
-                // A database on another machine may say only now that a guard did not hold.
-                if let Err(failed) = tx.keep() {
-                    tx.undo()?;
-                    return Ok(Err(named(failed.into(), envelope)));
+        let decided = self.decide(tx, envelope, target);
+        let answer = match decided {
+            Ok(Outcome::Commit(answer)) => match tx.keep() {
+                Ok(()) => {
+                    self.has_changed = true;
+                    let granted = answer.as_ref().ok().map(|receipt| &receipt.task.id);
+                    self.common.ready.changed(&envelope.command, granted);
+                    return Ok(answer.map_err(|refusal| named(refusal, envelope)));
                 }
-                self.has_changed = true;
-                Ok(answer.map_err(|refusal| named(refusal, envelope)))
-            }
-            Ok(Outcome::Rollback(answer)) => {
-                tx.undo()?;
-                Ok(answer.map_err(|refusal| named(refusal, envelope)))
-            }
-            Err(refusal) => {
-                tx.undo()?;
-                Ok(Err(named(refusal, envelope)))
-            }
-        }
+                // A database on another machine may say only now that a guard did not hold.
+                Err(failed) => Err(failed.into()),
+            },
+            Ok(Outcome::Rollback(answer)) => answer,
+            Err(refusal) => Err(refusal),
+        };
+        tx.undo()?;
+        self.common.workspace = workspace;
+        Ok(answer.map_err(|refusal| named(refusal, envelope)))
     }
 
     fn decide(
@@ -79,6 +101,6 @@ impl Batch<'_> {
             Some(policy) => policy,
             none => none.insert(self.outside.policy(envelope)?),
         };
-        Call::begin(tx, self.outside, policy, envelope, target)?.carry_out(tx)
+        Call::begin(tx, self.outside, policy, envelope, target, &mut self.common)?.carry_out(tx)
     }
 }

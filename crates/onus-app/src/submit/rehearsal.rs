@@ -1,6 +1,6 @@
 //! Claims of which nothing stays: what would happen, told by the rules themselves.
 
-use super::{Answer, Call, Outside, Target, fresh, unexpected};
+use super::{Answer, Call, Common, Outside, Target, fresh, unexpected};
 use crate::Onus;
 use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::decide::{Decision, decide};
@@ -74,7 +74,9 @@ impl<S: Store> Onus<S> {
 impl Rehearsal<'_> {
     /// Carries the command out, as far as this transaction goes.
     pub(crate) fn submit(&mut self, envelope: &Envelope) -> Result<Answer, Refusal> {
-        let call = Call::begin(self.tx, self.outside, self.policy, envelope, &Target::Named)?;
+        let mut common = Common::load(self.tx, [(envelope, &Target::Named)].into_iter())?;
+        let mut call =
+            Call::begin(self.tx, self.outside, self.policy, envelope, &Target::Named, &mut common)?;
         match call.carry_out(self.tx)? {
             Outcome::Commit(answer) | Outcome::Rollback(answer) => Ok(answer),
         }
@@ -94,7 +96,8 @@ impl Judge<'_> {
         &mut self,
         envelope: &Envelope,
     ) -> Result<Result<Option<Route>, Vec<Finding>>, Refusal> {
-        let call = Call::begin(self.tx, self.outside, self.policy, envelope, &Target::Named)?;
+        let mut common = Common::load(self.tx, [(envelope, &Target::Named)].into_iter())?;
+        let call = Call::begin(self.tx, self.outside, self.policy, envelope, &Target::Named, &mut common)?;
         let loaded = load::facts(self.tx, envelope, self.policy, call.now.wall)?;
         let facts = call.facts(self.tx, envelope, loaded)?;
         Ok(match decide(&facts, &envelope.command, &call.now, &fresh(&call.now)?) {

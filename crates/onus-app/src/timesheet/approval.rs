@@ -112,7 +112,7 @@ impl<S: Store> Onus<S> {
     }
 
     /// What was approved of some days of a worker.
-    pub(super) fn approvals(
+    pub(crate) fn approvals(
         &mut self,
         worker: &Worker,
         from: Date,

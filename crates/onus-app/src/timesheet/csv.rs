@@ -45,6 +45,6 @@ fn sums(row: &RowView) -> [String; 6] {
 
 /// A sprint's name comes from anybody: a spreadsheet must not take it for a formula. A handle is no formula, whatever
 /// its first character.
-fn harmless(text: String) -> String {
+pub(crate) fn harmless(text: String) -> String {
     if text.starts_with(['=', '+', '-', '\t', '\r']) { format!("'{text}") } else { text }
 }

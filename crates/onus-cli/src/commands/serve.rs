@@ -51,6 +51,10 @@ pub(crate) struct Serve {
     /// text, json or quiet: one line on stderr per answer
     #[arg(long, default_value = "text", value_parser = |t: &str| word("a log", t, Log::parse, "text, json, quiet"))]
     log: Log,
+
+    /// Send OpenTelemetry traces to this OTLP/HTTP collector
+    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    traces: Option<String>,
 }
 
 /// Told once connections are accepted.
@@ -76,6 +80,7 @@ impl Serve {
             hosts: self.allow_host.clone(),
             rate: self.rate,
             database: world.database().cloned(),
+            traces: self.traces.clone(),
             patience: Duration::from_millis(u64::try_from(self.patience.0).unwrap_or_default()),
             ..Config::new(self.listen)
         };

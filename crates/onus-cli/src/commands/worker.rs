@@ -2,20 +2,20 @@
 
 mod token;
 
+pub(crate) use token::link;
+
 use super::word;
 use crate::cli::handle;
 use crate::output::Output;
 use crate::render;
 use crate::world::World;
 use clap::{Args, Subcommand};
-use onus_app::view::WorkersView;
+use onus_app::view::{WorkerAddedView, WorkerChangedView, WorkersView};
 use onus_core::event::WorkerAdded;
 use onus_core::id::{Handle, Role};
 use onus_core::refusal::Refusal;
-use onus_core::registry::Registration;
 use onus_core::time::Date;
-use onus_core::worker::{Kind, Worker as Registered};
-use serde::Serialize;
+use onus_core::worker::Kind;
 use std::process::ExitCode;
 
 /// People and agents
@@ -83,17 +83,6 @@ struct Add {
     tz: String,
 }
 
-#[derive(Debug, Serialize)]
-struct WorkerAddedView {
-    outcome: &'static str,
-    worker: Registered,
-}
-
-#[derive(Debug, Serialize)]
-struct WorkerChangedView {
-    worker: Registered,
-}
-
 impl Worker {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
@@ -131,18 +120,11 @@ impl Worker {
                     role: add.role.clone(),
                     tz: add.tz.clone(),
                 };
-                let (registration, worker) = store.add_worker(world.actor.as_ref(), &wanted)?;
-                out.show(&WorkerAddedView { outcome: outcome(registration), worker }, |view| {
+                let (outcome, worker) = store.add_worker(world.actor.as_ref(), &wanted)?;
+                out.show(&WorkerAddedView { outcome, worker }, |view| {
                     format!("{} is registered as {}\n", view.worker.handle, view.worker.kind.name())
                 })
             }
         }
-    }
-}
-
-pub(super) fn outcome(registration: Registration) -> &'static str {
-    match registration {
-        Registration::Created => "created",
-        Registration::Existing => "existing",
     }
 }

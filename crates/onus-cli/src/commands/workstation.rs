@@ -8,11 +8,10 @@ use crate::output::Output;
 use crate::render;
 use crate::world::{Store, World};
 use clap::{Args, Subcommand};
-use onus_app::view::WorkstationView;
+use onus_app::view::WorkstationChangedView;
 use onus_core::id::WorkstationName;
 use onus_core::refusal::Refusal;
 use onus_store::registry::WorkstationHolding;
-use serde::Serialize;
 use std::process::ExitCode;
 
 /// Named places where work happens
@@ -57,12 +56,6 @@ struct Reasoned {
     /// Why; goes into the ledger
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-}
-
-/// A workstation after a change.
-#[derive(Debug, Serialize)]
-struct ChangedView {
-    workstation: WorkstationView,
 }
 
 impl Workstation {
@@ -121,6 +114,5 @@ fn changed(
     row: &WorkstationHolding,
     said: impl FnOnce(&WorkstationName) -> String,
 ) -> Result<ExitCode, Refusal> {
-    let view = ChangedView { workstation: WorkstationView::new(row, &[]) };
-    out.show(&view, |view| said(&view.workstation.name))
+    out.show(&WorkstationChangedView::from(row), |view| said(&view.workstation.name))
 }

@@ -11,13 +11,9 @@ use std::sync::{Mutex, OnceLock};
 /// What is done where the store is, or has no store at all.
 const NEAR: &[&str] = &[
     "completions",
-    "consistency",
     "demo",
-    "dispatch",
     "doctor",
-    "export",
     "hook",
-    "import",
     "init",
     "man",
     "mcp",

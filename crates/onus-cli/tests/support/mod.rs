@@ -12,9 +12,14 @@
 pub(crate) mod answer;
 pub(crate) mod attempt;
 pub(crate) mod case;
+pub(crate) mod clock;
+pub(crate) mod crowd;
 pub(crate) mod far;
 pub(crate) mod fleet;
+pub(crate) mod load;
 pub(crate) mod map;
+pub(crate) mod network;
+pub(crate) mod pair;
 pub(crate) mod rng;
 pub(crate) mod server;
 pub(crate) mod tree;
@@ -209,9 +214,17 @@ impl Site {
         self.pages(&["list", "--state", "all", "--limit", "500"], "tasks")
     }
 
-    /// Every entry of the ledger, over all pages where it has pages.
+    /// Every entry of the ledger: without a place to begin behind, a page is the latest entries.
     pub(crate) fn ledger(&self) -> Vec<Value> {
-        self.pages(&["ledger", "log", "--limit", "500"], "entries")
+        let mut all: Vec<Value> = Vec::new();
+        loop {
+            let last = all.last().map_or(0, |entry| entry["seq"].as_i64().unwrap()).to_string();
+            let page = self.ok(&["ledger", "log", "--limit", "500", "--after", &last]);
+            match page["entries"].as_array().unwrap().as_slice() {
+                [] => return all,
+                entries => all.extend_from_slice(entries),
+            }
+        }
     }
 
     fn pages(&self, args: &[&str], name: &str) -> Vec<Value> {

@@ -78,18 +78,26 @@ impl Server {
     }
 
     pub(crate) fn spawn_with(command: &mut Command, log: Stdio) -> Server {
+        Server::try_spawn(command, log).expect("the server says that it is there")
+    }
+
+    /// None where it ended before it could say that it is there.
+    pub(crate) fn try_spawn(command: &mut Command, log: Stdio) -> Option<Server> {
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut said = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
-        let told: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
+        let Ok(told) = serde_json::from_str::<Value>(&line) else {
+            child.wait().unwrap();
+            return None;
+        };
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .max_idle_connections_per_host(256)
             .max_idle_connections(256)
             .timeout_global(Some(Duration::from_secs(60)))
             .build();
-        Server { child, _said: said, url: text(&told["url"]).to_owned(), agent: agent.into() }
+        Some(Server { child, _said: said, url: text(&told["url"]).to_owned(), agent: agent.into() })
     }
 
     pub(crate) fn address(&self) -> &str {

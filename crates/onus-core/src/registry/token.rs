@@ -9,7 +9,7 @@ use crate::refusal::{Finding, Refusal};
 use crate::task::Inconsistent;
 use crate::text::{LABEL_MAX, REASON_MAX, line};
 use crate::time::{Millis, Timestamp};
-use crate::token::{AccessToken, Random, TokenKind, TokenText, seal};
+use crate::token::{AccessToken, Principal, Random, TokenKind, TokenText, seal};
 use crate::worker::{Kind, Worker};
 use crate::workstation::{Workstation, WorkstationState};
 use serde::{Deserialize, Serialize};
@@ -57,6 +57,31 @@ pub struct Order {
     pub expires_in: Option<Millis>,
 }
 
+/// The label of a token that is good for one sign-in to the board, and for nothing else.
+pub const LINK: &str = "one-time link";
+
+/// The label of the token that a browser gets for it.
+pub const BOARD: &str = "board";
+
+/// A link is followed at once, or by the person whom it was sent to within minutes.
+const LINK_LASTS: Millis = Millis::minutes(10);
+
+/// One working day.
+const BOARD_LASTS: Millis = Millis::hours(12);
+
+impl Order {
+    /// A link for one sign-in of this person.
+    pub fn link(worker: Handle) -> Order {
+        Order {
+            kind: Some(TokenKind::Person),
+            worker: Some(worker),
+            workstation: None,
+            label: Some(LINK.to_owned()),
+            expires_in: Some(LINK_LASTS),
+        }
+    }
+}
+
 /// What an order names, as far as it is registered.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Named<'a> {
@@ -93,6 +118,50 @@ pub fn issue(
         expires_at: order.expires_in.map(|span| now.plus(span)),
     };
     Ok((by.clone(), issued, text))
+}
+
+/// A link for a browser's token: what ends the one and begins the other, in one step, so that it is followed once.
+/// `holder` is who was found to show it.
+pub fn redeem(
+    holder: &Principal,
+    now: Timestamp,
+    random: &Random,
+) -> Result<(Handle, TokenRevoked, TokenIssued, TokenText), Refusal> {
+    let (Some(worker), true) = (&holder.worker, is_link(holder)) else {
+        return Err(Refusal::new(
+            Code::Unauthenticated,
+            format!("{} is not a one-time link", holder.token_id),
+        )
+        .hint("paste a token on its own, or get a link: onus worker token link @you"));
+    };
+    let text = TokenText::new(holder.kind, random);
+    let issued = TokenIssued {
+        id: text.id().clone(),
+        seal: seal(&text.hash()),
+        kind: holder.kind,
+        worker: Some(worker.clone()),
+        workstation: None,
+        label: Some(BOARD.to_owned()),
+        expires_at: Some(now.plus(BOARD_LASTS)),
+    };
+    let revoked = TokenRevoked { id: holder.token_id.clone(), reason: Some("redeemed".to_owned()) };
+    Ok((worker.clone(), revoked, issued, text))
+}
+
+fn is_link(holder: &Principal) -> bool {
+    holder.label.as_deref() == Some(LINK)
+}
+
+/// A link makes no calls: whoever finds one in a message or a history must redeem it, which shows.
+pub fn calls(holder: &Principal) -> Result<(), Refusal> {
+    if !is_link(holder) {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        Code::Unauthenticated,
+        format!("{} is a one-time link, good for one sign-in", holder.token_id),
+    )
+    .hint("open it in a browser, or issue a token: onus worker token add @you"))
 }
 
 fn kind(order: &Order, worker: Option<&Worker>) -> Result<TokenKind, String> {

@@ -31,6 +31,18 @@ pub fn week(text: &str) -> Result<(Date, Date), String> {
     if (1970..=9998).contains(&year) { Ok(days) } else { Err(bad()) }
 }
 
+/// So many days before a day.
+pub fn days_before(day: Date, days: u16) -> Date {
+    let span = jiff::Span::new().try_days(i64::from(days)).unwrap_or_default();
+    Date(day.0.saturating_sub(span))
+}
+
+/// Monday and Sunday of the week before the one in which a day lies.
+pub fn week_before(day: Date) -> (Date, Date) {
+    let since_monday = u16::from(day.0.weekday().to_monday_zero_offset().unsigned_abs());
+    (days_before(day, since_monday + 7), days_before(day, since_monday + 1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +72,16 @@ mod tests {
             ("2026W46", "refused"),
         ] {
             assert_eq!(shown(week(text)), days, "{text}");
+        }
+    }
+    #[test]
+    fn the_week_before_a_day() {
+        for (day, week) in [
+            ("2026-11-16", "2026-11-09..2026-11-15"),
+            ("2026-11-22", "2026-11-09..2026-11-15"),
+            ("2026-01-01", "2025-12-22..2025-12-28"),
+        ] {
+            assert_eq!(shown(Ok(week_before(day.parse().unwrap()))), week, "{day}");
         }
     }
 }

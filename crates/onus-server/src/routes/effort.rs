@@ -1,11 +1,10 @@
 //! Sessions and timesheets.
 
 use super::body::{Lease, limit, token};
-use crate::route::{After, Next};
-use crate::route::{Asked, Order, Route, Told, get, submitting};
+use crate::route::{After, Asked, Next, Order, Route, Told, administration, get, submitting};
 use crate::store::Store;
 use onus_app::session::SessionsView;
-use onus_app::timesheet::{Ask, TimesheetView};
+use onus_app::timesheet::{ApprovedView, Ask, TimesheetView};
 use onus_app::view::{ChangeView, TaskView};
 use onus_core::command::{Command, Envelope};
 use onus_core::id::{Handle, TaskId};
@@ -29,6 +28,12 @@ pub(super) fn routes() -> Vec<Route> {
             "timesheet",
             "Who worked how long on what, by each worker's own days",
             timesheet,
+        ),
+        administration(
+            "/v1/timesheets/approve",
+            "approve_timesheet",
+            "Put on record that a worker's days are as they are: people only",
+            approve,
         ),
     ]
 }
@@ -117,5 +122,20 @@ fn timesheet(store: &mut Store, asked: &Asked, query: TimesheetQuery) -> Result<
     store.timesheet(&Ask { from, to, worker: query.worker, by })
 }
 
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ApproveBody {
+    worker: Handle,
+    /// The first day
+    from: Date,
+    /// The last day
+    to: Date,
+}
+
+fn approve(store: &mut Store, asked: &Asked, body: ApproveBody) -> Result<ApprovedView, Refusal> {
+    store.approve_timesheet(asked.actor(), &body.worker, (body.from, body.to))
+}
+
+impl Told for ApprovedView {}
 impl Told for SessionsView {}
 impl Told for TimesheetView {}

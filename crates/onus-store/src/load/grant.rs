@@ -1,6 +1,6 @@
 //! What a grant stands on: the place, who else is at work, and what the identity map's candidates are doing.
 
-use super::{Loaded, caller, dependencies, reachable};
+use super::{Loaded, caller, dependencies_of, reachable};
 use crate::codec::{self, workstation_columns};
 use crate::error::Result;
 use crate::port::Sql;
@@ -84,7 +84,7 @@ pub(super) fn load(
         return Ok(());
     };
     let ground = &mut loaded.ground;
-    loaded.dependencies = dependencies(tx, &task.id)?;
+    loaded.dependencies = dependencies_of(tx, task)?;
     ground.signals = signals(tx, policy, task, now)?;
     let grantee = match loaded.mentioned.as_ref().unwrap_or(&loaded.caller) {
         Caller::Registered(worker) => Some(worker),

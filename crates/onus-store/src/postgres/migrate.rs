@@ -5,7 +5,10 @@ use super::wire::Wire;
 use crate::error::{Result, StoreError};
 
 /// Each with the number it leads to; the numbers are SQLite's.
-const MIGRATIONS: &[(i64, &str)] = &[(5, include_str!("../../schema/postgres/005_team.sql"))];
+const MIGRATIONS: &[(i64, &str)] = &[
+    (5, include_str!("../../schema/postgres/005_team.sql")),
+    (6, include_str!("../../schema/postgres/006_report.sql")),
+];
 
 pub(super) const LATEST: i64 = crate::bulk::table::SCHEMA;
 

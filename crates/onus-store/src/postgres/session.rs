@@ -16,10 +16,10 @@ const OLDEST: i64 = 150_000;
 /// How long a server may take to start, or to find a place for one more connection.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// What every connection is told. A writer that is cut off must not hold the others up for ever; a commit that was
-/// acknowledged must be on disk, whatever the database's default is; names mean our tables, not somebody's in between.
+/// What every connection is told. A writer that is cut off must not hold the others up: its turn ends before their patience
+/// does. A commit that was acknowledged must be on disk, whatever the database's default is; names mean our tables, not somebody's in between.
 const MANNERS: &str = "SET search_path = public, pg_temp; SET lock_timeout = '30s'; SET statement_timeout = '10min'; \
-    SET idle_in_transaction_session_timeout = '60s'; SET jit = off; \
+    SET idle_in_transaction_session_timeout = '20s'; SET jit = off; \
     SET default_transaction_isolation = 'read committed'; \
     DO $$ BEGIN IF current_setting('synchronous_commit') = 'off' THEN SET synchronous_commit = on; END IF; END $$;";
 

@@ -1,74 +1,51 @@
 //! One connection. Statements go out without waiting for each other; answers are read in their order.
 //!
+//! Changes are not even sent until something hangs on them, so that those of many commands go out together ([`many`]).
 //! The port is synchronous: a runtime of one thread, this connection's own, moves only while somebody waits here.
 
-use super::failure;
-use super::value::type_of;
+use super::memory::{Asked, Memory};
+use super::sent::{Pending, Sent, Trouble, UnderWay, settle};
+use super::touch::{Change, groups};
+use super::value::{self, type_of};
+use super::{failure, many};
 use crate::error::{Result, StoreError};
 use crate::port::{Sql, Value};
 use futures_util::StreamExt as _;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use tokio::runtime::Runtime;
-use tokio_postgres::{Client, Error, Row, RowStream, SimpleQueryMessage, Statement};
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Error, RowStream, SimpleQueryMessage, Statement};
 
-/// How many changes may be under way before somebody waits for their answers.
-const UNDER_WAY: usize = 512;
+/// How many changes may wait to be sent.
+const UNSENT: usize = 512;
 
 /// A statement that is used this often is worth preparing: before, the preparation costs more than it saves.
 const WORTH_PREPARING: u32 = 3;
 
-type Answer<T> = std::result::Result<T, Error>;
-type Pending<T> = Pin<Box<dyn Future<Output = Answer<T>> + Send>>;
+/// Told of one row's values.
+type Each<'a> = &'a mut dyn FnMut(Vec<Value<'_>>) -> Result<()>;
 
-/// A request that was sent.
-enum Sent<T> {
-    Pending(Pending<T>),
-    Answered(Answer<T>),
-}
-
-impl<T> Sent<T> {
-    /// Sending happens at the first poll; nobody need be woken by it.
-    fn new(mut request: Pending<T>) -> Sent<T> {
-        match request.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(answer) => Sent::Answered(answer),
-            Poll::Pending => Sent::Pending(request),
-        }
-    }
-
-    async fn answer(self) -> Answer<T> {
-        match self {
-            Sent::Pending(request) => request.await,
-            Sent::Answered(answer) => answer,
-        }
-    }
-}
-
-/// What was sent and not yet answered.
-enum UnderWay {
-    /// A change, and how many rows it must touch.
-    Change { name: &'static str, wanted: Option<u64>, sent: Sent<u64> },
-    /// A question that somebody will ask.
-    Question { asked: Asked, sent: Sent<RowStream> },
-}
-
-/// A question, and after how many changes it was asked: those that come later may change its answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Asked {
-    name: &'static str,
-    text: &'static str,
-    args: Vec<Value<'static>>,
-    changes: u64,
-}
-
+#[derive(Clone)]
 struct Known {
     text: Arc<str>,
     uses: u32,
     prepared: Option<Statement>,
+    many: Many,
 }
+
+/// The same for many lists of values.
+#[derive(Clone)]
+enum Many {
+    Unknown,
+    Impossible,
+    Prepared(Statement),
+}
+
+/// How a text for one is made one for many.
+type Multiply = fn(&str, &[Type]) -> Option<String>;
 
 /// Whether the transaction is of any use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,14 +56,24 @@ enum Health {
     Lost,
 }
 
+/// A place in the transaction to which one can go back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Nowhere,
+    /// Before the change with this number of those that are not sent yet.
+    Unsent(usize),
+    /// The server has seen changes that came after it.
+    Sent,
+}
+
 pub(super) struct Wire {
     runtime: Runtime,
     client: Arc<Client>,
     known: HashMap<&'static str, Known>,
+    unsent: Vec<Change>,
+    mark: Mark,
     under_way: VecDeque<UnderWay>,
-    /// Answers to questions that were asked ahead.
-    answers: Vec<(Asked, Vec<Row>)>,
-    changes: u64,
+    memory: Memory,
     health: Health,
 }
 
@@ -102,9 +89,10 @@ impl Wire {
             runtime,
             client: Arc::new(client),
             known: HashMap::new(),
+            unsent: Vec::new(),
+            mark: Mark::Nowhere,
             under_way: VecDeque::new(),
-            answers: Vec::new(),
-            changes: 0,
+            memory: Memory::default(),
             health: Health::Sound,
         }
     }
@@ -114,69 +102,154 @@ impl Wire {
     }
 
     /// Runs a query and hands each row on.
-    pub(super) fn query(
-        &mut self,
-        sql: &Sql,
-        args: &[Value<'_>],
-        each: &mut dyn FnMut(&Row) -> Result<()>,
-    ) -> Result<u64> {
-        if !self.answers.is_empty() || !self.under_way.is_empty() {
-            let asked = self.asked(sql, args);
-            if self.is_under_way(&asked) {
-                self.settle()?;
+    pub(super) fn query(&mut self, sql: &Sql, args: &[Value<'_>], each: Each<'_>) -> Result<()> {
+        if !self.memory.is_empty() || !self.under_way.is_empty() {
+            let asked = Asked::new(sql, args);
+            if self.under_way.iter().any(|one| one.asks(&asked)) {
+                self.settle_sent()?;
             }
-            if let Some((_, rows)) = self.answers.iter().find(|(known, _)| *known == asked) {
-                rows.iter().try_for_each(each)?;
-                return Ok(rows.len() as u64);
+            if let Some(rows) = self.memory.of(&asked) {
+                return rows.iter().try_for_each(|row| each(row.clone()));
             }
         }
+        self.flush()?;
+        self.answered(sql, args, each).map(drop)
+    }
+
+    /// Runs a change and waits: says how many rows it touched.
+    pub(super) fn run(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<u64> {
+        self.flush()?;
+        self.settle_questions()?;
+        self.memory.changed(sql, args);
+        self.before_change()?;
+        self.answered(sql, args, &mut |_| Ok(()))
+    }
+
+    /// Sends a statement, after everything that is under way, and waits for its answer.
+    fn answered(&mut self, sql: &Sql, args: &[Value<'_>], each: Each<'_>) -> Result<u64> {
         let sent = self.send(sql, args)?;
-        let (runtime, under_way, answers) = (&self.runtime, &mut self.under_way, &mut self.answers);
+        let (runtime, under_way, memory) = (&self.runtime, &mut self.under_way, &mut self.memory);
         let done = runtime.block_on(async {
-            settle(under_way, answers).await?;
+            settle(under_way, memory).await?;
             let named = |error: Error| Trouble::Server(sql.name, error);
             let mut stream = pin!(sent.answer().await.map_err(named)?);
             while let Some(row) = stream.next().await {
-                each(&row.map_err(named)?).map_err(Trouble::Ours)?;
+                let row = row.map_err(named)?;
+                value::borrowed(&row).and_then(&mut *each).map_err(Trouble::Ours)?;
             }
             Ok(stream.rows_affected().unwrap_or(0))
         });
         done.map_err(|trouble| self.understood(trouble))
     }
 
-    /// Sends a question without waiting: [`Wire::query`] will find its answer, unless something is changed before.
-    pub(super) fn ask_ahead(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<()> {
-        let asked = self.asked(sql, args);
-        if self.is_under_way(&asked) || self.answers.iter().any(|(known, _)| *known == asked) {
+    /// Sends questions without waiting: [`Wire::query`] will find their answers, unless something is changed before.
+    pub(super) fn ask_ahead(&mut self, questions: &[(&Sql, Vec<Value<'_>>)]) -> Result<()> {
+        let mut asked: Vec<(&Sql, Vec<Asked>)> = Vec::new();
+        for (sql, args) in questions {
+            let question = Asked::new(sql, args);
+            if self.memory.of(&question).is_some() || self.under_way.iter().any(|one| one.asks(&question)) {
+                continue;
+            }
+            match asked.iter_mut().find(|(other, _)| other.text == sql.text) {
+                Some((_, same)) if same.contains(&question) => {}
+                Some((_, same)) => same.push(question),
+                None => asked.push((sql, vec![question])),
+            }
+        }
+        if asked.is_empty() {
             return Ok(());
         }
-        let sent = self.send(sql, args)?;
-        self.under_way.push_back(UnderWay::Question { asked, sent });
+        self.flush()?;
+        asked.into_iter().try_for_each(|(sql, questions)| self.ask(sql, questions))
+    }
+
+    /// Sends one question with each of several lists of values.
+    fn ask(&mut self, sql: &Sql, questions: Vec<Asked>) -> Result<()> {
+        if questions.len() > 1 {
+            let lists: Vec<Vec<Value<'static>>> = questions.iter().map(|asked| asked.args.clone()).collect();
+            if let Some(sent) = self.send_many(sql, &lists, many::question)? {
+                self.under_way.push_back(UnderWay::Questions { asked: questions, sent });
+                return Ok(());
+            }
+        }
+        for asked in questions {
+            let sent = self.send(sql, &asked.args)?;
+            self.under_way.push_back(UnderWay::Question { asked, sent });
+        }
         Ok(())
-    }
-
-    fn asked(&self, sql: &Sql, args: &[Value<'_>]) -> Asked {
-        let args = args.iter().cloned().map(Value::into_owned).collect();
-        Asked { name: sql.name, text: sql.text, args, changes: self.changes }
-    }
-
-    fn is_under_way(&self, question: &Asked) -> bool {
-        self.under_way.iter().any(|one| matches!(one, UnderWay::Question { asked, .. } if asked == question))
     }
 
     /// What was answered before holds no longer.
     pub(super) fn forget(&mut self) {
-        self.changes += 1;
-        self.answers.clear();
+        self.memory.clear();
     }
 
-    /// Sends a change without waiting; that it touches another number of rows than `wanted` is told by a later call.
+    /// Makes a change without waiting; that it touches another number of rows than `wanted` is told by a later call.
     pub(super) fn change(&mut self, sql: &Sql, args: &[Value<'_>], wanted: Option<u64>) -> Result<()> {
-        if self.under_way.len() >= UNDER_WAY {
+        keepable(args)?;
+        if self.unsent.len() >= UNSENT {
             self.settle()?;
         }
-        self.forget();
-        let sent = self.send(sql, args)?;
+        self.settle_questions()?;
+        self.memory.changed(sql, args);
+        let args = args.iter().cloned().map(Value::into_owned).collect();
+        self.unsent.push(Change { sql: *sql, args, wanted });
+        Ok(())
+    }
+
+    /// Sends the changes that were not sent yet.
+    fn flush(&mut self) -> Result<()> {
+        let mut changes = std::mem::take(&mut self.unsent);
+        if let Mark::Unsent(mark) = self.mark {
+            let since = changes.split_off(mark);
+            self.mark = Mark::Unsent(0);
+            self.send_changes(changes)?;
+            if since.is_empty() {
+                return Ok(());
+            }
+            self.before_change()?;
+            changes = since;
+        }
+        self.send_changes(changes)
+    }
+
+    /// The server learns of the mark when it first sees a change that came after it. What came before it must have
+    /// worked: going back to the mark does not make that good.
+    fn before_change(&mut self) -> Result<()> {
+        if matches!(self.mark, Mark::Unsent(_)) {
+            self.settle_sent()?;
+            self.say("SAVEPOINT mark");
+            self.mark = Mark::Sent;
+        }
+        Ok(())
+    }
+
+    fn send_changes(&mut self, changes: Vec<Change>) -> Result<()> {
+        for group in groups(changes) {
+            self.send_group(group)?;
+        }
+        Ok(())
+    }
+
+    /// Sends changes of one text.
+    fn send_group(&mut self, group: Vec<Change>) -> Result<()> {
+        if let [first, _, ..] = group.as_slice() {
+            let (sql, wanted) = (first.sql, group.iter().map(|change| change.wanted).sum());
+            let lists: Vec<Vec<Value<'static>>> = group.iter().map(|change| change.args.clone()).collect();
+            if let Some(sent) = self.send_many(&sql, &lists, many::change)? {
+                self.count(sql.name, wanted, sent);
+                return Ok(());
+            }
+        }
+        for Change { sql, args, wanted } in group {
+            let sent = self.send(&sql, &args)?;
+            self.count(sql.name, wanted, sent);
+        }
+        Ok(())
+    }
+
+    /// The answer to a change is how many rows it touched.
+    fn count(&mut self, name: &'static str, wanted: Option<u64>, sent: Sent<RowStream>) {
         let counted = async move {
             let mut stream = pin!(sent.answer().await?);
             while let Some(row) = stream.next().await {
@@ -185,8 +258,7 @@ impl Wire {
             Ok(stream.rows_affected().unwrap_or(0))
         };
         let sent = Sent::new(Box::pin(counted) as Pending<u64>);
-        self.under_way.push_back(UnderWay::Change { name: sql.name, wanted, sent });
-        Ok(())
+        self.under_way.push_back(UnderWay::Change { name, wanted, sent });
     }
 
     /// Sends a statement without values, without waiting.
@@ -197,11 +269,16 @@ impl Wire {
         self.under_way.push_back(UnderWay::Change { name, wanted: None, sent });
     }
 
-    /// Waits for everything that is under way.
+    /// Waits until everything is done.
     pub(super) fn settle(&mut self) -> Result<()> {
+        self.flush()?;
+        self.settle_sent()
+    }
+
+    fn settle_sent(&mut self) -> Result<()> {
         if !self.under_way.is_empty() {
-            let (runtime, under_way, answers) = (&self.runtime, &mut self.under_way, &mut self.answers);
-            let done = runtime.block_on(settle(under_way, answers));
+            let (runtime, under_way, memory) = (&self.runtime, &mut self.under_way, &mut self.memory);
+            let done = runtime.block_on(settle(under_way, memory));
             done.map_err(|trouble| self.understood(trouble))?;
         }
         match self.health {
@@ -211,9 +288,46 @@ impl Wire {
         }
     }
 
+    /// What was asked before a change is answered as of before it: it must be known to be forgotten.
+    fn settle_questions(&mut self) -> Result<()> {
+        match self.under_way.iter().any(UnderWay::is_question) {
+            true => self.settle_sent(),
+            false => Ok(()),
+        }
+    }
+
+    /// Sets a mark; marks do not nest.
+    pub(super) fn mark(&mut self) {
+        self.mark = Mark::Unsent(self.unsent.len());
+    }
+
+    pub(super) fn keep(&mut self) -> Result<()> {
+        if self.mark == Mark::Sent {
+            // In this order: what failed since the mark can still be undone.
+            self.settle()?;
+            self.say("RELEASE mark");
+        }
+        self.mark = Mark::Nowhere;
+        Ok(())
+    }
+
+    /// Goes back to the mark. Where the server has not seen it, it must not have failed either.
+    pub(super) fn undo(&mut self) -> Result<()> {
+        match std::mem::replace(&mut self.mark, Mark::Nowhere) {
+            Mark::Sent => self.roll_back("ROLLBACK TO mark; RELEASE mark"),
+            Mark::Unsent(mark) => {
+                self.unsent.truncate(mark);
+                self.settle_sent()
+            }
+            Mark::Nowhere => Ok(()),
+        }
+    }
+
     /// Ends what was begun since the mark or the beginning, whatever came of it.
     pub(super) fn roll_back(&mut self, statement: &'static str) -> Result<()> {
         self.forget();
+        self.unsent.clear();
+        self.mark = Mark::Nowhere;
         self.under_way.clear();
         self.script(statement)?;
         self.health = Health::Sound;
@@ -223,6 +337,7 @@ impl Wire {
     /// The point of no return: from here on only an answer tells what happened.
     pub(super) fn commit(&mut self) -> Result<()> {
         self.settle()?;
+        self.forget();
         match self.runtime.block_on(self.client.batch_execute("COMMIT")) {
             Ok(()) => Ok(()),
             Err(error) => {
@@ -244,50 +359,80 @@ impl Wire {
     }
 
     fn send(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<Sent<RowStream>> {
-        if args.iter().any(|value| matches!(value, Value::Text(text) if text.contains('\0'))) {
-            return Err(StoreError::Unavailable {
-                detail: "a text has a NUL character in it, which PostgreSQL cannot keep".into(),
-                hint: Some("leave it out".into()),
-            });
-        }
-        let known = self.known.entry(sql.text).or_insert_with(|| Known {
-            text: spelled(sql.text).into(),
-            uses: 0,
-            prepared: None,
-        });
+        keepable(args)?;
+        let known = self.known(sql);
         known.uses += 1;
-        if known.prepared.is_none() && known.uses >= WORTH_PREPARING {
-            self.prepare(sql, args)?;
-        }
-        let Some(Known { text, prepared, .. }) = self.known.get(sql.text) else {
-            return Err(StoreError::Guard(format!("{} vanished", sql.name)));
+        let prepared = match known.prepared.clone() {
+            None if known.uses >= WORTH_PREPARING => Some(self.prepare(sql, args)?),
+            prepared => prepared,
         };
         let args: Vec<Value<'static>> = args.iter().cloned().map(Value::into_owned).collect();
         let client = Arc::clone(&self.client);
-        Ok(Sent::new(match prepared.clone() {
+        Ok(Sent::new(match prepared {
             Some(statement) => Box::pin(async move { client.query_raw(&statement, args).await }),
             None => {
-                let text = Arc::clone(text);
+                let text = Arc::clone(&self.known(sql).text);
                 let types: Vec<_> = args.iter().map(type_of).collect();
                 Box::pin(async move { client.query_typed_raw(&text, args.into_iter().zip(types)).await })
             }
         }))
     }
 
-    /// Answers come in order: what is under way is answered before the preparation.
-    fn prepare(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<()> {
-        self.settle()?;
-        let Some(known) = self.known.get_mut(sql.text) else {
-            return Ok(());
+    /// Sends one statement for several lists of values, where that can be done.
+    fn send_many(
+        &mut self,
+        sql: &Sql,
+        lists: &[Vec<Value<'static>>],
+        multiply: Multiply,
+    ) -> Result<Option<Sent<RowStream>>> {
+        let one = match (self.known(sql).prepared.clone(), lists.first()) {
+            (Some(one), _) => one,
+            (None, Some(first)) => self.prepare(sql, first)?,
+            (None, None) => return Ok(None),
         };
-        let types: Vec<_> = args.iter().map(type_of).collect();
-        match self.runtime.block_on(self.client.prepare_typed(&known.text, &types)) {
-            Ok(statement) => {
-                known.prepared = Some(statement);
-                Ok(())
+        let types = one.params();
+        let statement = match self.known(sql).many.clone() {
+            Many::Prepared(statement) => statement,
+            Many::Impossible => return Ok(None),
+            Many::Unknown => {
+                let Some(text) = multiply(&self.known(sql).text, types) else {
+                    self.known(sql).many = Many::Impossible;
+                    return Ok(None);
+                };
+                let statement = self.prepared(sql.name, &text, &[])?;
+                self.known(sql).many = Many::Prepared(statement.clone());
+                statement
             }
-            Err(error) => Err(self.understood(Trouble::Server(sql.name, error))),
+        };
+        if !lists.iter().all(|list| many::fits(types, list)) {
+            return Ok(None);
         }
+        let (client, columns) = (Arc::clone(&self.client), many::columns(types, lists));
+        Ok(Some(Sent::new(Box::pin(async move { client.query_raw(&statement, columns).await }))))
+    }
+
+    fn known(&mut self, sql: &Sql) -> &mut Known {
+        self.known.entry(sql.text).or_insert_with(|| Known {
+            text: spelled(sql.text).into(),
+            uses: 0,
+            prepared: None,
+            many: Many::Unknown,
+        })
+    }
+
+    fn prepare(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<Statement> {
+        let text = Arc::clone(&self.known(sql).text);
+        let types: Vec<_> = args.iter().map(type_of).collect();
+        let statement = self.prepared(sql.name, &text, &types)?;
+        self.known(sql).prepared = Some(statement.clone());
+        Ok(statement)
+    }
+
+    /// Answers come in order: what is under way is answered before the preparation.
+    fn prepared(&mut self, name: &'static str, text: &str, types: &[Type]) -> Result<Statement> {
+        self.settle_sent()?;
+        let prepared = self.runtime.block_on(self.client.prepare_typed(text, types));
+        prepared.map_err(|error| self.understood(Trouble::Server(name, error)))
     }
 
     fn understood(&mut self, trouble: Trouble) -> StoreError {
@@ -311,35 +456,13 @@ impl Wire {
     }
 }
 
-enum Trouble {
-    Server(&'static str, Error),
-    Count(&'static str, u64),
-    /// Whoever looked at the rows wants no more of them.
-    Ours(StoreError),
-}
-
-async fn settle(
-    under_way: &mut VecDeque<UnderWay>,
-    answers: &mut Vec<(Asked, Vec<Row>)>,
-) -> std::result::Result<(), Trouble> {
-    while let Some(next) = under_way.pop_front() {
-        match next {
-            UnderWay::Change { name, wanted, sent } => {
-                let touched = sent.answer().await.map_err(|error| Trouble::Server(name, error))?;
-                if wanted.is_some_and(|wanted| wanted != touched) {
-                    return Err(Trouble::Count(name, touched));
-                }
-            }
-            UnderWay::Question { asked, sent } => {
-                let named = |error: Error| Trouble::Server(asked.name, error);
-                let mut stream = pin!(sent.answer().await.map_err(named)?);
-                let mut rows = Vec::new();
-                while let Some(row) = stream.next().await {
-                    rows.push(row.map_err(named)?);
-                }
-                answers.push((asked, rows));
-            }
-        }
+/// Whether PostgreSQL can keep the values.
+fn keepable(args: &[Value<'_>]) -> Result<()> {
+    if args.iter().any(|value| matches!(value, Value::Text(text) if text.contains('\0'))) {
+        return Err(StoreError::Unavailable {
+            detail: "a text has a NUL character in it, which PostgreSQL cannot keep".into(),
+            hint: Some("leave it out".into()),
+        });
     }
     Ok(())
 }

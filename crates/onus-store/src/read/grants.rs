@@ -5,6 +5,7 @@ use crate::port::Tx;
 use crate::{args, codec, sql};
 use onus_core::id::{Epoch, Handle, TaskId, WorkstationName};
 use onus_core::task::StateName;
+use serde::{Deserialize, Serialize};
 
 sql! {
     GRANTS = "SELECT task, epoch, assignee, workstation, CASE WHEN ended_at IS NULL THEN 1 ELSE 0 END FROM assignment \
@@ -13,7 +14,7 @@ sql! {
 }
 
 /// Who was given a task, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     pub task: TaskId,
     pub epoch: Epoch,

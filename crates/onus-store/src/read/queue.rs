@@ -1,6 +1,6 @@
 //! `list`, `ready` and the next task to claim: bounded, in a stable order, never a scan of the whole table.
 
-use crate::codec::{self, task_columns, task_from};
+use crate::codec::{self, StoredTask as Stored, task_columns, task_from};
 use crate::error::Result;
 use crate::port::{Row, Sql, Tx, Value};
 use crate::{args, sql};
@@ -9,7 +9,7 @@ use onus_core::task::{StateName, Task};
 use serde::{Deserialize, Serialize};
 
 /// Which tasks; everything that is absent matches.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {
     pub project: Option<ProjectKey>,
     pub task_type: Option<TaskType>,
@@ -66,6 +66,12 @@ sql! {
     /// Reads the index `task_ready`: as many rows as it gives, however many others wait.
     pub(crate) READY = "SELECT ", task_columns!(), task_from!(),
         "WHERE t.workspace = ?1 AND t.state = 'open' AND t.waits = 0 ", matches!(), "ORDER BY t.priority, t.born LIMIT ?9";
+    /// What ended last, first. What never had a holder here, such as imported history, is not among it.
+    pub(crate) LIST_ENDED = "SELECT ", task_columns!(),
+        "FROM ledger l JOIN task t ON t.workspace = l.workspace AND t.id = l.task \
+        LEFT JOIN assignment a ON a.workspace = t.workspace AND a.task = t.id AND a.epoch = t.epoch \
+        AND a.ended_at IS NULL WHERE l.workspace = ?1 AND l.verb = ?9 AND t.state = ?10 ", matches!(),
+        "ORDER BY l.at DESC, l.seq DESC LIMIT ?11";
     /// The head of the queue with what each task waits for.
     pub(crate) WINDOW = "SELECT t.id, t.state, t.waits, t.blocker, t.title FROM task t \
         LEFT JOIN assignment a ON a.workspace = t.workspace AND a.task = t.id AND a.epoch = t.epoch \
@@ -86,9 +92,12 @@ fn arguments<'a>(workspace: WorkspaceId, filter: &'a Filter) -> Vec<Value<'a>> {
     .into()
 }
 
+fn stored(tx: &mut dyn Tx, sql: &Sql, args: &[Value<'_>]) -> Result<Vec<Stored>> {
+    tx.rows(sql, args)?.into_iter().map(|mut row| codec::task(&mut row)).collect()
+}
+
 fn tasks(tx: &mut dyn Tx, sql: &Sql, args: &[Value<'_>]) -> Result<Vec<Task>> {
-    let decode = |mut row: Row| codec::task(&mut row).map(|stored| stored.task);
-    tx.rows(sql, args)?.into_iter().map(decode).collect()
+    Ok(stored(tx, sql, args)?.into_iter().map(|stored| stored.task).collect())
 }
 
 pub fn list(tx: &mut dyn Tx, which: Which, filter: &Filter, after: After, limit: i64) -> Result<Vec<Task>> {
@@ -114,12 +123,29 @@ pub fn list(tx: &mut dyn Tx, which: Which, filter: &Filter, after: After, limit:
     }
 }
 
+/// Tasks in a state that ends them, the latest first. One that ended twice comes where it ended last.
+pub fn ended(tx: &mut dyn Tx, state: StateName, filter: &Filter, limit: i64) -> Result<Vec<Task>> {
+    let workspace = tx.workspace();
+    let verb = if state == StateName::Complete { "completed" } else { "dropped" };
+    let mut args = arguments(workspace, filter);
+    args.extend(args![verb, state.name(), limit]);
+    let mut found = tasks(tx, &LIST_ENDED, &args)?;
+    let mut met = std::collections::BTreeSet::new();
+    found.retain(|task| met.insert(task.born));
+    Ok(found)
+}
+
 /// Open tasks whose dependencies are complete, the most important first.
 pub fn ready(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<Vec<Task>> {
+    Ok(ready_rows(tx, filter, limit)?.into_iter().map(|stored| stored.task).collect())
+}
+
+/// The same, as they are stored.
+pub fn ready_rows(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<Vec<Stored>> {
     let workspace = tx.workspace();
     let mut args = arguments(workspace, filter);
     args.push(limit.into());
-    tasks(tx, &READY, &args)
+    stored(tx, &READY, &args)
 }
 
 /// One task near the head of the queue.

@@ -18,6 +18,7 @@ sql! {
     pub(crate) NOTES = "SELECT n.seq, n.kind, n.text, l.actor, l.at FROM note n \
         JOIN ledger l ON l.workspace = n.workspace AND l.seq = n.seq \
         WHERE n.workspace = ?1 AND n.task = ?2 ORDER BY n.seq";
+    pub(crate) NOTE = "SELECT text FROM note WHERE workspace = ?1 AND seq = ?2";
     pub(crate) DEPENDENTS = "SELECT task FROM dependency WHERE workspace = ?1 AND depends_on = ?2 ORDER BY task LIMIT 100";
     EXCEPTIONS = "SELECT id, exceptions FROM task WHERE workspace = ?1 AND exceptions IS NOT NULL ORDER BY born";
     pub(crate) LIVE = "SELECT a.epoch, a.task, t.title, t.state, t.type, a.assignee, a.tier, a.workstation, a.lease_id, a.ttl_ms, \
@@ -102,6 +103,12 @@ pub fn notes(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<Note>> {
             })
         })
         .collect()
+}
+
+/// The words that an entry wrote down.
+pub fn note(tx: &mut dyn Tx, entry: Seq) -> Result<Option<String>> {
+    let workspace = tx.workspace();
+    tx.row(&NOTE, &args![workspace.0, entry])?.map(|mut row| row.text()).transpose()
 }
 
 /// Tasks that wait for this one.

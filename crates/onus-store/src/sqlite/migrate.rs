@@ -12,6 +12,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../schema/sqlite/003_effort.sql"),
     include_str!("../../schema/sqlite/004_evidence.sql"),
     include_str!("../../schema/sqlite/005_team.sql"),
+    include_str!("../../schema/sqlite/006_report.sql"),
 ];
 
 pub(super) const LATEST: i64 = MIGRATIONS.len() as i64;

@@ -3,6 +3,7 @@
 mod effort;
 mod harness;
 mod queue;
+mod report;
 mod rows;
 mod token;
 mod transactions;
@@ -49,6 +50,9 @@ conformance!([
     effort::the_last_usage_of_each_record_counts,
     effort::approvals_are_found_by_the_days_they_touch,
     effort::a_grant_is_told_when_the_worker_last_worked_there,
+    report::entries_are_found_by_verb_and_time,
+    report::assignments_are_told_with_what_their_tasks_are_about,
+    report::what_waits_for_somebody_is_found,
     token::a_token_reads_back,
     token::a_token_ends_once_and_its_use_only_rises,
     token::no_two_tokens_share_a_secret,

@@ -12,6 +12,7 @@ use onus_core::refusal::Refusal;
 use onus_core::registry::token::Order;
 use onus_core::time::Millis;
 use onus_core::token::TokenKind;
+use onus_store::any::Location;
 use serde::Serialize;
 use std::process::ExitCode;
 
@@ -30,6 +31,16 @@ enum TokenVerb {
         /// This worker's only
         #[arg(value_name = "@HANDLE", value_parser = handle)]
         handle: Option<Handle>,
+    },
+    /// A link that signs you in to a server's board, once, within ten minutes
+    Link {
+        /// You: people issue their own links
+        #[arg(value_name = "@HANDLE", value_parser = handle)]
+        handle: Handle,
+
+        /// The server's address; default: the store's, where it is a server, else http://127.0.0.1:7420
+        #[arg(long, value_name = "URL")]
+        server: Option<String>,
     },
     /// End a token at once: people only
     Revoke {
@@ -79,6 +90,17 @@ fn end(text: &str) -> Result<End, String> {
     if text == "never" { Ok(End::Never) } else { Millis::parse(text).map(End::After) }
 }
 
+/// Where a browser redeems a one-time link. Behind the `#` it is sent to no server until it is redeemed.
+pub(crate) fn link(server: &str, secret: &str) -> String {
+    format!("{}/signin#{secret}", server.trim_end_matches('/'))
+}
+
+#[derive(Debug, Serialize)]
+struct LinkView {
+    token: TokenView,
+    url: String,
+}
+
 #[derive(Debug, Serialize)]
 struct RevokedView {
     token: TokenView,
@@ -94,6 +116,15 @@ impl Token {
                 let shown = out.show(&issued, |view| format!("{}\n", view.secret))?;
                 out.hint(&render::issued(&issued.token));
                 Ok(shown)
+            }
+            TokenVerb::Link { handle, server } => {
+                let issued = store.issue_token(actor, &Order::link(handle.clone()))?;
+                let server = server.clone().unwrap_or_else(|| match &world.location {
+                    Location::Server(url) => url.clone(),
+                    Location::File(_) | Location::Database(_) => "http://127.0.0.1:7420".to_owned(),
+                });
+                let view = LinkView { url: link(&server, &issued.secret), token: issued.token };
+                out.show(&view, |view| format!("{}\n", view.url))
             }
             TokenVerb::List { handle } => {
                 let human = |view: &TokensView| render::tokens(view);

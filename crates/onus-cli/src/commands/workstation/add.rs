@@ -1,11 +1,11 @@
 //! `onus workstation add`
 
 use super::NameArg;
-use crate::commands::worker::outcome;
 use crate::commands::{file_error, word};
 use crate::output::Output;
 use crate::world::{Store, World};
 use clap::Args;
+use onus_app::view::WorkstationAddedView;
 use onus_core::code::Code;
 use onus_core::event::WorkstationAdded;
 use onus_core::id::{BranchName, Role};
@@ -16,7 +16,6 @@ use onus_core::registry::Registration;
 use onus_core::workstation::{Lifecycle, Workstation, WorkstationKind};
 use onus_host::place::{self, Repo};
 use onus_host::{env::Env, identity_map, ref_file, worktree};
-use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -58,12 +57,6 @@ pub(super) struct Add {
     probes: Vec<Probe>,
 }
 
-#[derive(Debug, Serialize)]
-struct AddedView {
-    outcome: &'static str,
-    workstation: Workstation,
-}
-
 impl Add {
     pub(super) fn run(&self, world: &World, store: &mut Store, out: &Output) -> Result<ExitCode, Refusal> {
         let actor = world.actor.as_ref();
@@ -96,7 +89,7 @@ impl Add {
         if registration == Registration::Created && !wanted.probes.is_empty() {
             (workstation, _) = store.probe(actor, name)?;
         }
-        let code = out.show(&AddedView { outcome: outcome(registration), workstation }, text)?;
+        let code = out.show(&WorkstationAddedView { outcome: registration, workstation }, text)?;
         if registration == Registration::Created && !wanted.probes.is_empty() {
             out.hint(&format!("onus workstation show {name} tells what its probes said"));
         }
@@ -214,7 +207,7 @@ fn kind(text: &str) -> Result<WorkstationKind, String> {
     word("a kind of workstation", text, WorkstationKind::parse, "logical, checkout, worktree")
 }
 
-fn text(view: &AddedView) -> String {
+fn text(view: &WorkstationAddedView) -> String {
     let Workstation { name, kind, path, branch, state, .. } = &view.workstation;
     let at = path.as_deref().map(|path| format!(" at {path}")).unwrap_or_default();
     let on = branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();

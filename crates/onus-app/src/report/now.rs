@@ -1,0 +1,170 @@
+//! `report now`: what was done since yesterday, what is stuck and why, and what needs a person.
+
+mod stuck;
+mod want;
+
+pub use stuck::{StuckKind, StuckView};
+pub use want::{WantKind, WantView};
+
+use super::When;
+use crate::Onus;
+use crate::view::HeldView;
+use onus_core::event::Event;
+use onus_core::evidence::CheckVerdict;
+use onus_core::id::{CommitId, Handle, TaskId, WorkstationName};
+use onus_core::ledger::Entry;
+use onus_core::refusal::Refusal;
+use onus_core::report::{DayFlow, Flow};
+use onus_core::task::StateName;
+use onus_core::time::{Millis, Timestamp};
+use onus_core::timesheet::days_before;
+use onus_host::zone;
+use onus_store::error::{Result as StoreResult, StoreError};
+use onus_store::port::{Store, Tx};
+use onus_store::read::report::{self, Span};
+use onus_store::read::survey;
+use onus_store::{evidence, read};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The most completions that are told one by one.
+const COMPLETED: i64 = 50;
+/// So many days of flow.
+const DAYS: u16 = 14;
+/// Since yesterday evening, more or less.
+const USUAL: Millis = Millis::hours(14);
+
+/// What happened, what is stuck, and what waits for whom.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct NowView {
+    pub since: Timestamp,
+    pub until: Timestamp,
+    /// The newest first.
+    pub completed: Vec<CompletedView>,
+    /// Whether there were more than these.
+    pub more_completed: bool,
+    pub stuck: Vec<StuckView>,
+    /// What needs a person, and how to give it.
+    pub wants: Vec<WantView>,
+    /// Who works now.
+    pub held: Vec<HeldView>,
+    pub counts: BTreeMap<String, i64>,
+    /// Leases lost to a takeover since then.
+    pub leases_lost: i64,
+    /// The last days, the earliest first.
+    pub flow: Vec<DayFlow>,
+}
+
+/// A task that was completed, with what shows it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct CompletedView {
+    pub task: TaskId,
+    pub title: String,
+    #[serde(rename = "type")]
+    pub task_type: Option<String>,
+    pub by: Handle,
+    pub workstation: Option<WorkstationName>,
+    pub at: Timestamp,
+    pub seq: i64,
+    pub forced: bool,
+    pub commit: Option<CommitId>,
+    /// Checks that the task has, and those whose last run passed.
+    pub checks: usize,
+    pub passed: usize,
+    /// Who approved the work.
+    pub approved_by: Vec<Handle>,
+    /// The resolution.
+    pub resolution: Option<String>,
+    pub untrusted: bool,
+}
+
+impl<S: Store> Onus<S> {
+    /// The morning report, with days as the one who asks counts them.
+    pub fn report_now(&mut self, actor: Option<&Handle>, when: &When) -> Result<NowView, Refusal> {
+        if let Some(answer) = self.far("report_now", &(when,))? {
+            return Ok(answer);
+        }
+        let span = self.span(when, actor, USUAL)?;
+        let flow = self.flow(actor, span.to)?;
+        let held = self.held()?;
+        let wants = self.wants(&held)?;
+        let mut stuck = stuck::silent(&held);
+        stuck.extend(self.blocked()?);
+        stuck.extend(self.unroutable()?);
+        let (completed, leases_lost, counts, flow) = self.ask(|tx| {
+            let completed = completed(tx, span)?;
+            let mut lost = 0;
+            report::times(tx, "taken_over", span, &mut |_| lost += 1)?;
+            let counts = survey::states(tx)?;
+            Ok((completed, lost, counts.clone(), counted(tx, flow, &counts)?))
+        })?;
+        Ok(NowView {
+            since: span.from,
+            until: span.to,
+            more_completed: completed.len() as i64 >= COMPLETED,
+            completed,
+            stuck,
+            wants,
+            held,
+            counts: counts.into_iter().map(|(state, count)| (state.name().to_owned(), count)).collect(),
+            leases_lost,
+            flow,
+        })
+    }
+
+    /// The days up to a moment, without their counts.
+    fn flow(&mut self, actor: Option<&Handle>, to: Timestamp) -> Result<Flow, Refusal> {
+        let zone = self.zone_of(actor)?;
+        let last = zone::date(&zone, to.plus(Millis(-1))).map_err(Refusal::invalid)?;
+        Ok(Flow::new(zone::days(&zone, days_before(last, DAYS - 1), last).map_err(Refusal::invalid)?))
+    }
+}
+
+fn counted(tx: &mut dyn Tx, mut flow: Flow, counts: &[(StateName, i64)]) -> StoreResult<Vec<DayFlow>> {
+    let span = Span { from: flow.begin(), to: flow.end() };
+    for verb in Flow::VERBS {
+        report::times(tx, verb, span, &mut |at| flow.count(verb, at))?;
+    }
+    let of = |wanted: StateName| counts.iter().filter(|(state, _)| *state == wanted).map(|(_, n)| n).sum();
+    let all: i64 = counts.iter().map(|(_, count)| count).sum();
+    let dropped: i64 = of(StateName::Dropped);
+    Ok(flow.days(all - dropped, of(StateName::Complete)))
+}
+
+fn completed(tx: &mut dyn Tx, span: Span) -> StoreResult<Vec<CompletedView>> {
+    let entries = report::happened(tx, "completed", span, COMPLETED)?;
+    entries.iter().map(|entry| completion(tx, entry)).filter_map(Result::transpose).collect()
+}
+
+fn completion(tx: &mut dyn Tx, entry: &Entry) -> StoreResult<Option<CompletedView>> {
+    let stamped = entry.open().map_err(StoreError::Corrupt)?;
+    let (Event::Completed(event), Some(task)) = (stamped.event, stamped.task) else { return Ok(None) };
+    let Some(brief) = report::brief(tx, &task)? else { return Ok(None) };
+    let runs = evidence::evidence(tx, &task)?;
+    let has_passed = |check: &&onus_core::task::Check| {
+        let (id, last) = (check.id(), entry.seq);
+        let of = runs.iter().filter(|run| run.check == id && run.seq < last);
+        of.max_by_key(|run| run.seq).is_some_and(|run| run.verdict == CheckVerdict::Passed)
+    };
+    let passed = brief.checks.iter().filter(has_passed).count();
+    let reviews = evidence::reviews(tx, &task)?;
+    let approved =
+        reviews.into_iter().filter(|review| review.verdict.name() == "approved" && review.seq < entry.seq);
+    Ok(Some(CompletedView {
+        approved_by: approved.map(|review| review.by).collect(),
+        resolution: read::story::note(tx, entry.seq)?,
+        title: brief.title,
+        task_type: brief.task_type,
+        checks: brief.checks.len(),
+        passed,
+        task,
+        by: stamped.actor,
+        workstation: stamped.workstation,
+        at: entry.at,
+        seq: entry.seq,
+        forced: event.forced,
+        commit: event.commit,
+        untrusted: true,
+    }))
+}

@@ -1,0 +1,191 @@
+//! What waits for a person, and the command that gives it.
+
+use super::stuck::WINDOW;
+use crate::Onus;
+use crate::timesheet::ApprovalView;
+use crate::view::HeldView;
+use onus_core::evidence::{self as rules, CheckVerdict, ReviewVerdict};
+use onus_core::id::{Handle, TaskId};
+use onus_core::refusal::Refusal;
+use onus_core::settings::ReviewPolicy;
+use onus_core::task::{CheckState, StateName, Task};
+use onus_core::time::Date;
+use onus_core::timesheet::week_before;
+use onus_core::workstation::WorkstationState;
+use onus_store::error::Result as StoreResult;
+use onus_store::port::{Store, Tx};
+use onus_store::read::report::{self, Span, Wanting};
+use onus_store::{evidence, load, registry};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a person is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WantKind {
+    /// A proposed check may not run until a person approves it.
+    ApproveCheck,
+    /// The work is there, and another one has to look at it.
+    Review,
+    /// A dependency should not be waited for.
+    ApproveException,
+    /// A blocked task waits for a person's answer.
+    Answer,
+    /// A workstation is closed until a person opens it.
+    Restore,
+    /// A week of somebody's time is not approved.
+    ApproveTimesheet,
+}
+
+impl WantKind {
+    pub const fn name(self) -> &'static str {
+        match self {
+            WantKind::ApproveCheck => "approve_check",
+            WantKind::Review => "review",
+            WantKind::ApproveException => "approve_exception",
+            WantKind::Answer => "answer",
+            WantKind::Restore => "restore",
+            WantKind::ApproveTimesheet => "approve_timesheet",
+        }
+    }
+}
+
+/// One thing that needs a person.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct WantView {
+    pub kind: WantKind,
+    /// The task, workstation or worker that it is about.
+    pub about: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    pub detail: String,
+    /// Whom, where one person is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whom: Option<Handle>,
+    /// The command that does it.
+    pub command: String,
+    pub untrusted: bool,
+}
+
+impl WantView {
+    fn of(kind: WantKind, about: impl ToString, detail: String, command: String) -> WantView {
+        let about = about.to_string();
+        WantView { kind, about, task: None, detail, whom: None, command, untrusted: true }
+    }
+
+    fn task(self, task: &TaskId) -> WantView {
+        WantView { task: Some(task.clone()), ..self }
+    }
+}
+
+impl<S: Store> Onus<S> {
+    pub(super) fn wants(&mut self, held: &[HeldView]) -> Result<Vec<WantView>, Refusal> {
+        let policy = self.settings.complete.review;
+        let map = self.policy()?;
+        let mut wants = self.ask(|tx| {
+            let mut wants = Vec::new();
+            for found in report::wanting(tx, WINDOW)? {
+                wants.extend(checks(&found));
+                wants.extend(exceptions(&found));
+                wants.extend(answer(&found));
+            }
+            if policy != ReviewPolicy::Never {
+                for held in held {
+                    let Some(stored) = load::task(tx, &held.task)? else { continue };
+                    let high = rules::is_high_risk(&map, &stored.task.spec);
+                    if policy == ReviewPolicy::Always || high {
+                        wants.extend(review(tx, &stored.task)?);
+                    }
+                }
+            }
+            for row in registry::workstations(tx)? {
+                let place = row.workstation;
+                if place.state == WorkstationState::Quarantined {
+                    let why = place.reason.unwrap_or_default();
+                    let command = format!("onus workstation restore {}", place.name);
+                    wants.push(WantView::of(WantKind::Restore, &place.name, why, command));
+                }
+            }
+            Ok(wants)
+        })?;
+        wants.extend(self.unapproved()?);
+        Ok(wants)
+    }
+
+    /// Whose last week nobody approved; only where the team approves time at all.
+    fn unapproved(&mut self) -> Result<Vec<WantView>, Refusal> {
+        if !self.ask(report::is_approving)? {
+            return Ok(Vec::new());
+        }
+        let mut wants = Vec::new();
+        for worker in self.people(None)? {
+            let today = self.today(Some(&worker.handle))?;
+            let (from, to) = week_before(today);
+            let days = onus_host::zone::days(&worker.tz, from, to).map_err(Refusal::invalid)?;
+            let span = Span { from: days.begin(), to: days.end() };
+            if !self.ask(|tx| report::worked(tx, &worker.handle, span))? {
+                continue;
+            }
+            let approvals = self.approvals(&worker, from, to)?;
+            if !approvals.iter().any(|approval| covers(approval, (from, to))) {
+                let detail = format!("{from} to {to}");
+                let name = &worker.handle;
+                let command = format!("onus timesheet approve --worker {name} --from {from} --to {to}");
+                wants.push(WantView::of(WantKind::ApproveTimesheet, name, detail, command));
+            }
+        }
+        Ok(wants)
+    }
+}
+
+/// Approved, and nothing has changed since.
+fn covers(approval: &ApprovalView, (from, to): (Date, Date)) -> bool {
+    approval.from <= from && approval.to >= to && approval.differences.is_empty()
+}
+
+fn checks(found: &Wanting) -> Vec<WantView> {
+    let proposed = found.checks.iter().filter(|check| check.state == CheckState::Proposed);
+    proposed
+        .map(|check| {
+            let command = format!("onus check {} --approve {}", found.task, check.id());
+            WantView::of(WantKind::ApproveCheck, &found.task, check.command.clone(), command)
+                .task(&found.task)
+        })
+        .collect()
+}
+
+fn exceptions(found: &Wanting) -> Vec<WantView> {
+    let asked = found.exceptions.iter().filter(|(_, exception)| exception.approved_by.is_none());
+    asked
+        .map(|(on, exception)| {
+            let detail =
+                format!("{} asks not to wait for {on}: {}", exception.requested_by, exception.reason);
+            let command = format!("onus exception approve {} --on {on}", found.task);
+            WantView::of(WantKind::ApproveException, &found.task, detail, command).task(&found.task)
+        })
+        .collect()
+}
+
+fn answer(found: &Wanting) -> Option<WantView> {
+    let whom = found.blocker.as_deref()?.strip_prefix("person:")?.parse().ok()?;
+    (found.state == StateName::Blocked).then(|| {
+        let command = format!("onus unblock {}", found.task);
+        let want =
+            WantView::of(WantKind::Answer, &found.task, found.title.clone(), command).task(&found.task);
+        WantView { whom: Some(whom), ..want }
+    })
+}
+
+/// Something was shown, and nobody has approved it.
+fn review(tx: &mut dyn Tx, task: &Task) -> StoreResult<Option<WantView>> {
+    let shown = evidence::evidence(tx, &task.id)?;
+    let Some(last) = shown.iter().filter(|run| run.verdict == CheckVerdict::Passed).map(|run| run.seq).max()
+    else {
+        return Ok(None);
+    };
+    let reviews = evidence::reviews(tx, &task.id)?;
+    let settled = reviews.iter().any(|review| review.verdict == ReviewVerdict::Approved || review.seq > last);
+    let command = format!("onus review {} --approve --as-implemented", task.id);
+    let want = WantView::of(WantKind::Review, &task.id, task.spec.title.clone(), command).task(&task.id);
+    Ok((!settled).then_some(want))
+}

@@ -1,0 +1,131 @@
+//! `onus report`
+
+use super::export::Target;
+use super::{TaskArg, file_error, word};
+use crate::output::Output;
+use crate::render;
+use crate::world::World;
+use clap::{Args, Subcommand};
+use onus_app::report::{AuditKind, When, csv};
+use onus_core::code::Code;
+use onus_core::refusal::Refusal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const KINDS: &str = "grant, outside_policy, forced, refusal, exception, quarantine, token, time, generation";
+
+/// The record and the queue, told for people who decide
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    #[command(subcommand)]
+    verb: ReportVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum ReportVerb {
+    Now(Now),
+    Sprint(Sprint),
+    Incident(Incident),
+    Audit(Audit),
+    Anomalies(Anomalies),
+}
+
+/// What was completed since yesterday evening, what is stuck and why, and what needs a person
+#[derive(Debug, Args)]
+struct Now {
+    /// Since when: a day, a moment, or how long ago, e.g. 2026-11-16T18:00 or 12h; default: 14h
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+}
+
+/// Tasks per worker, workstation, type, state and sprint; throughput and lost leases
+#[derive(Debug, Args)]
+struct Sprint {
+    /// Only this sprint; default: all of them
+    #[arg(value_name = "SPRINT")]
+    sprint: Option<String>,
+}
+
+/// Who ran a task, where, under which version of the identity map, was it within policy; its time line
+#[derive(Debug, Args)]
+struct Incident {
+    #[command(flatten)]
+    task: TaskArg,
+}
+
+/// Grants, acts by force, refusals, exceptions, quarantines and grants outside the policy
+#[derive(Debug, Args)]
+struct Audit {
+    #[command(flatten)]
+    period: Period,
+
+    /// Only these kinds: grant, outside_policy, forced, refusal, exception, quarantine, token, time, generation
+    #[arg(long, value_name = "KINDS", value_delimiter = ',',
+          value_parser = |t: &str| word("a kind", t, AuditKind::parse, KINDS))]
+    only: Vec<AuditKind>,
+
+    /// Write comma-separated values to a file, or to standard output with `-`
+    #[arg(long, value_name = "FILE|-")]
+    csv: Option<PathBuf>,
+}
+
+/// What is worth a second look: lost leases, bouncing tasks, forced or unproven completions, silent work, drift
+#[derive(Debug, Args)]
+struct Anomalies {
+    #[command(flatten)]
+    period: Period,
+}
+
+/// Which stretch of time, in your own zone.
+#[derive(Debug, Args)]
+struct Period {
+    /// A day, a moment, or how long ago: 2026-11-16, 2026-11-16T18:00, 7d
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+
+    /// Likewise; a day counts to its end. Default: now
+    #[arg(long, value_name = "WHEN")]
+    until: Option<String>,
+}
+
+impl Period {
+    fn when(&self) -> When {
+        When { since: self.since.clone(), until: self.until.clone() }
+    }
+}
+
+impl Report {
+    pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
+        let mut store = world.open()?;
+        let actor = world.actor.as_ref();
+        match &self.verb {
+            ReportVerb::Now(now) => {
+                let when = When { since: now.since.clone(), until: None };
+                out.show(&store.report_now(actor, &when)?, render::now)
+            }
+            ReportVerb::Sprint(sprint) => {
+                out.show(&store.report_sprint(actor, sprint.sprint.as_deref())?, render::sprint)
+            }
+            ReportVerb::Incident(incident) => {
+                out.show(&store.report_incident(&incident.task.task)?, render::incident)
+            }
+            ReportVerb::Audit(audit) => {
+                let view = store.report_audit(actor, &audit.period.when(), &audit.only)?;
+                match &audit.csv {
+                    Some(file) => write_csv(file, &csv(&view)),
+                    None => out.show_list(&view, |view| &view.lines, render::audit),
+                }
+            }
+            ReportVerb::Anomalies(anomalies) => {
+                let view = store.report_anomalies(actor, &anomalies.period.when())?;
+                out.show_list(&view, |view| &view.anomalies, render::anomalies)
+            }
+        }
+    }
+}
+
+fn write_csv(file: &PathBuf, bytes: &Result<Vec<u8>, String>) -> Result<ExitCode, Refusal> {
+    let bytes = bytes.as_ref().map_err(|error| Refusal::new(Code::Internal, error.clone()))?;
+    Target::new(file).write(|writer| writer.write_all(bytes).map_err(|error| file_error(file, &error)))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,95 @@
+//! The database's host is lost and its standby takes over, under load and through two servers. A synchronous standby has
+//! every acknowledged write. An asynchronous one may not: then the anchor tells, nothing is granted until a person has
+//! raised the generation, and no token of before is worth anything.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test may fail loudly"
+)]
+
+mod support;
+
+use onus_testkit::{Cluster, Durability};
+use serde_json::json;
+use std::time::Instant;
+use support::load::Load;
+use support::pair::Pair;
+use support::server::Server;
+use support::{Site, text};
+
+/// A primary, its standby, and a store that is reached at whichever of them takes writes.
+fn replicated() -> Option<(Cluster, Cluster, Site)> {
+    let primary = Cluster::start(Durability::Durable)?;
+    primary.psql("postgres", "CREATE DATABASE team");
+    let standby = primary.standby();
+    let site = Site::at(Some(primary.url_with(&standby, "team"))).founded();
+    Some((primary, standby, site))
+}
+
+#[test]
+fn a_synchronous_standby_takes_over_and_nothing_is_lost() {
+    let Some((mut primary, standby, site)) = replicated() else { return };
+    primary.wait_for_standby();
+    let bearers = site.token_bearers(16);
+    let pair = Pair::start(&site);
+    let load = Load::run(&pair, &bearers, |load| {
+        load.until_finished(20);
+        let began = Instant::now();
+        primary.kill();
+        standby.promote();
+        let promoted = began.elapsed();
+        load.until_finished(1);
+        eprintln!("promoted after {promoted:?}, work goes on after {:?}", began.elapsed());
+        load.until_finished(20);
+    });
+    load.assert_kept(&site);
+    assert!(pair.repeated() > 0, "the failover must hit somebody");
+    eprintln!("{} tasks, {} calls sent again", load.finished(), pair.repeated());
+}
+
+#[test]
+fn a_standby_without_the_last_writes_grants_nothing_until_a_person_has_looked() {
+    let Some((mut primary, standby, site)) = replicated() else { return };
+    let bearers = site.token_bearers(3);
+    let person = site.token(&site.person);
+    let server = Server::start(&site);
+    let claim = |n: usize, task: &str| {
+        let (agent, token) = &bearers[n];
+        server.post(token, &format!("/v1/tasks/{task}/claim"), json!({ "workstation": agent.workstation }))
+    };
+    let note = |n: usize, task: &str, lease: &str| {
+        server.post(
+            &bearers[n].1,
+            &format!("/v1/tasks/{task}/notes"),
+            json!({ "lease": lease, "text": "mine" }),
+        )
+    };
+    let [kept, lost, open] = ["kept", "lost", "open"].map(|title| server.add(&person, title));
+    let kept_lease = text(&claim(0, &kept).ok()["lease"]["token"]).to_owned();
+    primary.until_followed();
+    standby.stop_following();
+    // Acknowledged, anchored, and known to the primary alone.
+    let lost_lease = text(&claim(1, &lost).ok()["lease"]["token"]).to_owned();
+    site.by_person(&["ledger", "checkpoint"]);
+    primary.kill();
+    standby.promote();
+
+    claim(2, &open).refused(503, "store_behind_anchor");
+    claim(2, &lost).refused(503, "store_behind_anchor");
+    let verified = site.run(&["ledger", "verify", "--json"]);
+    assert!(text(&verified.error()["detail"]).contains("the store ends at"), "{verified:#?}");
+    // The holder of a grant that never was cannot write; one that the standby knows of can.
+    note(1, &lost, &lost_lease).refused(409, "fenced");
+    note(0, &kept, &kept_lease).ok();
+
+    site.by_person(&["ledger", "raise-generation", "--reason", "the standby had not everything"]);
+    for (n, task, lease) in [(0, &kept, &kept_lease), (1, &lost, &lost_lease)] {
+        note(n, task, lease).refused(409, "fenced");
+    }
+    claim(2, &lost).ok();
+    note(1, &lost, &lost_lease).refused(409, "fenced");
+    site.assert_sound();
+}

@@ -1,0 +1,105 @@
+//! Reports: the record and the queue, told for people who decide.
+
+use crate::route::{Asked, Route, Told, get};
+use crate::store::Store;
+use onus_app::report::{AnomaliesView, AuditKind, AuditView, IncidentView, NowView, SprintView, When};
+use onus_core::id::{TaskId, shown};
+use onus_core::refusal::Refusal;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        get(
+            "/v1/reports/now",
+            "reportNow",
+            "What was completed, what is stuck and why, and what needs a person",
+            now,
+        ),
+        get(
+            "/v1/reports/sprint",
+            "reportSprint",
+            "Tasks per worker, workstation, type, state and sprint; throughput and lost leases",
+            sprint,
+        ),
+        get(
+            "/v1/reports/incident",
+            "reportIncident",
+            "Who ran a task, where, under which version of the identity map, and was that within policy",
+            incident,
+        ),
+        get(
+            "/v1/reports/audit",
+            "reportAudit",
+            "Grants, acts by force, refusals, exceptions, quarantines and grants outside the policy",
+            audit,
+        ),
+        get("/v1/reports/anomalies", "reportAnomalies", "What is worth a second look", anomalies),
+    ]
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PeriodQuery {
+    /// A day, a moment, or how long ago: `2026-11-16`, `2026-11-16T18:00`, `7d`
+    since: Option<String>,
+    /// Likewise; a day counts to its end. Default: now
+    until: Option<String>,
+}
+
+fn now(store: &mut Store, asked: &Asked, query: PeriodQuery) -> Result<NowView, Refusal> {
+    store.report_now(asked.actor(), &When { since: query.since, until: query.until })
+}
+
+fn anomalies(store: &mut Store, asked: &Asked, query: PeriodQuery) -> Result<AnomaliesView, Refusal> {
+    store.report_anomalies(asked.actor(), &When { since: query.since, until: query.until })
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SprintQuery {
+    /// Only this sprint; default: all of them
+    sprint: Option<String>,
+}
+
+fn sprint(store: &mut Store, asked: &Asked, query: SprintQuery) -> Result<SprintView, Refusal> {
+    store.report_sprint(asked.actor(), query.sprint.as_deref())
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct IncidentQuery {
+    task: TaskId,
+}
+
+fn incident(store: &mut Store, _: &Asked, query: IncidentQuery) -> Result<IncidentView, Refusal> {
+    store.report_incident(&query.task)
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AuditQuery {
+    /// A day, a moment, or how long ago; default: thirty days
+    since: Option<String>,
+    /// Likewise; a day counts to its end. Default: now
+    until: Option<String>,
+    /// Only these kinds, with commas: grant, outside_policy, forced, refusal, exception, quarantine, token, time, generation
+    only: Option<String>,
+}
+
+fn audit(store: &mut Store, asked: &Asked, query: AuditQuery) -> Result<AuditView, Refusal> {
+    let mut only = Vec::new();
+    for name in query.only.iter().flat_map(|names| names.split(',')) {
+        only.push(AuditKind::parse(name).ok_or_else(|| {
+            Refusal::invalid(format!("only: {} is no kind of an audit's lines", shown(name)))
+                .hint(AuditKind::ALL.map(AuditKind::name).join(", "))
+        })?);
+    }
+    store.report_audit(asked.actor(), &When { since: query.since, until: query.until }, &only)
+}
+
+impl Told for NowView {}
+impl Told for SprintView {}
+impl Told for IncidentView {}
+impl Told for AuditView {}
+impl Told for AnomaliesView {}

@@ -1,0 +1,255 @@
+//! A disk that loses power: what a program wrote since the last sync is there, half there, or not there at all.
+//!
+//! A run is recorded with strace. Played step by step, the disk knows at every moment what must have survived and what
+//! may have.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What a disk writes at once, or not at all.
+const SECTOR: usize = 512;
+
+/// One system call that changes files of the directory.
+#[derive(Debug, Clone)]
+pub enum Step {
+    Create(PathBuf),
+    Write { file: PathBuf, at: usize, bytes: Vec<u8> },
+    Cut { file: PathBuf, length: usize },
+    Remove(PathBuf),
+    Sync(PathBuf),
+}
+
+/// The same command under strace, which writes what happens to `trace`.
+pub fn recorded(command: &Command, trace: &Path) -> Command {
+    let calls = "openat,open,creat,pwrite64,write,writev,pwritev,pwritev2,ftruncate,fallocate,fsync,fdatasync,unlink,\
+        unlinkat,rename,renameat,renameat2,link,linkat";
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-y", "-xx", "-s", "1000000", "-e", &format!("trace={calls}"), "-o"]).arg(trace);
+    strace.arg(command.get_program()).args(command.get_args());
+    strace.env_clear().envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    if let Some(directory) = command.get_current_dir() {
+        strace.current_dir(directory);
+    }
+    strace
+}
+
+/// What the trace says about the file `store`, those beside it whose names begin with its name, and their directory.
+pub fn steps(trace: &Path, store: &Path) -> Vec<Step> {
+    let text = std::fs::read_to_string(trace).unwrap();
+    text.lines().filter_map(|line| step(line, store)).collect()
+}
+
+fn step(line: &str, store: &Path) -> Option<Step> {
+    let (_, call) = line.split_once(' ')?;
+    let (name, rest) = call.trim_start().split_once('(')?;
+    let words = Words::of(rest);
+    let begins = |path: &Path| path.as_os_str().as_bytes().starts_with(store.as_os_str().as_bytes());
+    let concerns = |path: &&PathBuf| begins(path) || Some(path.as_path()) == store.parent();
+    let file = words.paths.iter().rev().find(concerns)?.clone();
+    assert!(!line.contains("unfinished"), "two programs at once: {line}");
+    if rest.contains(") = -1 ") {
+        return None;
+    }
+    let number = |n: usize| words.numbers[n];
+    match name {
+        "openat" | "open" if rest.contains("O_CREAT") => Some(Step::Create(file)),
+        "openat" | "open" => None,
+        "pwrite64" => Some(Step::Write { file, at: number(1), bytes: words.texts[0].clone() }),
+        "ftruncate" => Some(Step::Cut { file, length: number(0) }),
+        "fsync" | "fdatasync" => Some(Step::Sync(file)),
+        "unlink" | "unlinkat" => Some(Step::Remove(file)),
+        other => panic!("a disk that does not know {other}: {line}"),
+    }
+}
+
+/// What the arguments of a call say. Every text is in hexadecimal.
+#[derive(Default)]
+struct Words {
+    paths: Vec<PathBuf>,
+    texts: Vec<Vec<u8>>,
+    numbers: Vec<usize>,
+}
+
+impl Words {
+    fn of(arguments: &str) -> Words {
+        let mut words = Words::default();
+        for word in arguments.split(") = ").flat_map(|part| part.split(", ")) {
+            if let Some((_, path)) = word.split_once('<') {
+                words.paths.push(path_of(unescaped(path)));
+            } else if let Some(text) = word.strip_prefix('"') {
+                let text = unescaped(text);
+                words.paths.push(path_of(text.clone()));
+                words.texts.push(text);
+            } else if let Ok(number) = word.parse() {
+                words.numbers.push(number);
+            }
+        }
+        words
+    }
+}
+
+fn path_of(bytes: Vec<u8>) -> PathBuf {
+    PathBuf::from(OsString::from_vec(bytes))
+}
+
+fn unescaped(text: &str) -> Vec<u8> {
+    let escaped = text.trim_end_matches(['"', '>', ')']);
+    escaped.split("\\x").skip(1).map(|byte| u8::from_str_radix(&byte[..2], 16).unwrap()).collect()
+}
+
+#[derive(Debug, Clone, Default)]
+struct File {
+    /// What a program sees.
+    seen: Vec<u8>,
+    /// What survives whatever happens.
+    synced: Vec<u8>,
+    /// What came since; each may be lost.
+    pending: Vec<Step>,
+    /// Whether its name survives too.
+    named: bool,
+}
+
+/// The directory as the programs see it, and as the disk may have it.
+#[derive(Debug, Clone, Default)]
+pub struct Disk {
+    files: BTreeMap<PathBuf, File>,
+    /// Removed, and not yet for good.
+    removed: BTreeMap<PathBuf, File>,
+    directory: PathBuf,
+}
+
+impl Disk {
+    pub fn new(directory: &Path) -> Disk {
+        Disk { directory: directory.to_owned(), ..Disk::default() }
+    }
+
+    pub fn play(&mut self, step: &Step) {
+        match step {
+            Step::Create(file) => drop(self.files.entry(file.clone()).or_default()),
+            Step::Write { file, .. } | Step::Cut { file, .. } => {
+                let file = self.files.entry(file.clone()).or_default();
+                apply(&mut file.seen, step, usize::MAX);
+                file.pending.push(step.clone());
+            }
+            Step::Remove(file) => {
+                if let Some(gone) = self.files.remove(file) {
+                    self.removed.insert(file.clone(), gone);
+                }
+            }
+            Step::Sync(directory) if *directory == self.directory => {
+                self.removed.clear();
+                self.files.values_mut().for_each(|file| file.named = true);
+            }
+            // Journalling file systems write a new file's name with its content.
+            Step::Sync(file) => {
+                let file = self.files.entry(file.clone()).or_default();
+                file.synced.clone_from(&file.seen);
+                file.pending.clear();
+                file.named = true;
+            }
+        }
+    }
+
+    /// What is found when power is back. `chance(n)` is a number below `n`.
+    pub fn after_power_loss(&self, chance: &mut dyn FnMut(u64) -> u64) -> BTreeMap<PathBuf, Vec<u8>> {
+        // All of it, none of it, and everything between are different accidents.
+        let kept = [0, 30, 70, 100][usize::try_from(chance(4)).unwrap()];
+        let mut found = BTreeMap::new();
+        let survivors =
+            self.files.iter().chain(self.removed.iter().filter(|(path, _)| !self.files.contains_key(*path)));
+        for (path, file) in survivors {
+            let is_certain = file.named && self.files.contains_key(path);
+            if !is_certain && chance(100) >= kept {
+                continue;
+            }
+            let mut bytes = file.synced.clone();
+            for step in &file.pending {
+                match chance(100) {
+                    lot if lot >= kept => {}
+                    // A write that was under way is there in part.
+                    lot if lot % 10 == 0 => {
+                        apply(&mut bytes, step, SECTOR * usize::try_from(chance(8)).unwrap())
+                    }
+                    _ => apply(&mut bytes, step, usize::MAX),
+                }
+            }
+            found.insert(path.clone(), bytes);
+        }
+        found
+    }
+}
+
+/// The first `limit` bytes of a step.
+fn apply(content: &mut Vec<u8>, step: &Step, limit: usize) {
+    match step {
+        Step::Write { at, bytes, .. } => {
+            let bytes = &bytes[..bytes.len().min(limit)];
+            let end = at + bytes.len();
+            if content.len() < end {
+                content.resize(end, 0);
+            }
+            content[*at..end].copy_from_slice(bytes);
+        }
+        Step::Cut { length, .. } => content.resize(*length, 0),
+        Step::Create(_) | Step::Remove(_) | Step::Sync(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `-` where nothing is found.
+    fn found(disk: &Disk, chance: u64) -> String {
+        let image = disk.after_power_loss(&mut |n| chance % n);
+        image.get(Path::new("/d/f")).map_or("-".into(), |bytes| String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    #[test]
+    fn what_was_synced_survives_and_the_rest_may() {
+        let file = PathBuf::from("/d/f");
+        let write = |at, text: &str| Step::Write { file: file.clone(), at, bytes: text.into() };
+        let mut disk = Disk::new(Path::new("/d"));
+        // With chance 0 nothing unsynced is kept, with 99 everything.
+        for (step, least, most) in [
+            (Step::Create(file.clone()), "-", ""),
+            (write(0, "abc"), "-", "abc"),
+            (Step::Sync(file.clone()), "abc", "abc"),
+            (write(2, "xyz"), "abc", "abxyz"),
+            (Step::Cut { file: file.clone(), length: 1 }, "abc", "a"),
+            (Step::Sync(file.clone()), "a", "a"),
+            (Step::Remove(file.clone()), "-", "a"),
+            (Step::Sync("/d".into()), "-", "-"),
+        ] {
+            disk.play(&step);
+            assert_eq!((found(&disk, 0).as_str(), found(&disk, 99).as_str()), (least, most), "{step:?}");
+        }
+    }
+
+    #[test]
+    fn a_trace_is_read() {
+        let hex = |text: &str| text.bytes().map(|byte| format!("\\x{byte:02x}")).collect::<String>();
+        let (file, folder) = (hex("/d/f"), hex("/d"));
+        let trace = tempfile::NamedTempFile::new().unwrap();
+        let lines = [
+            format!("7 openat(AT_FDCWD<{}>, \"{file}\", O_RDWR|O_CREAT, 0600) = 3<{file}>", hex("/x")),
+            format!("7 pwrite64(3<{file}>, \"{}\", 2, 4096) = 2", hex("hi")),
+            format!("7 ftruncate(3<{file}>, 8) = 0"),
+            format!("7 fsync(4<{folder}>) = 0"),
+            format!("7 fsync(4<{file}>) = -1 EIO (Input/output error) (INJECTED)"),
+            format!("7 unlink(\"{file}\") = 0"),
+            format!("7 write(1<{}>, \"{}\", 2) = 2", hex("/tmp/out"), hex("hi")),
+            "7 +++ exited with 0 +++".into(),
+        ];
+        std::fs::write(trace.path(), lines.join("\n")).unwrap();
+        let told = format!("{:?}", steps(trace.path(), Path::new("/d/f")));
+        assert_eq!(
+            told,
+            "[Create(\"/d/f\"), Write { file: \"/d/f\", at: 4096, bytes: [104, 105] }, \
+             Cut { file: \"/d/f\", length: 8 }, Sync(\"/d\"), Remove(\"/d/f\")]"
+        );
+    }
+}

@@ -1,0 +1,84 @@
+// Ctrl K: a page, a task, or something to do, by a few letters.
+import { close, open, openForm } from "./act.js";
+
+function choices() {
+  const pages = [...document.querySelectorAll("header nav a")].map((link) => ({
+    label: `Go to ${link.textContent}`,
+    act: () => location.assign(link.href),
+  }));
+  const asks = document.querySelector("[data-verb=add]") ? [{ label: "Ask for something", act: () => openForm("add") }] : [];
+  return [...pages, ...asks];
+}
+
+const entry = (task) => ({ label: `${task.id} ${task.title}`, act: () => location.assign(`/tasks/${task.id}`) });
+
+/// Tasks that the words are found in: those on the page, and one that is named.
+function tasks(words) {
+  const cards = [...document.querySelectorAll(".card")].map((card) => ({
+    id: card.dataset.task,
+    title: card.querySelector(".title").textContent,
+  }));
+  const named = words.trim().toUpperCase();
+  const direct = /^[A-Z][A-Z0-9]*-\d+$/.test(named) && !cards.some(({ id }) => id === named) ? [{ id: named, title: "" }] : [];
+  return [...direct, ...cards].map(entry);
+}
+
+function search(words) {
+  const board = { label: `Filter the board: ${words}`, act: () => location.assign(`/board?q=${encodeURIComponent(words)}`) };
+  const letters = words.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = [...choices(), ...tasks(words)].filter(({ label }) => letters.every((part) => label.toLowerCase().includes(part)));
+  return [...found.slice(0, 12), ...(letters.length ? [board] : [])];
+}
+
+export function openPalette() {
+  const form = document.createElement("form");
+  form.className = "palette";
+  form.innerHTML = `<h2 id="dialog-title" class="unseen">Go to</h2>
+    <input type="text" role="combobox" aria-expanded="true" aria-controls="found" aria-label="A page, a task or something to do" placeholder="A page, a task, or something to do" autocomplete="off">
+    <ul id="found" role="listbox" aria-label="Found"></ul>`;
+  const [input, list] = [form.querySelector("input"), form.querySelector("ul")];
+  let found = [];
+  let at = 0;
+
+  function mark() {
+    [...list.children].forEach((item, index) => item.setAttribute("aria-selected", String(index === at)));
+    list.children[at]?.scrollIntoView({ block: "nearest" });
+    input.setAttribute("aria-activedescendant", list.children[at]?.id ?? "");
+  }
+
+  function show() {
+    found = search(input.value);
+    at = 0;
+    list.replaceChildren(...found.map(({ label }, index) => {
+      const item = document.createElement("li");
+      item.role = "option";
+      item.id = `found-${index}`;
+      item.textContent = label;
+      return item;
+    }));
+    mark();
+  }
+
+  function choose(index) {
+    if (!found[index]) return;
+    close();
+    found[index].act();
+  }
+
+  input.addEventListener("input", show);
+  input.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    at = (at + step + found.length) % Math.max(found.length, 1);
+    mark();
+  });
+  list.addEventListener("click", (event) => choose([...list.children].indexOf(event.target.closest("li"))));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    choose(at);
+  });
+  open(form);
+  show();
+  input.focus();
+}

@@ -1,0 +1,266 @@
+//! The board: tasks by state, and by whatever else the viewer wants lanes of.
+
+mod card;
+mod view;
+
+use crate::html::Html;
+use crate::layout::rendered;
+use crate::{Drawn, Page, Seen};
+use card::{Card, Known};
+use onus_app::Onus;
+use onus_app::queue::LIMIT_MAX;
+use onus_core::refusal::Refusal;
+use onus_core::task::{Priority, StateName, Task};
+use onus_store::error::Result as StoreResult;
+use onus_store::port::{Store, Tx};
+use onus_store::read::queue::{self, After, Filter, Which};
+use std::collections::{BTreeMap, BTreeSet};
+use view::{BoardView, Choice, Column, Lane, Select};
+
+/// So many cards of a column are drawn at first, and each time four times as many as before.
+const FIRST: usize = 50;
+const FURTHER: usize = 4;
+
+pub(crate) fn page<S: Store>() -> Page<S> {
+    Page { path: "/board", name: "Board", key: Some('b'), ask }
+}
+
+/// What the lanes are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lanes {
+    None,
+    Role,
+    Worker,
+    Workstation,
+    Sprint,
+}
+
+const LANES: [(&str, Lanes); 5] = [
+    ("none", Lanes::None),
+    ("role", Lanes::Role),
+    ("worker", Lanes::Worker),
+    ("workstation", Lanes::Workstation),
+    ("sprint", Lanes::Sprint),
+];
+
+/// The question in the address.
+#[derive(Debug)]
+struct Asked {
+    lanes: Lanes,
+    filter: Filter,
+    priority: Option<Priority>,
+    /// In lower case; all of them must be found.
+    words: Vec<String>,
+    shown: BTreeMap<StateName, usize>,
+}
+
+impl Asked {
+    fn read(seen: &Seen) -> Result<Asked, Refusal> {
+        let lanes = seen.word("lanes").unwrap_or("none");
+        let lanes = LANES.iter().find(|(name, _)| *name == lanes).ok_or_else(|| {
+            Refusal::invalid(format!(
+                "lanes: {} is not one of none, role, worker, workstation, sprint",
+                shown(lanes)
+            ))
+        })?;
+        Ok(Asked {
+            lanes: lanes.1,
+            filter: Filter {
+                project: seen.read("project")?,
+                task_type: seen.read("type")?,
+                role: seen.read("role")?,
+                sprint: seen.word("sprint").map(str::to_owned),
+                parent: seen.read("parent")?,
+                assignee: seen.read("assignee")?,
+                lane: None,
+            },
+            priority: seen.read("priority")?,
+            words: seen.word("q").unwrap_or_default().split_whitespace().map(str::to_lowercase).collect(),
+            shown: read_shown(seen.word("show").unwrap_or_default()),
+        })
+    }
+
+    fn shown(&self, state: StateName) -> usize {
+        self.shown.get(&state).copied().unwrap_or(FIRST)
+    }
+
+    /// What the statement cannot ask for.
+    fn keeps(&self, task: &Task) -> bool {
+        let spec = &task.spec;
+        if self.priority.is_some_and(|wanted| wanted != spec.priority) {
+            return false;
+        }
+        let text = || format!("{} {} {}", task.id, spec.title, spec.tags.join(" ")).to_lowercase();
+        self.words.is_empty() || {
+            let text = text();
+            self.words.iter().all(|word| text.contains(word.as_str()))
+        }
+    }
+
+    fn lane(&self, task: &Task) -> Option<String> {
+        let held = task.assignment();
+        match self.lanes {
+            Lanes::None => None,
+            Lanes::Role => task.spec.role.as_ref().map(ToString::to_string),
+            Lanes::Worker => held.map(|held| held.assignee.to_string()),
+            Lanes::Workstation => held.map(|held| held.workstation.to_string()),
+            Lanes::Sprint => task.spec.sprint.clone(),
+        }
+    }
+}
+
+fn shown(text: &str) -> String {
+    onus_core::id::shown(text)
+}
+
+/// `open:200,complete:800`; what makes no sense asks for nothing.
+fn read_shown(text: &str) -> BTreeMap<StateName, usize> {
+    let pairs = text.split(',').filter_map(|pair| pair.split_once(':'));
+    let pairs = pairs.filter_map(|(state, count)| Some((StateName::parse(state)?, count.parse().ok()?)));
+    pairs.map(|(state, count): (_, usize)| (state, count.clamp(FIRST, LIMIT_MAX as usize))).collect()
+}
+
+fn write_shown(shown: &BTreeMap<StateName, usize>) -> String {
+    let pairs = shown.iter().map(|(state, count)| format!("{state}:{count}"));
+    pairs.collect::<Vec<_>>().join(",")
+}
+
+/// The tasks of one state, as many as are shown, and how many there are.
+#[derive(Debug)]
+struct Stack {
+    state: StateName,
+    tasks: Vec<Task>,
+    count: usize,
+    /// There are more than were counted.
+    more: bool,
+}
+
+fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
+    let asked = Asked::read(seen)?;
+    let (stacks, known) = onus.store.read(|tx| {
+        let stacks = stacks(tx, &asked)?;
+        let known = Known::load(tx, stacks.iter().flat_map(|stack| &stack.tasks))?;
+        Ok((stacks, known))
+    })?;
+    let view = draw(&asked, seen, &stacks, &known);
+    Ok(Drawn { title: "Board".to_owned(), main: rendered(&view)? })
+}
+
+fn stacks(tx: &mut dyn Tx, asked: &Asked) -> StoreResult<Vec<Stack>> {
+    // Counted over the head of the queue, so that a look costs the same with a million tasks.
+    let window = queue::window(tx, &asked.filter, LIMIT_MAX)?;
+    let further = window.len() as i64 == LIMIT_MAX;
+    let searches = asked.priority.is_some() || !asked.words.is_empty();
+    let mut stacks = Vec::with_capacity(StateName::ALL.len());
+    for state in StateName::ALL {
+        let shown = asked.shown(state);
+        let limit = if searches { LIMIT_MAX } else { shown as i64 + 1 };
+        let mut tasks = match state.is_terminal() {
+            true => queue::ended(tx, state, &asked.filter, limit)?,
+            false => queue::list(tx, Which::Only(state), &asked.filter, After::START, limit)?,
+        };
+        let full = tasks.len() as i64 == limit;
+        tasks.retain(|task| asked.keeps(task));
+        let (count, more) = if searches {
+            (tasks.len(), full)
+        } else if state.is_terminal() {
+            (tasks.len().min(shown), full)
+        } else {
+            (window.iter().filter(|queued| queued.state == state.name()).count(), further)
+        };
+        tasks.truncate(shown);
+        stacks.push(Stack { state, tasks, count, more });
+    }
+    Ok(stacks)
+}
+
+fn draw(asked: &Asked, seen: &Seen, stacks: &[Stack], known: &Known) -> BoardView {
+    let mut names: BTreeSet<Option<String>> = BTreeSet::new();
+    for task in stacks.iter().flat_map(|stack| &stack.tasks) {
+        names.insert(asked.lane(task));
+    }
+    // Who has no lane comes last; an empty board has one that is empty.
+    let mut names: Vec<Option<String>> = names.into_iter().collect();
+    names.sort_by_key(Option::is_none);
+    if names.is_empty() {
+        names.push(None);
+    }
+    let lanes = names.into_iter().map(|name| {
+        let cells = stacks.iter().map(|stack| {
+            let own = stack.tasks.iter().filter(|task| asked.lane(task) == name);
+            (stack.state, own.map(|task| Card::new(task, seen, known)).collect())
+        });
+        Lane { cells: cells.collect(), name: name.unwrap_or_else(|| "nobody's".to_owned()) }
+    });
+    BoardView {
+        columns: stacks.iter().map(|stack| column(asked, seen, stack)).collect(),
+        lanes: lanes.collect(),
+        laned: asked.lanes != Lanes::None,
+        selects: selects(asked, seen, stacks, known),
+        q: seen.word("q").unwrap_or_default().to_owned(),
+        filtered: seen.with("q", None) != seen.path || seen.word("q").is_some(),
+        clear: seen.path.clone(),
+        now: Html(seen.now.0.to_string()),
+    }
+}
+
+fn column(asked: &Asked, seen: &Seen, stack: &Stack) -> Column {
+    let is_all = stack.tasks.len() >= stack.count && !stack.more;
+    let further = (!is_all).then(|| {
+        let mut shown = asked.shown.clone();
+        shown.insert(stack.state, (asked.shown(stack.state) * FURTHER).min(LIMIT_MAX as usize));
+        seen.with("show", Some(&write_shown(&shown)))
+    });
+    Column {
+        state: stack.state,
+        count: format!("{}{}", stack.count, if stack.more { "+" } else { "" }),
+        further: further.filter(|_| asked.shown(stack.state) < LIMIT_MAX as usize),
+    }
+}
+
+fn selects(asked: &Asked, seen: &Seen, stacks: &[Stack], known: &Known) -> Vec<Select> {
+    let tasks = || stacks.iter().flat_map(|stack| &stack.tasks);
+    let filter = |name: &'static str, label, values: BTreeSet<String>| {
+        let chosen = seen.word(name).unwrap_or_default().to_owned();
+        let mut values = values;
+        if !chosen.is_empty() {
+            values.insert(chosen.clone());
+        }
+        let choice = |value: String| Choice { chosen: value == chosen, label: value.clone(), value };
+        Select {
+            name,
+            label,
+            choices: std::iter::once(Choice::any(chosen.is_empty()))
+                .chain(values.into_iter().map(choice))
+                .collect(),
+        }
+    };
+    let lanes = LANES.iter().map(|(name, lanes)| Choice {
+        value: if *lanes == Lanes::None { String::new() } else { (*name).to_owned() },
+        label: (*name).to_owned(),
+        chosen: *lanes == asked.lanes,
+    });
+    let roles = tasks().filter_map(|task| task.spec.role.as_ref()).map(ToString::to_string);
+    let types = tasks().filter_map(|task| task.spec.task_type.as_ref()).map(ToString::to_string);
+    let sprints = tasks().filter_map(|task| task.spec.sprint.clone());
+    vec![
+        Select { name: "lanes", label: "Lanes", choices: lanes.collect() },
+        filter("assignee", "Holder", known.workers.keys().map(ToString::to_string).collect()),
+        filter("role", "Role", roles.collect()),
+        filter("type", "Type", types.collect()),
+        filter("sprint", "Sprint", sprints.collect()),
+        filter("priority", "Priority", Priority::ALL.iter().map(ToString::to_string).collect()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_survives_its_address() {
+        let shown = read_shown("open:200,complete:800,nonsense:5,blocked:x,dropped:999999999");
+        assert_eq!(write_shown(&shown), "open:200,complete:800,dropped:10000");
+        assert_eq!(read_shown(&write_shown(&shown)), shown);
+    }
+}

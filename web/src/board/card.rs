@@ -1,0 +1,104 @@
+//! One task in few words.
+
+use crate::Seen;
+use crate::form;
+use crate::html::{Html, ring};
+use onus_core::id::{Handle, TaskId};
+use onus_core::task::{State, StateName, Task, moves};
+use onus_core::worker::{Kind, Worker};
+use onus_store::error::Result as StoreResult;
+use onus_store::port::Tx;
+use onus_store::{load, registry};
+use std::collections::BTreeMap;
+
+/// What cards need to know beside their tasks.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) workers: BTreeMap<Handle, Kind>,
+    /// The dependencies that a task still waits for.
+    waits: BTreeMap<TaskId, Vec<TaskId>>,
+}
+
+impl Known {
+    pub(super) fn load<'a>(tx: &mut dyn Tx, tasks: impl Iterator<Item = &'a Task>) -> StoreResult<Known> {
+        let workers =
+            registry::workers(tx, None)?.into_iter().map(|row| (row.worker.handle, row.worker.kind));
+        let workers = workers.collect();
+        let mut waits = BTreeMap::new();
+        for task in tasks.filter(|task| matches!(task.state, State::Open) && !task.depends_on.is_empty()) {
+            let open = load::dependencies(tx, &task.id)?.into_iter();
+            let open = open.filter(|on| on.state != Some(StateName::Complete) && !is_excepted(task, &on.id));
+            let open: Vec<TaskId> = open.map(|on| on.id).collect();
+            if !open.is_empty() {
+                waits.insert(task.id.clone(), open);
+            }
+        }
+        Ok(Known { workers, waits })
+    }
+}
+
+fn is_excepted(task: &Task, on: &TaskId) -> bool {
+    task.exceptions.get(on).is_some_and(|exception| exception.approved_by.is_some())
+}
+
+#[derive(Debug)]
+pub(super) struct Card {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) state: StateName,
+    pub(super) priority: String,
+    pub(super) holder: Option<Holder>,
+    pub(super) role: Option<String>,
+    pub(super) sprint: Option<String>,
+    pub(super) tags: Vec<String>,
+    /// What it waits for, in words.
+    pub(super) blockers: Vec<String>,
+    pub(super) high_risk: bool,
+    pub(super) forced: bool,
+    pub(super) moves: String,
+}
+
+#[derive(Debug)]
+pub(super) struct Holder {
+    pub(super) handle: String,
+    pub(super) kind: &'static str,
+    pub(super) workstation: String,
+    pub(super) ring: Html,
+    pub(super) own: bool,
+}
+
+impl Card {
+    pub(super) fn new(task: &Task, seen: &Seen, known: &Known) -> Card {
+        let viewer: Option<&Worker> = seen.viewer.worker.as_ref();
+        let holder = task.assignment().map(|held| Holder {
+            handle: held.assignee.to_string(),
+            kind: known.workers.get(&held.assignee).map_or("", |kind| kind.name()),
+            workstation: held.workstation.to_string(),
+            ring: ring(held, seen.now),
+            own: viewer.is_some_and(|viewer| viewer.handle == held.assignee),
+        });
+        let mut blockers: Vec<String> = match &task.state {
+            State::Blocked { on, .. } => vec![on.to_string()],
+            _ => Vec::new(),
+        };
+        blockers.extend(known.waits.get(&task.id).into_iter().flatten().map(ToString::to_string));
+        let forced = match &task.state {
+            State::Complete(closing) | State::Dropped(closing) => closing.forced,
+            _ => task.assignment().is_some_and(|held| held.forced),
+        };
+        Card {
+            id: task.id.to_string(),
+            title: task.spec.title.clone(),
+            state: task.state.name(),
+            priority: task.spec.priority.to_string(),
+            holder,
+            role: task.spec.role.as_ref().map(ToString::to_string),
+            sprint: task.spec.sprint.clone(),
+            tags: task.spec.tags.clone(),
+            blockers,
+            high_risk: task.spec.risk == onus_core::task::Risk::High,
+            forced,
+            moves: viewer.map(|viewer| form::moves(&moves(task, viewer))).unwrap_or_default(),
+        }
+    }
+}

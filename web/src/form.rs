@@ -1,0 +1,210 @@
+//! The forms of what a person can do. A form is one call of the HTTP interface: its fields are the fields of the call's
+//! body, and `assets/act.js` sends it. Nothing is decided here; what is refused comes back from the call.
+
+use askama::Template;
+use onus_core::task::{By, Move};
+
+/// One call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Form {
+    /// The name under which scripts and buttons ask for it.
+    pub(crate) verb: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) about: &'static str,
+    /// `{id}` stands for the task.
+    pub(crate) path: &'static str,
+    pub(crate) fields: &'static [Field],
+    /// Sent with the lease token, where this browser has it.
+    pub(crate) held: bool,
+    /// A person may force it, with a reason.
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) input: Input,
+    pub(crate) required: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Input {
+    Line,
+    Text,
+    /// A line whose words are chosen from the list of this name in the layout.
+    Listed(&'static str),
+    /// One of these; the first one is the default.
+    Choice(&'static [&'static str]),
+    /// Several values, one on each line.
+    Lines,
+    Flag,
+}
+
+const fn field(name: &'static str, label: &'static str, input: Input) -> Field {
+    Field { name, label, input, required: false }
+}
+
+const fn required(name: &'static str, label: &'static str, input: Input) -> Field {
+    Field { name, label, input, required: true }
+}
+
+const REASON: Field = required("reason", "Why? It goes into the ledger", Input::Line);
+
+/// Every form, by verb.
+pub(crate) const FORMS: &[Form] = &[
+    Form {
+        verb: "add",
+        title: "Ask for something",
+        about: "One ask, one task.",
+        path: "/v1/tasks",
+        fields: &[
+            required("title", "What is to be done, in one line", Input::Line),
+            field("body", "Details (Markdown)", Input::Text),
+            field("priority", "Priority", Input::Choice(&["P2", "P0", "P1", "P3", "P4"])),
+            field("kind", "Kind", Input::Choice(&["feature", "defect", "chore", "docs"])),
+            field("type", "Type", Input::Line),
+            field("role", "Role", Input::Line),
+            field("sprint", "Sprint", Input::Line),
+            field("depends_on", "Waits for these tasks, one on each line", Input::Lines),
+            field("scope", "Paths that the work may touch, one glob on each line", Input::Lines),
+        ],
+        held: false,
+        force: false,
+    },
+    Form {
+        verb: "claim",
+        title: "Claim",
+        about: "You become its holder; the lease is kept in this browser.",
+        path: "/v1/tasks/{id}/claim",
+        fields: &[
+            field("workstation", "Where you will work", Input::Listed("workstations")),
+            field("assignee", "For somebody else", Input::Listed("workers")),
+        ],
+        held: false,
+        force: true,
+    },
+    Form {
+        verb: "takeover",
+        title: "Take over",
+        about: "Its holder has gone silent. What is left of the work is kept.",
+        path: "/v1/tasks/{id}/takeover",
+        fields: &[REASON, field("workstation", "Where you will work", Input::Listed("workstations"))],
+        held: false,
+        force: true,
+    },
+    Form {
+        verb: "renew",
+        title: "Renew the lease",
+        about: "Stay its holder for longer.",
+        path: "/v1/tasks/{id}/renew",
+        fields: &[],
+        held: true,
+        force: false,
+    },
+    Form {
+        verb: "release",
+        title: "Release",
+        about: "It goes back to the queue.",
+        path: "/v1/tasks/{id}/release",
+        fields: &[field("note", "What the next holder should know", Input::Text)],
+        held: true,
+        force: true,
+    },
+    Form {
+        verb: "block",
+        title: "Block",
+        about: "The work waits for something.",
+        path: "/v1/tasks/{id}/block",
+        fields: &[
+            required("on", "task:ID, person:@x, external:TEXT or exception:ID", Input::Line),
+            field("note", "What the next one should know", Input::Text),
+            field("release_lease", "Give the lease back meanwhile", Input::Flag),
+        ],
+        held: true,
+        force: false,
+    },
+    Form {
+        verb: "unblock",
+        title: "Unblock",
+        about: "What the work waited for is there.",
+        path: "/v1/tasks/{id}/unblock",
+        fields: &[],
+        held: true,
+        force: false,
+    },
+    Form {
+        verb: "note",
+        title: "Write a note",
+        about: "Progress of its holder, or anybody's comment.",
+        path: "/v1/tasks/{id}/notes",
+        fields: &[required("text", "Note (Markdown)", Input::Text)],
+        held: true,
+        force: false,
+    },
+    Form {
+        verb: "complete",
+        title: "Complete",
+        about: "Every approved check must have passed at this commit.",
+        path: "/v1/tasks/{id}/complete",
+        fields: &[
+            required("resolution", "What was done", Input::Text),
+            field("commit", "At which commit", Input::Line),
+        ],
+        held: true,
+        force: true,
+    },
+    Form {
+        verb: "review",
+        title: "Review",
+        about: "Say what somebody else's work is.",
+        path: "/v1/tasks/{id}/reviews",
+        fields: &[
+            field("verdict", "Verdict", Input::Choice(&["approve", "reject"])),
+            field("classification", "What kind of look", Input::Choice(&["standard"])),
+            field("commit", "At which commit", Input::Line),
+            field("note", "Note", Input::Text),
+        ],
+        held: false,
+        force: false,
+    },
+    Form {
+        verb: "reopen",
+        title: "Reopen",
+        about: "It is not complete after all.",
+        path: "/v1/tasks/{id}/reopen",
+        fields: &[REASON],
+        held: false,
+        force: false,
+    },
+    Form {
+        verb: "drop",
+        title: "Drop",
+        about: "Give it up for good.",
+        path: "/v1/tasks/{id}/drop",
+        fields: &[REASON],
+        held: false,
+        force: false,
+    },
+];
+
+/// Moves as a card carries them: `claim:in_progress complete!:complete`. A forced one bears a mark.
+pub(crate) fn moves(moves: &[Move]) -> String {
+    let words = moves.iter().map(|found| {
+        let mark = match found.by {
+            By::Rule => "",
+            By::Force => "!",
+        };
+        format!("{}{mark}:{}", found.verb, found.to)
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The forms as templates of the page: scripts copy them when they are asked for.
+#[derive(Debug, Template)]
+#[template(path = "part/forms.html")]
+pub(crate) struct Forms {
+    pub(crate) forms: &'static [Form],
+    /// Only people are offered force.
+    pub(crate) person: bool,
+}

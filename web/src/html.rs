@@ -1,0 +1,81 @@
+//! Small pieces of HTML that several pages show.
+
+use askama::filters::HtmlSafe;
+use onus_core::task::Assignment;
+use onus_core::time::Timestamp;
+use std::fmt;
+
+/// Markup of our own making: templates print it as it is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Html(pub(crate) String);
+
+impl fmt::Display for Html {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl HtmlSafe for Html {}
+
+/// A moment as people say it. The scripts keep it true; `assets/time.js` has the same words.
+#[allow(dead_code)]
+pub(crate) fn when(at: Timestamp, now: Timestamp) -> Html {
+    let words =
+        if at > now { format!("in {}", span(at.0 - now.0)) } else { format!("{} ago", span(now.0 - at.0)) };
+    Html(format!(
+        "<time datetime=\"{at}\" data-at=\"{}\" title=\"{}\">{words}</time>",
+        at.0,
+        at.whole_second()
+    ))
+}
+
+/// A length of time, in its largest unit.
+pub(crate) fn span(ms: i64) -> String {
+    let seconds = ms / 1_000;
+    match seconds {
+        ..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+/// What is left of a lease, as a ring that shrinks.
+pub(crate) fn ring(held: &Assignment, now: Timestamp) -> Html {
+    let (end, ttl) = (held.lease.expires_at(), held.lease.ttl.0.max(1));
+    let left = end.0 - now.0;
+    let percent = (left.max(0).saturating_mul(100) / ttl).min(100);
+    let (class, words) =
+        if left > 0 { ("lease", span(left)) } else { ("lease late", format!("expired {} ago", span(-left))) };
+    Html(format!(
+        "<span class=\"{class}\" data-expires=\"{}\" data-ttl=\"{ttl}\" title=\"lease until {}\">\
+         <svg viewBox=\"0 0 16 16\" aria-hidden=\"true\"><circle class=\"track\" cx=\"8\" cy=\"8\" r=\"6\"/>\
+         <circle class=\"left\" cx=\"8\" cy=\"8\" r=\"6\" pathLength=\"100\" stroke-dasharray=\"{percent} 100\"/></svg>\
+         <span class=\"words\">{words}</span></span>",
+        end.0,
+        end.whole_second()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_told_in_their_largest_unit() {
+        for (ms, words) in [
+            (0, "0 s"),
+            (59_999, "59 s"),
+            (60_000, "1 min"),
+            (3_600_000, "1 h"),
+            (172_799_000, "47 h"),
+            (172_800_000, "2 d"),
+        ] {
+            assert_eq!(span(ms), words);
+        }
+        let later = when(Timestamp(90_000), Timestamp(0)).0;
+        assert!(later.contains(">in 1 min<"), "{later}");
+        let earlier = when(Timestamp(0), Timestamp(90_000)).0;
+        assert!(earlier.contains(">1 min ago<"), "{earlier}");
+    }
+}

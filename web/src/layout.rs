@@ -1,0 +1,126 @@
+//! What surrounds every page: navigation, forms, the place in the record from which it goes on live.
+
+use crate::form::{FORMS, Forms};
+use crate::html::Html;
+use crate::{Drawn, Page, Seen, asset, pages};
+use askama::Template;
+use onus_app::Onus;
+use onus_core::code::Code;
+use onus_core::refusal::Refusal;
+use onus_store::load;
+use onus_store::port::Store;
+use onus_store::registry;
+
+/// How much of a page is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    Whole,
+    /// The inside of `<main>`: what a page that is open already shows anew.
+    Main,
+}
+
+#[derive(Debug, Template)]
+#[template(path = "layout.html")]
+struct Layout<'a> {
+    title: &'a str,
+    page: &'a str,
+    nav: Vec<Link>,
+    viewer: String,
+    person: bool,
+    /// The record up to here is in the page.
+    seq: i64,
+    now: i64,
+    main: Html,
+    forms: Html,
+    workers: Vec<String>,
+    workstations: Vec<String>,
+    scripts: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Link {
+    path: &'static str,
+    name: &'static str,
+    key: char,
+    here: bool,
+}
+
+#[derive(Debug, Template)]
+#[template(path = "refused.html")]
+struct Refused<'a> {
+    refusal: &'a Refusal,
+}
+
+/// The page, and the status that goes with it. A refusal is a page, too.
+pub fn draw<S: Store>(onus: &mut Onus<S>, page: &Page<S>, seen: &Seen, part: Part) -> (u16, String) {
+    // Read before the page is: what happens in between is shown twice rather than never.
+    let surroundings = Surroundings::load(&mut onus.store);
+    let asked = surroundings.and_then(|around| Ok((around, (page.ask)(onus, seen)?)));
+    let (status, around, drawn) = match asked {
+        Ok((around, drawn)) => (200, around, drawn),
+        Err(refusal) => (refusal.code.http_status(), Surroundings::default(), refused(&refusal)),
+    };
+    let whole = match part {
+        Part::Main => Ok(drawn.main),
+        Part::Whole => around.wrap::<S>(page, seen, &drawn),
+    };
+    whole.map_or_else(|refusal| (500, refusal.to_string()), |html| (status, html))
+}
+
+/// A template that was compiled can still fail where memory is short.
+pub(crate) fn rendered(template: &impl Template) -> Result<String, Refusal> {
+    template.render().map_err(|error| Refusal::new(Code::Internal, error.to_string()))
+}
+
+fn refused(refusal: &Refusal) -> Drawn {
+    let main = rendered(&Refused { refusal }).unwrap_or_else(|_| refusal.code.name().to_owned());
+    Drawn { title: refusal.code.title().to_owned(), main }
+}
+
+/// What the forms of a page choose from.
+#[derive(Debug, Default)]
+struct Surroundings {
+    seq: i64,
+    workers: Vec<String>,
+    workstations: Vec<String>,
+}
+
+impl Surroundings {
+    fn load<S: Store>(store: &mut S) -> Result<Surroundings, Refusal> {
+        Ok(store.read(|tx| {
+            let places = registry::workstations(tx)?;
+            let free = places.iter().filter(|row| row.holds.is_none());
+            Ok(Surroundings {
+                seq: load::workspace(tx)?.last_seq,
+                workers: registry::workers(tx, None)?
+                    .iter()
+                    .map(|row| row.worker.handle.to_string())
+                    .collect(),
+                workstations: free.map(|row| row.workstation.name.to_string()).collect(),
+            })
+        })?)
+    }
+
+    fn wrap<S: Store>(self, page: &Page<S>, seen: &Seen, drawn: &Drawn) -> Result<String, Refusal> {
+        let person = seen.viewer.is_person();
+        let nav = pages::<S>().into_iter().filter_map(|other| {
+            let here = other.path == page.path;
+            other.key.map(|key| Link { path: other.path, name: other.name, key, here })
+        });
+        let scripts = asset::all().iter().filter(|asset| asset.is_module());
+        rendered(&Layout {
+            title: &drawn.title,
+            page: page.name,
+            nav: nav.collect(),
+            viewer: seen.viewer.name(),
+            person,
+            seq: self.seq,
+            now: seen.now.0,
+            main: Html(drawn.main.clone()),
+            forms: Html(rendered(&Forms { forms: FORMS, person })?),
+            workers: self.workers,
+            workstations: self.workstations,
+            scripts: scripts.map(|asset| asset::address(asset.name)).collect(),
+        })
+    }
+}

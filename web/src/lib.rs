@@ -1,0 +1,54 @@
+//! The board (mission E3, A6, C9): what the store knows, as pages for people.
+//!
+//! A page is a question that is answered with HTML; it never writes. What a person does on it is an ordinary call of the
+//! HTTP interface, made by the scripts in `assets/`. Who is admitted, and by what, is the server's affair.
+
+pub mod asset;
+mod board;
+mod form;
+mod html;
+mod layout;
+mod seen;
+pub mod signin;
+
+pub use layout::{Part, draw};
+pub use seen::{Seen, Viewer};
+
+use onus_app::Onus;
+use onus_core::refusal::Refusal;
+use onus_store::port::Store;
+
+/// One screen.
+#[derive(Debug)]
+pub struct Page<S> {
+    /// With parameters as `{name}`.
+    pub path: &'static str,
+    /// One word: in the navigation, in the log, in the class of `<main>`.
+    pub name: &'static str,
+    /// `g` and this key go there. A page without one is not in the navigation.
+    pub key: Option<char>,
+    pub ask: Question<S>,
+}
+
+// Whatever the store is: a derive would ask it to be copied, too.
+impl<S> Clone for Page<S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for Page<S> {}
+
+pub type Question<S> = fn(&mut Onus<S>, &Seen) -> Result<Drawn, Refusal>;
+
+/// The inside of `<main>`, and what the window is called.
+#[derive(Debug, Clone)]
+pub struct Drawn {
+    pub title: String,
+    pub main: String,
+}
+
+/// Every page, in the order of the navigation; the first one is where `/` leads.
+pub fn pages<S: Store>() -> Vec<Page<S>> {
+    vec![board::page()]
+}

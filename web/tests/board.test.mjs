@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { World, accessible, screenshot } from "./support.mjs";
+
+let world;
+let page;
+
+before(async () => {
+  world = await World.start();
+  world.run("worker", "add", "@builder", "--kind", "agent", "--tier", "opus");
+  for (const name of ["tree-a", "tree-b"]) world.run("workstation", "add", name);
+  page = await world.signedIn();
+});
+after(() => world.end());
+
+const card = (id) => page.locator(`#card-${id}`);
+const cell = (state) => page.locator(`.cell[data-state=${state}]`);
+
+test("a change shows by itself, in its column", async () => {
+  const id = world.add("Count the sheep", "--priority", "P1");
+  await cell("open").locator(`#card-${id}`).waitFor();
+  assert.match(await card(id).innerText(), /P1[\s\S]*Count the sheep/);
+  const claimed = world.run("claim", id, "--workstation", "tree-a");
+  await cell("in_progress").locator(`#card-${id}`).waitFor();
+  assert.match(await card(id).innerText(), /@ann[\s\S]*tree-a/);
+  world.run("release", id, "--lease", claimed.lease.token, "--note", "later");
+  await cell("open").locator(`#card-${id}`).waitFor();
+});
+
+test("every part of the board is accessible, in both themes", async () => {
+  await accessible(page);
+  await page.keyboard.press("t");
+  await accessible(page);
+  await page.keyboard.press("t");
+});
+
+test("a link signs in once", async () => {
+  const link = world.link();
+  const first = await (await world.browser()).newPage();
+  await first.goto(link);
+  await first.waitForSelector("#board");
+  const second = await (await world.browser()).newPage();
+  await second.goto(link);
+  await second.waitForSelector(".refusal");
+  assert.match(await second.innerText(".refusal"), /was revoked/);
+});
+
+test("a claim, and a refusal explained in place", async () => {
+  const id = world.add("Mend the fence");
+  await card(id).waitFor();
+  await card(id).locator("[data-do=menu]").click();
+  await page.getByRole("button", { name: /^Claim/ }).click();
+  const dialog = page.locator("dialog");
+  await dialog.getByLabel("Where you will work").fill("nowhere");
+  await dialog.getByRole("button", { name: "Claim" }).click();
+  await dialog.locator(".refusal code").first().waitFor();
+  assert.match(await dialog.locator(".refusal").innerText(), /workstation_unknown/);
+  await dialog.getByLabel("Where you will work").fill("tree-a");
+  await dialog.getByRole("button", { name: "Claim" }).click();
+  await cell("in_progress").locator(`#card-${id}`).waitFor();
+  await screenshot(page, "board");
+});
