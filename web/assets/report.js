@@ -1,7 +1,7 @@
 // Now, Audit and Effort: one call of the interface at a press of a button, filters that act at once, and the
 // verification of the record, page by page.
 import { call, say } from "./act.js";
-import { refresh, show_address } from "./live.js";
+import { refresh, showAddress } from "./live.js";
 
 async function doCall(button) {
   button.disabled = true;
@@ -63,5 +63,5 @@ document.addEventListener("change", (event) => {
   if (!form) return;
   const address = `${form.getAttribute("action")}?${new URLSearchParams(new FormData(form))}`;
   history.replaceState(null, "", address);
-  show_address(address);
+  showAddress(address);
 });

@@ -67,7 +67,8 @@ struct WorkerRow {
     approval: (&'static str, String),
     /// What a person would approve.
     body: Option<String>,
-    day: Option<String>,
+    /// The address of its last day of work.
+    day: String,
 }
 
 #[derive(Debug)]
@@ -126,7 +127,10 @@ fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
         } else {
             Vec::new()
         };
-        rows.push(worker_row(&asked, row, &by_worker.currency, longest, &kinds, &approvals));
+        let sums = SumRow::new(row, worker.to_string(), None, &by_worker.currency, longest);
+        let own = daily.rows.iter().filter(|other| other.worker.as_ref() == Some(worker));
+        let last = own.filter_map(|other| other.day).max();
+        rows.push(worker_row(&asked, row, sums, kinds.get(worker.as_str()).copied(), last, &approvals));
     }
     let worker = asked.worker.as_ref().map(ToString::to_string).unwrap_or_default();
     let (before, after) = neighbours(asked.days);
@@ -220,9 +224,9 @@ fn hours(sheet: &TimesheetView, kinds: &BTreeMap<String, Kind>, (from, to): (Dat
 fn worker_row(
     asked: &Asked,
     row: &RowView,
-    currency: &str,
-    longest: i64,
-    kinds: &BTreeMap<String, Kind>,
+    sums: SumRow,
+    kind: Option<Kind>,
+    last: Option<Date>,
     approvals: &[ApprovalView],
 ) -> WorkerRow {
     let worker = row.worker.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -237,11 +241,11 @@ fn worker_row(
     let is_settled = approval.0 == "good";
     let body = format!("{{\"worker\":\"{worker}\",\"from\":\"{from}\",\"to\":\"{to}\"}}");
     WorkerRow {
-        kind: if kinds.get(&worker) == Some(&Kind::Human) { "person" } else { "agent" },
-        sums: SumRow::new(row, worker.clone(), None, currency, longest),
+        kind: if kind == Some(Kind::Human) { "person" } else { "agent" },
+        sums,
         approval,
         body: (!is_settled).then_some(body),
-        day: Some(format!("/effort/day?worker={worker}&day={to}")),
+        day: format!("/effort/day?worker={worker}&day={}", last.unwrap_or(to)),
         worker,
     }
 }
@@ -286,8 +290,8 @@ fn count(tokens: i64) -> String {
     match tokens {
         0 => "–".to_owned(),
         1..10_000 => tokens.to_string(),
-        10_000..10_000_000 => format!("{}k", tokens / 1_000),
-        _ => format!("{}M", tokens / 1_000_000),
+        10_000..1_000_000 => format!("{}k", tokens / 1_000),
+        _ => format!("{}.{}M", tokens / 1_000_000, tokens / 100_000 % 10),
     }
 }
 

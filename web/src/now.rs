@@ -60,7 +60,8 @@ struct Want {
     detail: String,
     whom: Option<String>,
     command: String,
-    /// The call that does it: path and body.
+    /// The word on the button, and the call that it makes: path and body.
+    act: &'static str,
     call: Option<(String, String)>,
 }
 
@@ -175,6 +176,7 @@ impl Want {
             detail: want.detail.clone(),
             whom: want.whom.as_ref().map(ToString::to_string),
             command: want.command.clone(),
+            act: if want.kind == WantKind::Restore { "Restore" } else { "Approve" },
             call: want.call.as_ref().map(|call| (call.path.clone(), call.body.to_string())),
         }
     }

@@ -37,7 +37,7 @@ test("a person approves a day, and a later correction shows", async () => {
   await page.getByText("approved by @ann").waitFor();
   const session = world.run("session", "list", "--worker", "@builder", "--limit", "100").sessions
     .find(({ started_at }) => started_at.startsWith(day));
-  world.run("session", "correct", String(session.id), "--from", `${day}T08:30:00Z`, "--duration", "1h", "--reason", "shorter");
+  world.run("session", "correct", String(session.id), "--start", `${day}T08:30:00Z`, "--duration", "1h", "--reason", "shorter");
   await page.getByText("changed since @ann approved it").waitFor();
 });
 

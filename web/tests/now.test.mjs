@@ -41,8 +41,8 @@ test("the page is accessible in both themes, and has a picture", async () => {
 });
 
 test("a press of a button approves a check, and the page says so by itself", async () => {
-  await page.getByRole("button", { name: "Approve a check" }).click();
-  await page.getByRole("button", { name: "Approve a check" }).waitFor({ state: "detached" });
+  await page.getByRole("button", { name: `Approve a check: ${story.proposed}` }).click();
+  await page.getByRole("button", { name: `Approve a check: ${story.proposed}` }).waitFor({ state: "detached" });
   assert.equal(world.run("show", story.proposed).task.checks[0].state, "approved");
 });
 

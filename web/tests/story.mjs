@@ -66,6 +66,8 @@ export function tell(world, { days = false } = {}) {
   by(world, "@builder", "block", story.blocked, "--on", "person:@ann", "--lease", held.lease.token, "--release-lease");
   story.proposed = by(world, "@painter", "add", "Rings on small screens", "--type", "frontend", "--check", "npm test").task.id;
   story.unroutable = world.add("Write the haiku of the release", "--type", "poetry");
+  story.held = world.add("Keep the ring through a restart", "--type", "frontend", "--sprint", "s1");
+  by(world, "@painter", "claim", story.held, "--workstation", "ws-frontend");
   world.run("workstation", "quarantine", "ws-old", "--reason", "its disk is failing");
   return story;
 }
@@ -82,7 +84,7 @@ function backdate(world) {
       const hours = 2 + ((days * who.length) % 5);
       const from = `${daysAgo(days)}T08:15:00Z`;
       const to = `${daysAgo(days)}T${String(8 + hours).padStart(2, "0")}:00:00Z`;
-      world.run("session", "correct", String(session.id), "--from", from, "--to", to, "--reason", "kept on paper");
+      world.run("session", "correct", String(session.id), "--start", from, "--end", to, "--reason", "kept on paper");
       if (who !== "@ann") {
         by(world, who, "session", "usage", id, "--session", String(session.id), "--input-tokens", "180000", "--output-tokens", "24000",
           "--cost", "1.75", "--model", "opus");
