@@ -6,7 +6,10 @@ use serde_json::Value;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// Longer than any fault that a test makes: a caller that has no answer by then never gets one.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 #[derive(Debug)]
 pub(crate) struct Pair<'s> {
@@ -53,7 +56,9 @@ impl<'s> Pair<'s> {
     ) -> Reply {
         let (bearer, key) = (format!("Bearer {token}"), key());
         let headers = [("authorization", bearer.as_str()), ("idempotency-key", key.as_str())];
+        let began = Instant::now();
         loop {
+            assert!(began.elapsed() < PATIENCE, "{method} {path}: nobody answers");
             match self.any(n).try_call(method, path, &headers, body) {
                 Ok(reply) if reply.status != 503 => return reply,
                 _ => std::thread::sleep(Duration::from_millis(20)),
