@@ -4,6 +4,7 @@ import "./board.js";
 import { openKeys, switchTheme } from "./key.js";
 import { onEntries, start } from "./live.js";
 import { openPalette } from "./palette.js";
+import "./report.js";
 
 const DOES = {
   form: ({ verb, task, forced, commit }) => openForm(verb, task, { forced: forced !== undefined, commit }),

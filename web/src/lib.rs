@@ -4,12 +4,17 @@
 //! HTTP interface, made by the scripts in `assets/`. Who is admitted, and by what, is the server's affair.
 
 pub mod asset;
+mod audit;
 mod board;
+mod chart;
+mod effort;
+mod fleet;
 mod form;
 mod graph;
 mod html;
 mod layout;
 mod markdown;
+mod now;
 mod seen;
 pub mod signin;
 mod task;
@@ -53,5 +58,37 @@ pub struct Drawn {
 
 /// Every page, in the order of the navigation; the first one is where `/` leads.
 pub fn pages<S: Store>() -> Vec<Page<S>> {
-    vec![board::page(), task::page()]
+    vec![
+        board::page(),
+        now::page(),
+        fleet::page(),
+        effort::page(),
+        audit::page(),
+        task::page(),
+        audit::incident(),
+        effort::day(),
+    ]
+}
+
+/// A file that a page offers: a question that is answered with bytes.
+#[derive(Debug)]
+pub struct Download<S> {
+    /// Its last part is what the file is called.
+    pub path: &'static str,
+    /// The media type.
+    pub kind: &'static str,
+    pub ask: fn(&mut Onus<S>, &Seen) -> Result<Vec<u8>, Refusal>,
+}
+
+impl<S> Clone for Download<S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for Download<S> {}
+
+/// Every file.
+pub fn downloads<S: Store>() -> Vec<Download<S>> {
+    effort::downloads().into_iter().chain([audit::download()]).collect()
 }

@@ -352,6 +352,7 @@ fn reports<S: Store>(
             reply(arguments, |(when, only): (_, Vec<_>)| onus.report_audit(actor, &when, &only))
         }
         "report_anomalies" => reply(arguments, |(when,)| onus.report_anomalies(actor, &when)),
+        "approvals_of" => reply(arguments, |(worker, from, to)| onus.approvals_of(&worker, from, to)),
         "verify_range" => reply(arguments, |(after, limit)| onus.verify_range(after, limit)),
         "search_ledger" => reply(arguments, |(ask,)| onus.search_ledger(actor, &ask)),
         _ => Err(Refusal::invalid(format!("this server knows no call `{}`", shown(name)))

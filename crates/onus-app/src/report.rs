@@ -12,7 +12,7 @@ mod sprint;
 pub use anomalies::AnomaliesView;
 pub use audit::{AuditKind, AuditLine, AuditView, csv};
 pub use incident::{GrantView, IncidentView, MomentView};
-pub use now::{CompletedView, NowView, StuckKind, StuckView, WantKind, WantView};
+pub use now::{CallView, CompletedView, NowView, StuckKind, StuckView, WantKind, WantView};
 pub use search::{SaidView, SearchAsk, SearchView};
 pub use sprint::SprintView;
 

@@ -13,7 +13,7 @@ mod row;
 pub use approval::{Approving, Difference, Fingerprint, approve, differences};
 pub use days::Days;
 pub use dimension::Dimension;
-pub use period::{days_before, month, month_of, week, week_before};
+pub use period::{days_before, month, month_of, neighbours, period, week, week_before, week_name};
 pub use row::Row;
 
 use crate::id::{Handle, ProjectKey, TaskId};

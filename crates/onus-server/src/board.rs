@@ -11,7 +11,7 @@ use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::http::request::Parts;
 use axum::http::{Response, StatusCode};
 use axum::routing::{get, post};
-use onus_board::{Page, Part, Seen, asset, signin};
+use onus_board::{Download, Page, Part, Seen, asset, signin};
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
 use onus_store::any::Any;
@@ -42,6 +42,10 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
         let handler =
             move |params: RawPathParams, request: Request| shown(Arc::clone(&server), page, params, request);
         router.route(page.path, get(handler))
+    });
+    let router = onus_board::downloads::<Any>().into_iter().fold(router, |router, file| {
+        let server = Arc::clone(server);
+        router.route(file.path, get(move |request: Request| downloaded(Arc::clone(&server), file, request)))
     });
     let (coming, leaving) = (Arc::clone(server), Arc::clone(server));
     router
@@ -88,8 +92,7 @@ async fn drawn(
     params: Vec<(String, String)>,
     parts: &Parts,
 ) -> Result<Response<Body>, Refusal> {
-    let presented = auth::kept(&parts.headers)
-        .ok_or_else(|| Refusal::new(Code::Unauthenticated, "nobody is signed in").hint("GET /signin"))?;
+    let presented = presented(&parts.headers)?;
     let (guard, part) = (Arc::clone(server), part(&parts.headers));
     let (path, query) = (parts.uri.path().to_owned(), parts.uri.query().map(str::to_owned));
     let question = move |store: &mut crate::store::Store| {
@@ -102,6 +105,40 @@ async fn drawn(
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(NOW, HeaderValue::from(now.0));
     Ok(response)
+}
+
+/// A file, for who is signed in.
+async fn downloaded(server: Arc<Server>, file: Download<Any>, request: Request) -> Response<Body> {
+    let (parts, _) = request.into_parts();
+    let name = file.path.rsplit('/').next().unwrap_or_default();
+    let made = made(&server, file, &parts).await;
+    let mut response = made.map_or_else(|refusal| server.refused(name, None, refusal.into()), Response::new);
+    if response.status() == StatusCode::OK {
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(file.kind));
+        if let Ok(disposition) = HeaderValue::from_str(&format!("attachment; filename=\"{name}\"")) {
+            headers.insert(header::CONTENT_DISPOSITION, disposition);
+        }
+    }
+    dressed(response)
+}
+
+async fn made(server: &Arc<Server>, file: Download<Any>, parts: &Parts) -> Result<Body, Refusal> {
+    let presented = presented(&parts.headers)?;
+    let guard = Arc::clone(server);
+    let (path, query) = (parts.uri.path().to_owned(), parts.uri.query().map(str::to_owned));
+    let question = move |store: &mut crate::store::Store| {
+        let principal = guard.admit(store, &presented)?;
+        let seen = Seen::new(&mut store.store, principal, &path, Vec::new(), query.as_deref())?;
+        (file.ask)(store, &seen)
+    };
+    server.readers.ask(question).await.map(Body::from)
+}
+
+/// The token of whoever is signed in.
+fn presented(headers: &HeaderMap) -> Result<String, Refusal> {
+    auth::kept(headers)
+        .ok_or_else(|| Refusal::new(Code::Unauthenticated, "nobody is signed in").hint("GET /signin"))
 }
 
 fn part(headers: &HeaderMap) -> Part {

@@ -4,7 +4,7 @@ mod stuck;
 mod want;
 
 pub use stuck::{StuckKind, StuckView};
-pub use want::{WantKind, WantView};
+pub use want::{CallView, WantKind, WantView};
 
 use super::When;
 use crate::Onus;

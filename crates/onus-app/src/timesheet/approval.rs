@@ -111,7 +111,21 @@ impl<S: Store> Onus<S> {
         })
     }
 
-    /// What was approved of some days of a worker.
+    /// What was approved of some days of a worker, and what has changed since.
+    pub fn approvals_of(
+        &mut self,
+        worker: &Handle,
+        from: Date,
+        to: Date,
+    ) -> Result<Vec<ApprovalView>, Refusal> {
+        if let Some(answer) = self.far("approvals_of", &(worker, from, to))? {
+            return Ok(answer);
+        }
+        let found = self.people(Some(worker))?;
+        found.first().map_or(Ok(Vec::new()), |worker| self.approvals(worker, from, to))
+    }
+
+    /// The same of a worker whose row is at hand.
     pub(crate) fn approvals(
         &mut self,
         worker: &Worker,

@@ -1,5 +1,6 @@
 //! By what a sheet adds up.
 
+use super::period::week_name;
 use super::{About, Person, Place, Row};
 use crate::id::TaskId;
 use crate::time::Date;
@@ -48,12 +49,6 @@ impl Dimension {
 /// A group's place among all groups: one rank for each dimension, in the order that was asked for.
 pub(super) type Key = [u32; 7];
 
-/// The ISO week of a day: `2026-W01` may begin in December.
-pub(super) fn week(date: Date) -> String {
-    let week = date.0.iso_week_date();
-    format!("{:04}-W{:02}", week.year(), week.week())
-}
-
 /// Ranks of everything that can be grouped by, worked out once.
 #[derive(Debug)]
 pub(super) struct Grouping<'a> {
@@ -77,7 +72,7 @@ impl<'a> Grouping<'a> {
         about: &'a [About],
     ) -> Grouping<'a> {
         let dates: Vec<Date> = people.first().map(|person| person.days.dates().collect()).unwrap_or_default();
-        let weeks: Vec<String> = dates.into_iter().map(week).collect();
+        let weeks: Vec<String> = dates.into_iter().map(week_name).collect();
         Grouping {
             by,
             people,

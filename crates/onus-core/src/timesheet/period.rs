@@ -31,6 +31,39 @@ pub fn week(text: &str) -> Result<(Date, Date), String> {
     if (1970..=9998).contains(&year) { Ok(days) } else { Err(bad()) }
 }
 
+/// A day, an ISO week or a month by its name.
+pub fn period(text: &str) -> Result<(Date, Date), String> {
+    if let Ok(day) = text.parse::<Date>() {
+        return Ok((day, day));
+    }
+    let named = week(text).or_else(|_| month(text));
+    named.map_err(|_| {
+        format!("{} is not a day, a week or a month: 2026-11-16, 2026-W46, 2026-11", shown(text))
+    })
+}
+
+/// The names of the periods before and after one, of the same kind.
+pub fn neighbours((from, to): (Date, Date)) -> (String, String) {
+    let after = Date(to.0.tomorrow().unwrap_or(to.0));
+    let before = days_before(from, 1);
+    let name = |day: Date| {
+        if from == to {
+            day.to_string()
+        } else if (from, to) == month_of(from) {
+            day.to_string().chars().take("2026-11".len()).collect()
+        } else {
+            week_name(day)
+        }
+    };
+    (name(before), name(after))
+}
+
+/// The ISO week in which a day lies: `2026-W46`.
+pub fn week_name(day: Date) -> String {
+    let week = day.0.iso_week_date();
+    format!("{:04}-W{:02}", week.year(), week.week())
+}
+
 /// So many days before a day.
 pub fn days_before(day: Date, days: u16) -> Date {
     let span = jiff::Span::new().try_days(i64::from(days)).unwrap_or_default();
@@ -83,5 +116,20 @@ mod tests {
         ] {
             assert_eq!(shown(Ok(week_before(day.parse().unwrap()))), week, "{day}");
         }
+    }
+
+    #[test]
+    fn periods_have_neighbours_of_their_kind() {
+        for (text, days, around) in [
+            ("2026-11-16", "2026-11-16..2026-11-16", "2026-11-15 2026-11-17"),
+            ("2026-W01", "2025-12-29..2026-01-04", "2025-W52 2026-W02"),
+            ("2026-12", "2026-12-01..2026-12-31", "2026-11 2027-01"),
+        ] {
+            let found = period(text).unwrap();
+            assert_eq!(shown(Ok(found)), days);
+            let (before, after) = neighbours(found);
+            assert_eq!(format!("{before} {after}"), around);
+        }
+        assert!(period("yesterday").is_err());
     }
 }

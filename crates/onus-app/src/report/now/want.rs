@@ -18,6 +18,7 @@ use onus_store::read::report::{self, Span, Wanting};
 use onus_store::{evidence, load, registry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 /// What a person is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -64,13 +65,27 @@ pub struct WantView {
     pub whom: Option<Handle>,
     /// The command that does it.
     pub command: String,
+    /// The call of the HTTP interface that does it, where nothing more has to be said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallView>,
     pub untrusted: bool,
+}
+
+/// A call of the HTTP interface: a POST.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct CallView {
+    pub path: String,
+    pub body: serde_json::Value,
 }
 
 impl WantView {
     fn of(kind: WantKind, about: impl ToString, detail: String, command: String) -> WantView {
         let about = about.to_string();
-        WantView { kind, about, task: None, detail, whom: None, command, untrusted: true }
+        WantView { kind, about, task: None, detail, whom: None, command, call: None, untrusted: true }
+    }
+
+    fn call(self, path: String, body: serde_json::Value) -> WantView {
+        WantView { call: Some(CallView { path, body }), ..self }
     }
 
     fn task(self, task: &TaskId) -> WantView {
@@ -103,7 +118,9 @@ impl<S: Store> Onus<S> {
                 if place.state == WorkstationState::Quarantined {
                     let why = place.reason.unwrap_or_default();
                     let command = format!("onus workstation restore {}", place.name);
-                    wants.push(WantView::of(WantKind::Restore, &place.name, why, command));
+                    let path = format!("/v1/workstations/{}/restore", place.name);
+                    let want = WantView::of(WantKind::Restore, &place.name, why, command);
+                    wants.push(want.call(path, json!({})));
                 }
             }
             Ok(wants)
@@ -131,7 +148,9 @@ impl<S: Store> Onus<S> {
                 let detail = format!("{from} to {to}");
                 let name = &worker.handle;
                 let command = format!("onus timesheet approve --worker {name} --from {from} --to {to}");
-                wants.push(WantView::of(WantKind::ApproveTimesheet, name, detail, command));
+                let body = json!({ "worker": name, "from": from, "to": to });
+                let want = WantView::of(WantKind::ApproveTimesheet, name, detail, command);
+                wants.push(want.call("/v1/timesheets/approve".to_owned(), body));
             }
         }
         Ok(wants)
@@ -147,9 +166,12 @@ fn checks(found: &Wanting) -> Vec<WantView> {
     let proposed = found.checks.iter().filter(|check| check.state == CheckState::Proposed);
     proposed
         .map(|check| {
-            let command = format!("onus check {} --approve {}", found.task, check.id());
-            WantView::of(WantKind::ApproveCheck, &found.task, check.command.clone(), command)
-                .task(&found.task)
+            let (task, id) = (&found.task, check.id());
+            let command = format!("onus check {task} --approve {id}");
+            let body = json!({ "action": "approve", "check": id });
+            WantView::of(WantKind::ApproveCheck, task, check.command.clone(), command)
+                .task(task)
+                .call(format!("/v1/tasks/{task}/checks"), body)
         })
         .collect()
 }

@@ -1,0 +1,171 @@
+//! One day of one worker: sessions on a line of hours, and what came of them.
+
+use super::{clock, count, money};
+use crate::chart::{self, Stretch};
+use crate::html::Html;
+use crate::layout::rendered;
+use crate::{Drawn, Page, Seen};
+use askama::Template;
+use onus_app::Onus;
+use onus_app::session::{ActView, DayTaskView, DayView, SessionView, ShownView};
+use onus_core::id::Handle;
+use onus_core::refusal::Refusal;
+use onus_core::time::{Date, Timestamp};
+use onus_core::timesheet::neighbours;
+use onus_host::zone;
+use onus_store::port::Store;
+
+pub(crate) fn page<S: Store>() -> Page<S> {
+    Page { path: "/effort/day", name: "Day", key: None, ask }
+}
+
+#[derive(Debug, Template)]
+#[template(path = "day.html")]
+struct DayPage {
+    worker: String,
+    day: String,
+    tz: String,
+    before: String,
+    after: String,
+    workers: Vec<(String, bool)>,
+    tiles: Vec<(String, &'static str)>,
+    line: Html,
+    sessions: Vec<Stint>,
+    tasks: Vec<Part>,
+}
+
+#[derive(Debug)]
+struct Stint {
+    from: String,
+    to: String,
+    task: String,
+    place: String,
+    time: String,
+    end: String,
+    corrected: bool,
+}
+
+/// What came of the day on one task.
+#[derive(Debug)]
+struct Part {
+    task: String,
+    title: String,
+    time: String,
+    acts: Vec<Act>,
+}
+
+#[derive(Debug)]
+struct Act {
+    at: String,
+    verb: String,
+    by: Option<String>,
+    shown: String,
+    text: String,
+}
+
+fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
+    let own = seen.viewer.handle().cloned();
+    let worker: Handle = match seen.read("worker")?.or(own) {
+        Some(worker) => worker,
+        None => return Err(Refusal::invalid("whose day?").hint("choose a worker on the page Effort")),
+    };
+    let day: Date = match seen.read("day")? {
+        Some(day) => day,
+        None => onus.today(Some(&worker))?,
+    };
+    let view = onus.day(&worker, day)?;
+    let days = zone::days(&view.tz, day, day).map_err(Refusal::invalid)?;
+    let (begin, minutes) = (days.begin(), days.end().since(days.begin()).0 / 60_000);
+    let (before, after) = neighbours((day, day));
+    let page = DayPage {
+        before: seen.with("day", Some(&before)),
+        after: seen.with("day", Some(&after)),
+        workers: onus
+            .workers(None)?
+            .workers
+            .iter()
+            .map(|one| (one.handle.to_string(), one.handle == worker))
+            .collect(),
+        tiles: vec![
+            (clock(view.total_seconds), "worked"),
+            (clock(view.total_billable_seconds), "billable"),
+            (view.sessions.len().to_string(), "sessions"),
+            (count(view.total_tokens), "tokens"),
+            (money(view.total_cost, &view.currency), "cost"),
+        ],
+        line: line(&view, begin, minutes),
+        sessions: view.sessions.iter().map(|one| Stint::new(one, &view.tz)).collect(),
+        tasks: view.tasks.iter().map(|task| Part::new(task, &view.tz)).collect(),
+        worker: worker.to_string(),
+        day: day.to_string(),
+        tz: view.tz.clone(),
+    };
+    Ok(Drawn { title: format!("{worker} on {day}"), main: rendered(&page)? })
+}
+
+fn line(view: &DayView, begin: Timestamp, minutes: i64) -> Html {
+    let mut rows: Vec<String> = Vec::new();
+    let mut stretches = Vec::new();
+    for session in &view.sessions {
+        let name = session.task.to_string();
+        let row = rows.iter().position(|known| *known == name).unwrap_or_else(|| {
+            rows.push(name.clone());
+            rows.len() - 1
+        });
+        let from = session.started_at.since(begin).0 / 60_000;
+        let to = from + session.seconds / 60;
+        let words = format!("{name}: {} in {}", clock(session.seconds), session.workstation);
+        stretches.push(Stretch { row, from, to, words, running: session.running });
+    }
+    let label = format!("{} worked {} on {}", view.worker, clock(view.total_seconds), view.day);
+    chart::day(&label, &rows, minutes, &stretches)
+}
+
+fn time(tz: &str, at: Timestamp) -> String {
+    zone::time_of_day(tz, at).unwrap_or_default()
+}
+
+impl Stint {
+    fn new(session: &SessionView, tz: &str) -> Stint {
+        Stint {
+            from: time(tz, session.started_at),
+            to: session.ended_at.map_or_else(|| "now".to_owned(), |at| time(tz, at)),
+            task: session.task.to_string(),
+            place: session.workstation.clone(),
+            time: clock(session.seconds),
+            end: session.end_reason.as_deref().unwrap_or("running").replace('_', " "),
+            corrected: session.correction.is_some(),
+        }
+    }
+}
+
+impl Part {
+    fn new(task: &DayTaskView, tz: &str) -> Part {
+        Part {
+            task: task.row.task.as_ref().map(ToString::to_string).unwrap_or_default(),
+            title: task.title.clone(),
+            time: clock(task.row.seconds),
+            acts: task.acts.iter().map(|act| Act::new(act, tz)).collect(),
+        }
+    }
+}
+
+impl Act {
+    fn new(act: &ActView, tz: &str) -> Act {
+        Act {
+            at: time(tz, act.at),
+            verb: act.verb.replace('_', " "),
+            by: act.by.as_ref().map(ToString::to_string),
+            shown: act.evidence.as_ref().map(shown).unwrap_or_default(),
+            text: act.text.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// What was shown, on what.
+fn shown(evidence: &ShownView) -> String {
+    let mut facts: Vec<String> = evidence.verdict.iter().map(|verdict| verdict.replace('_', " ")).collect();
+    facts.extend(evidence.command.clone());
+    facts.extend(evidence.commit.as_ref().map(|commit| commit.as_str().chars().take(8).collect::<String>()));
+    facts.join(", ")
+}

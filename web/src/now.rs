@@ -1,0 +1,245 @@
+//! Now: what was done, what is stuck and why, and what needs the viewer.
+
+use crate::chart::{self, Bar};
+use crate::html::{Html, when};
+use crate::layout::rendered;
+use crate::{Drawn, Page, Seen};
+use askama::Template;
+use onus_app::Onus;
+use onus_app::report::{CompletedView, NowView, StuckKind, StuckView, WantKind, WantView, When};
+use onus_app::view::HeldView;
+use onus_core::refusal::Refusal;
+use onus_core::report::DayFlow;
+use onus_core::time::Timestamp;
+use onus_store::port::Store;
+
+/// A resolution is shown up to here.
+const WORDS: usize = 240;
+
+const SINCE: [(&str, &str); 4] =
+    [("14h", "yesterday evening"), ("1d", "a day ago"), ("3d", "three days ago"), ("7d", "a week ago")];
+
+pub(crate) fn page<S: Store>() -> Page<S> {
+    Page { path: "/now", name: "Now", key: Some('n'), ask }
+}
+
+#[derive(Debug, Template)]
+#[template(path = "now.html")]
+struct NowPage {
+    since: Vec<Choice>,
+    tiles: Vec<Tile>,
+    wants: Vec<Want>,
+    stuck: Vec<Stuck>,
+    completed: Vec<Done>,
+    more_completed: bool,
+    held: Vec<AtWork>,
+    throughput: Html,
+    burn_up: Html,
+    person: bool,
+}
+
+#[derive(Debug)]
+struct Choice {
+    value: &'static str,
+    label: &'static str,
+    chosen: bool,
+}
+
+#[derive(Debug)]
+struct Tile {
+    count: String,
+    label: &'static str,
+    class: &'static str,
+}
+
+#[derive(Debug)]
+struct Want {
+    kind: &'static str,
+    about: String,
+    href: Option<String>,
+    detail: String,
+    whom: Option<String>,
+    command: String,
+    /// The word on the button, and the call that it makes: path and body.
+    act: &'static str,
+    call: Option<(String, String)>,
+}
+
+#[derive(Debug)]
+struct Stuck {
+    task: String,
+    title: String,
+    kind: &'static str,
+    detail: String,
+    since: Html,
+    hint: String,
+}
+
+#[derive(Debug)]
+struct Done {
+    task: String,
+    title: String,
+    by: String,
+    place: String,
+    at: Html,
+    shown: String,
+    class: &'static str,
+    commit: String,
+    approved: String,
+    resolution: String,
+}
+
+#[derive(Debug)]
+struct AtWork {
+    task: String,
+    title: String,
+    who: String,
+    place: String,
+    until: Html,
+    late: bool,
+}
+
+fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
+    let since = seen.word("since").unwrap_or(SINCE[0].0);
+    let asked = When { since: Some(since.to_owned()), until: None };
+    let view = onus.report_now(seen.viewer.handle(), &asked)?;
+    let now = seen.now;
+    let page = NowPage {
+        since: SINCE.iter().map(|(value, label)| Choice { value, label, chosen: *value == since }).collect(),
+        tiles: tiles(&view),
+        wants: view.wants.iter().map(Want::new).collect(),
+        stuck: view.stuck.iter().map(|one| Stuck::new(one, now)).collect(),
+        completed: view.completed.iter().map(|one| Done::new(one, now)).collect(),
+        more_completed: view.more_completed,
+        held: view.held.iter().map(|one| AtWork::new(one, now)).collect(),
+        throughput: throughput(&view.flow),
+        burn_up: chart::burn_up(&view.flow),
+        person: seen.viewer.is_person(),
+    };
+    Ok(Drawn { title: "Now".to_owned(), main: rendered(&page)? })
+}
+
+fn tiles(view: &NowView) -> Vec<Tile> {
+    let count = |state: &str| view.counts.get(state).copied().unwrap_or(0).to_string();
+    let loud = |n: usize, class: &'static str| if n > 0 { class } else { "" };
+    let more = if view.more_completed { "+" } else { "" };
+    vec![
+        Tile {
+            count: view.wants.len().to_string(),
+            label: "need a person",
+            class: loud(view.wants.len(), "warn"),
+        },
+        Tile { count: view.stuck.len().to_string(), label: "stuck", class: loud(view.stuck.len(), "bad") },
+        Tile { count: format!("{}{more}", view.completed.len()), label: "completed since", class: "good" },
+        Tile { count: count("in_progress"), label: "in progress", class: "" },
+        Tile { count: count("open"), label: "open", class: "" },
+        Tile {
+            count: view.leases_lost.to_string(),
+            label: "leases lost",
+            class: loud(usize::from(view.leases_lost > 0), "warn"),
+        },
+    ]
+}
+
+fn throughput(flow: &[DayFlow]) -> Html {
+    let bar = |day: &DayFlow| Bar {
+        label: chart::short(&day.day.to_string()),
+        parts: vec![
+            ("done", day.completed, format!("{} completed, {} added", day.completed, day.added)),
+            ("lost", day.leases_lost, format!("{} leases lost", day.leases_lost)),
+        ],
+    };
+    let total: i64 = flow.iter().map(|day| day.completed).sum();
+    let bars: Vec<Bar> = flow.iter().map(bar).collect();
+    chart::bars(&format!("{total} tasks completed in {} days", flow.len()), &bars, |n| n.to_string())
+}
+
+impl Want {
+    fn new(want: &WantView) -> Want {
+        let kind = match want.kind {
+            WantKind::ApproveCheck => "Approve a check",
+            WantKind::Review => "Review",
+            WantKind::ApproveException => "Approve an exception",
+            WantKind::Answer => "Answer",
+            WantKind::Restore => "Restore a workstation",
+            WantKind::ApproveTimesheet => "Approve a timesheet",
+        };
+        let href = match (want.kind, &want.task) {
+            (_, Some(task)) => Some(format!("/tasks/{task}")),
+            (WantKind::ApproveTimesheet, None) => Some(format!("/effort?worker={}", want.about)),
+            _ => None,
+        };
+        Want {
+            kind,
+            about: want.about.clone(),
+            href,
+            detail: want.detail.clone(),
+            whom: want.whom.as_ref().map(ToString::to_string),
+            command: want.command.clone(),
+            act: if want.kind == WantKind::Restore { "Restore" } else { "Approve" },
+            call: want.call.as_ref().map(|call| (call.path.clone(), call.body.to_string())),
+        }
+    }
+}
+
+impl Stuck {
+    fn new(stuck: &StuckView, now: Timestamp) -> Stuck {
+        let kind = match stuck.kind {
+            StuckKind::LeaseExpired => "lease expired",
+            StuckKind::Blocked => "blocked",
+            StuckKind::Unroutable => "nobody for it",
+        };
+        Stuck {
+            task: stuck.task.to_string(),
+            title: stuck.title.clone(),
+            kind,
+            detail: stuck.detail.clone(),
+            since: stuck.since.map(|since| when(since, now)).unwrap_or_default(),
+            hint: stuck.hint.clone(),
+        }
+    }
+}
+
+impl Done {
+    fn new(done: &CompletedView, now: Timestamp) -> Done {
+        let (shown, class) = match (done.forced, done.checks) {
+            (true, _) => ("by force".to_owned(), "bad"),
+            (false, 0) => ("no checks".to_owned(), "warn"),
+            (false, all) if done.passed < all => (format!("{} of {all} checks passed", done.passed), "warn"),
+            (false, 1) => ("its check passed".to_owned(), "good"),
+            (false, all) => (format!("{all} checks passed"), "good"),
+        };
+        let approved: Vec<String> = done.approved_by.iter().map(ToString::to_string).collect();
+        let resolution = done.resolution.as_deref().unwrap_or_default();
+        let cut = resolution.char_indices().nth(WORDS).map(|(at, _)| at);
+        Done {
+            task: done.task.to_string(),
+            title: done.title.clone(),
+            by: done.by.to_string(),
+            place: done.workstation.as_ref().map(ToString::to_string).unwrap_or_default(),
+            at: when(done.at, now),
+            shown,
+            class,
+            commit: done
+                .commit
+                .as_ref()
+                .map(|commit| commit.as_str().chars().take(8).collect())
+                .unwrap_or_default(),
+            approved: approved.join(", "),
+            resolution: cut.map_or(resolution.to_owned(), |at| format!("{}…", &resolution[..at])),
+        }
+    }
+}
+
+impl AtWork {
+    fn new(held: &HeldView, now: Timestamp) -> AtWork {
+        AtWork {
+            task: held.task.to_string(),
+            title: held.title.clone(),
+            who: held.assignee.to_string(),
+            place: held.workstation.to_string(),
+            until: when(held.expires_at, now),
+            late: held.is_stale(),
+        }
+    }
+}
