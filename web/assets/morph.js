@@ -3,6 +3,8 @@
 
 const isElement = (node) => node.nodeType === Node.ELEMENT_NODE;
 
+const isBlank = (node) => node.nodeType === Node.TEXT_NODE && !node.nodeValue.trim();
+
 function sameKind(a, b) {
   return a.nodeType === b.nodeType && a.nodeName === b.nodeName && (a.id || "") === (b.id || "");
 }
@@ -50,6 +52,8 @@ export function children(old, fresh) {
   for (const child of old.children) if (child.id) keyed.set(child.id, child);
   let here = old.firstChild;
   for (const wanted of [...fresh.childNodes]) {
+    // Blanks between elements come and go with the template's lines.
+    while (isElement(wanted) && here && isBlank(here)) here = remove(here);
     const known = isElement(wanted) && wanted.id ? keyed.get(wanted.id) : undefined;
     if (known && known !== here) {
       // What stands before it and is not wanted any more goes first: then it need not move.

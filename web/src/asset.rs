@@ -31,7 +31,7 @@ macro_rules! files {
 
 static ASSETS: LazyLock<(Vec<Asset>, String)> = LazyLock::new(|| {
     let files = files![
-        "board.css" "base.css" "report.css" "task.css"
+        "board.css" "base.css" "fleet.css" "report.css" "task.css"
         "theme.js" "app.js" "act.js" "board.js" "key.js" "live.js" "morph.js" "palette.js" "report.js" "time.js" "signin.js"
         "icon.svg"
     ];

@@ -43,6 +43,19 @@ const LANES: [(&str, Lanes); 5] = [
     ("sprint", Lanes::Sprint),
 ];
 
+impl Lanes {
+    /// The lane of those who have none.
+    const fn rest(self) -> &'static str {
+        match self {
+            Lanes::None => "all",
+            Lanes::Role => "no role",
+            Lanes::Worker => "nobody",
+            Lanes::Workstation => "nowhere",
+            Lanes::Sprint => "no sprint",
+        }
+    }
+}
+
 /// The question in the address.
 #[derive(Debug)]
 struct Asked {
@@ -190,7 +203,7 @@ fn draw(asked: &Asked, seen: &Seen, stacks: &[Stack], known: &Known) -> BoardVie
             let own = stack.tasks.iter().filter(|task| asked.lane(task) == name);
             (stack.state, own.map(|task| Card::new(task, seen, known)).collect())
         });
-        Lane { cells: cells.collect(), name: name.unwrap_or_else(|| "nobody's".to_owned()) }
+        Lane { cells: cells.collect(), name: name.unwrap_or_else(|| asked.lanes.rest().to_owned()) }
     });
     BoardView {
         columns: stacks.iter().map(|stack| column(asked, seen, stack)).collect(),

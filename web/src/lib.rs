@@ -8,6 +8,7 @@ mod audit;
 mod board;
 mod chart;
 mod effort;
+mod fleet;
 mod form;
 mod graph;
 mod html;
@@ -59,11 +60,12 @@ pub struct Drawn {
 pub fn pages<S: Store>() -> Vec<Page<S>> {
     vec![
         board::page(),
-        task::page(),
         now::page(),
-        audit::page(),
-        audit::incident(),
+        fleet::page(),
         effort::page(),
+        audit::page(),
+        task::page(),
+        audit::incident(),
         effort::day(),
     ]
 }

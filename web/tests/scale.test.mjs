@@ -52,7 +52,7 @@ test("a change is seen soon", async () => {
       await fetch("/v1/tasks", { method: "POST", headers: { "Content-Type": "application/json", "Onus-Board": "1" },
         body: JSON.stringify({ title, priority: "P0" }) });
       return seen;
-    }, `Urgent ${n} `));
+    }, `Urgent change number ${n}`));
     // One change at a time: what comes at once is shown at once.
     await page.waitForTimeout(400);
   }

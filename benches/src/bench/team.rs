@@ -52,13 +52,16 @@ pub(crate) fn tokens(place: &Place, url: &str, agents: usize) -> Outcome<Vec<Str
 /// Full claims beside the bare one, in turns.
 fn claims(cluster: &Cluster, programs: &Programs, extent: &Extent) -> Outcome<Table> {
     let (rounds, share) = (extent.pick(20, 60, 200), extent.pick(40, 100, 300));
-    let turns = extent.pick(2, 3, 5);
-    let tasks = turns * (rounds + 3).max(2 * share) * CLIENTS * 10 / 9 + 200 * turns;
+    let turns = extent.pick(1, 3, 5);
+    let tasks = turns * (rounds + 3).max(2 * share) * CLIENTS * 10 / 9 + 200 * turns + 500;
     let place = Place::sized(programs, CLIENTS, tasks)?;
     let mut desk = Desk { onus: open(&furnished(cluster, &place)?, &place)?, next: 1 };
     let url = furnished(cluster, &place)?;
     let tokens = tokens(&place, &url, CLIENTS)?;
     let (first, second) = (Server::start(&place, Some(&url))?, Server::start(&place, Some(&url))?);
+    // The database learns what its tables hold, as it does by itself within a minute.
+    drain(&[&first, &second], &tokens, 10)?;
+    cluster.psql(url.rsplit('/').next().unwrap_or_default(), "ANALYZE");
     let mut found = Vec::new();
     for _ in 0..turns {
         let bare = bare(cluster, extent.pick(3, 5, 10))?;

@@ -139,12 +139,14 @@ impl<S: Store> Onus<S> {
     /// branch is asked of the repository that is here, if there is one.
     pub fn stated_proof(&mut self, task: &TaskId, commit: Option<CommitId>) -> Result<Proof, Refusal> {
         let mut proof = Proof { ground: Ground { commit, dirty: false }, ..Proof::default() };
-        let stored = self.ask(|tx| load::task(tx, task))?;
-        let held = stored.as_ref().and_then(|stored| stored.task.assignment());
-        let (Some(held), Some(repo)) = (held, self.place.repo.clone()) else {
+        let Some(repo) = self.place.repo.clone() else {
             return Ok(proof);
         };
         let Some(main) = identity_map::main_branch(&repo, &self.settings)? else {
+            return Ok(proof);
+        };
+        let stored = self.ask(|tx| load::task(tx, task))?;
+        let Some(held) = stored.as_ref().and_then(|stored| stored.task.assignment()) else {
             return Ok(proof);
         };
         let history = History::at(&repo.common_dir);

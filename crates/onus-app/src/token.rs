@@ -155,7 +155,7 @@ impl<S: Store> Onus<S> {
     /// Who calls with this text. Every call asks anew: what was revoked is refused at once.
     pub fn authenticate(&mut self, presented: &str) -> Result<Principal, Refusal> {
         let text = parse(presented)?;
-        let (principal, used_at, now) = self.store.read(|tx| Ok(admit(tx, &text)))??;
+        let (principal, used_at, now) = self.store.glance(|tx| Ok(admit(tx, &text)))??;
         rules::calls(&principal)?;
         if used_at.is_none_or(|last| now.since(last) >= USE_NOTED_EVERY) {
             let noted = self.store.write(|tx| -> Result<_, Refusal> {

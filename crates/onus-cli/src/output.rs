@@ -2,9 +2,12 @@
 
 use crate::cli::Global;
 use crate::render::error_text;
+use anstream::adapter::strip_str;
+use anstream::{AutoStream, ColorChoice};
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -65,7 +68,12 @@ impl Output {
 
     /// Text for people, to stdout.
     pub(crate) fn print(&self, text: &str) {
-        let mut stdout = anstream::stdout().lock();
+        let mut stdout = io::stdout().lock();
+        // In one go: a stream that strips colours as it writes would make a system call of every line.
+        let text = match AutoStream::choice(&stdout) {
+            ColorChoice::Never => Cow::Owned(strip_str(text).to_string()),
+            _ => Cow::Borrowed(text),
+        };
         finish(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
     }
 

@@ -194,6 +194,38 @@ fn a_store_behind_its_anchor_grants_nothing() {
     assert_eq!(site.task("T-3")["assignment"], serde_json::Value::Null);
 }
 
+/// A backup is put back: what it forgot is noticed, and no token of before is good once a person has said so.
+#[test]
+fn a_restored_backup_is_noticed_and_its_tokens_die_with_the_generation() {
+    let (site, agent) = lived_in();
+    site.by_person(&["worker", "add", "@a2", "--kind", "agent"]);
+    site.by_person(&["workstation", "add", "ws-2", "--kind", "logical"]);
+    settle(&site);
+    let backup = fs::read(site.store()).unwrap();
+    let holder = agent.handle.as_str();
+    let claimed = site.ok(&["claim", "T-3", "--as", "@a2", "--workstation", "ws-2"]);
+    let forgotten = text(&claimed["lease"]["token"]).to_owned();
+    site.by_person(&["ledger", "checkpoint"]);
+    settle(&site);
+    fs::write(site.store(), backup).unwrap();
+
+    let again = ["claim", "T-3", "--as", "@a2", "--workstation", "ws-2", "--json"];
+    assert_eq!(site.run(&again).code(), "store_behind_anchor");
+    let late = ["note", "T-3", "mine", "--as", "@a2", "--lease", &forgotten, "--json"];
+    assert_eq!(site.run(&late).code(), "fenced", "a grant that the backup has never heard of");
+    site.ok(&["note", "T-2", "still mine", "--as", holder]);
+    let raise = |words: &[&str]| site.run(&[&["ledger", "raise-generation", "--json"], words].concat());
+    assert_eq!(raise(&["--reason", "let me", "--as", holder]).code(), "human_required");
+    assert_eq!(raise(&["--as", &site.person]).code(), "reason_required");
+    assert!(raise(&["--reason", "put Monday's backup back", "--as", &site.person]).is_ok());
+
+    let stale = site.run(&["note", "T-2", "still mine", "--as", holder, "--json"]);
+    assert_eq!(stale.code(), "fenced", "{stale:#?}");
+    assert!(site.run(&again).is_ok());
+    assert_eq!(site.run(&late).code(), "fenced", "the new holder has another token");
+    site.assert_sound();
+}
+
 #[test]
 fn a_lost_wal_of_an_unanchored_store_is_no_crash() {
     let (site, agent) = lived_in();

@@ -15,6 +15,7 @@ mod support;
 use onus_testkit::{Cluster, Durability};
 use serde_json::json;
 use std::time::Instant;
+use support::events::listen;
 use support::load::Load;
 use support::pair::Pair;
 use support::server::Server;
@@ -35,6 +36,10 @@ fn a_synchronous_standby_takes_over_and_nothing_is_lost() {
     primary.wait_for_standby();
     let bearers = site.token_bearers(16);
     let pair = Pair::start(&site);
+    let person = site.token(&site.person);
+    let newest = || site.ledger().last().map_or(0, |entry| entry["seq"].as_i64().unwrap());
+    let begin = newest();
+    let heard = listen(&pair.any(0), &person, begin);
     let load = Load::run(&pair, &bearers, |load| {
         load.until_finished(20);
         let began = Instant::now();
@@ -47,6 +52,9 @@ fn a_synchronous_standby_takes_over_and_nothing_is_lost() {
     });
     load.assert_kept(&site);
     assert!(pair.repeated() > 0, "the failover must hit somebody");
+    let end = newest();
+    let told = heard.take_while(|seq| *seq <= end).take(usize::try_from(end - begin).unwrap());
+    assert!(told.eq(begin + 1..=end), "a listener from before it hears everything, in order, once");
     eprintln!("{} tasks, {} calls sent again", load.finished(), pair.repeated());
 }
 

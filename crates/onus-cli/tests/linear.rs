@@ -19,8 +19,23 @@ use support::pair::Pair;
 use support::server::Reply;
 use support::{Agent, Rng, Site, text};
 
-const CLIENTS: u32 = 32;
-const TASKS: u32 = 12;
+/// How many of the tasks are wanted at the same time: few enough that clients meet.
+const WANTED: u64 = 12;
+
+/// How many clients, how often each of them acts, on how many tasks, and how often a server is killed meanwhile.
+struct Size {
+    clients: usize,
+    acts: usize,
+    tasks: u64,
+    kills: usize,
+}
+
+fn size() -> Size {
+    match std::env::var_os("ONUS_SOAK") {
+        Some(_) => Size { clients: 64, acts: 1_500, tasks: 800, kills: 40 },
+        None => Size { clients: 32, acts: 40, tasks: WANTED, kills: 6 },
+    }
+}
 
 /// What a client holds, or held: a holder that was given up must be refused for ever.
 #[derive(Clone)]
@@ -42,8 +57,10 @@ struct Client<'s> {
 }
 
 impl Client<'_> {
-    fn act(&mut self, rng: &mut Rng) {
+    /// One act; `first` is where the tasks begin that are wanted by now.
+    fn act(&mut self, rng: &mut Rng, first: u64) {
         let choice = rng.below(100);
+        let task = u32::try_from(first + rng.below(WANTED)).unwrap();
         match self.holds.clone() {
             Some(token) if choice < 40 => self.write(&token, Act::Renew(token.epoch), "renew", json!({})),
             Some(token) if choice < 80 => {
@@ -52,12 +69,12 @@ impl Client<'_> {
             Some(token) if choice < 86 => {
                 self.write(&token, Act::Complete(token.epoch), "complete", json!({ "resolution": "done" }));
             }
-            None if choice < 70 => self.claim(rng.below(u64::from(TASKS)) as u32),
+            None if choice < 70 => self.claim(task),
             _ if choice < 92 => match self.held.clone() {
                 Some(old) => self.write(&old, Act::Release(old.epoch), "release", json!({ "note": "late" })),
-                None => self.look(rng.below(u64::from(TASKS)) as u32),
+                None => self.look(task),
             },
-            _ => self.look(rng.below(u64::from(TASKS)) as u32),
+            _ => self.look(task),
         }
     }
 
@@ -113,11 +130,11 @@ impl Client<'_> {
 
 #[test]
 fn what_clients_are_told_has_one_order() {
-    let soak = std::env::var_os("ONUS_SOAK").is_some();
-    let (acts, kills) = if soak { (600, 40) } else { (40, 6) };
+    let Size { clients, acts, tasks, kills } = size();
     let site = Site::new();
-    let bearers = site.token_bearers(CLIENTS as usize);
-    let ids: Vec<String> = (0..TASKS).map(|n| site.add(&format!("wanted {n}"))).collect();
+    let bearers = site.token_bearers(clients);
+    site.import((0..tasks).map(|n| format!("{{\"title\":\"wanted {n}\"}}\n")).collect());
+    let ids: Vec<String> = site.tasks().iter().map(|task| text(&task["id"]).to_owned()).collect();
     let servers = Pair::start(&site);
     let history = History::default();
     let mut seeds = Rng::seeded(7_919);
@@ -126,14 +143,14 @@ fn what_clients_are_told_has_one_order() {
         let killer = scope.spawn(|| {
             // Evenly over the work, however fast it goes.
             for n in 0..kills {
-                let until = (n + 1) * acts * CLIENTS as usize / (kills + 1);
+                let until = (n + 1) * acts * clients / (kills + 1);
                 while done.load(Ordering::Relaxed) < until && !over.load(Ordering::Relaxed) {
                     std::thread::sleep(Duration::from_millis(5));
                 }
-                servers.replace(n);
+                servers.replace(n, "KILL");
             }
         });
-        let clients: Vec<_> = (0..)
+        let threads: Vec<_> = (0..)
             .zip(&bearers)
             .map(|(number, (agent, token))| {
                 let (servers, ids, history, done) = (&servers, &ids, &history, &done);
@@ -149,19 +166,20 @@ fn what_clients_are_told_has_one_order() {
                         holds: None,
                         held: None,
                     };
-                    for _ in 0..acts {
-                        client.act(&mut rng);
+                    for act in 0..acts as u64 {
+                        client.act(&mut rng, act * (tasks - WANTED) / acts as u64);
                         done.fetch_add(1, Ordering::Relaxed);
                     }
                 })
             })
             .collect();
-        let ended: Vec<_> = clients.into_iter().map(|client| client.join()).collect();
+        let ended: Vec<_> = threads.into_iter().map(|client| client.join()).collect();
         over.store(true, Ordering::Relaxed);
         killer.join().unwrap();
         ended.into_iter().for_each(|end| end.unwrap());
     });
-    assert_eq!(history.len(), acts * CLIENTS as usize);
+    assert_eq!(history.len(), acts * clients);
     assert_eq!(history.check(Duration::from_secs(120)), Verdict::Linearizable);
     site.assert_sound();
+    eprintln!("{clients} clients, {} acts, {kills} kills: one order", history.len());
 }

@@ -19,6 +19,7 @@ use support::load::Load;
 use support::network::Network;
 use support::pair::Pair;
 use support::server::Server;
+use support::wrapper::until;
 
 #[test]
 fn what_is_cut_off_holds_nobody_up_and_loses_nothing() {
@@ -46,9 +47,9 @@ fn what_is_cut_off_holds_nobody_up_and_loses_nothing() {
             eprintln!("cut off from {what}: others go on after {:.1?}", began.elapsed());
             cable.mend();
             // The one that was cut off is of use again.
-            while !pair.any(0).try_call("GET", "/readyz", &[], None).is_ok_and(|reply| reply.status == 200) {
-                std::thread::sleep(std::time::Duration::from_millis(100));
-            }
+            until("the server is ready again", || {
+                pair.any(0).try_call("GET", "/readyz", &[], None).is_ok_and(|reply| reply.status == 200)
+            });
         }
     });
     load.assert_kept(&site);

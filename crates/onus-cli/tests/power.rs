@@ -16,7 +16,9 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use support::crowd::in_parallel;
+use support::server::Server;
 use support::{Answer, Rng, Site, finish, start, text};
 
 /// One call, what it did to the disk, and the tasks that there were when it was acknowledged.
@@ -170,6 +172,63 @@ fn a_loss_of_power_loses_nothing_that_was_acknowledged() {
     }
     let steps: usize = day.calls.iter().map(|call| call.steps.len()).sum();
     eprintln!("power was lost at {moments} of {steps} moments of {} calls", day.calls.len());
+}
+
+/// The ids of the tasks that a server told its callers about.
+fn told_in(words: &[u8]) -> Vec<String> {
+    let words = String::from_utf8_lossy(words).into_owned();
+    let parts = words.split("\"id\":\"T-").skip(1);
+    parts.filter_map(|part| part.split('"').next()).map(|number| format!("T-{number}")).collect()
+}
+
+/// A server commits what many callers want together, and answers them afterwards.
+#[test]
+fn a_server_that_loses_power_keeps_what_it_told() {
+    if !can_record() {
+        return;
+    }
+    let every = if std::env::var_os("ONUS_SOAK").is_some() { 5 } else { 60 };
+    let site = Site::at(None).founded();
+    let bearers = site.token_bearers(8);
+    let directory = site.store().parent().unwrap().to_owned();
+    let mut disk = Disk::holding(&directory);
+    let trace = site.root().join("trace");
+    let words = ["serve", "--json", "--log", "quiet", "--listen", "127.0.0.1:0"];
+    let server = Server::spawn_with(&mut recorded(&site.command(&words), &trace), Stdio::null());
+    in_parallel(&bearers, |_, agent, token| {
+        for n in 0..8 {
+            server.add(token, &format!("{n} of {}", agent.handle));
+        }
+    });
+    // Whom strace watches ends; what it wrote is whole when it has ended itself.
+    let watched = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", server.pid())).unwrap();
+    assert!(Command::new("kill").args(["-TERM", watched.trim()]).status().unwrap().success());
+    server.wait();
+
+    let mut rng = Rng::seeded(37);
+    let image = site.root().join("found");
+    let found = Found { site: &site, url: format!("sqlite:{}", image.join("onus.db").display()) };
+    let (mut told, mut moments) = (Vec::new(), 0);
+    for step in steps(&trace, &site.store()) {
+        disk.play(&step);
+        match step {
+            // Nothing is promised by what a socket is told before the commit, or after: only tasks count.
+            Step::Say(words) if told_in(&words).is_empty() => continue,
+            Step::Say(words) => told.extend(told_in(&words)),
+            _ if rng.below(every) != 0 => continue,
+            _ => {}
+        }
+        restore(&disk.after_power_loss(&mut |limit| rng.below(limit)), &image);
+        let tasks = found.tasks();
+        assert!(told.iter().all(|id| tasks.contains_key(id)), "{told:?} were told, there are {tasks:?}");
+        moments += 1;
+        if moments % 10 == 0 {
+            let sound = found.run(&["doctor", "--json"]);
+            assert!(sound.is_ok(), "{sound:#?}");
+        }
+    }
+    assert!(told.len() >= 64, "everybody was told: {told:?}");
+    eprintln!("power was lost at {moments} moments of a server that told of {} tasks", told.len());
 }
 
 /// The instrument itself: a disk that only says that it has synced loses what was acknowledged, and this is seen.

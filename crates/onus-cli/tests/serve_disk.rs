@@ -118,3 +118,27 @@ fn a_server_whose_disk_fails_loses_nothing_that_it_acknowledged() {
     }
     assert!(known > 0 && unknown > 0, "the faults must hit, and not always: {known}, {unknown}");
 }
+
+#[test]
+fn a_server_on_a_read_only_store_answers_questions_and_refuses_changes() {
+    let site = Site::at(None).founded();
+    let task = site.add("written before");
+    let person = site.token(&site.person);
+    let at = site.repo();
+    let serve = site.command(&["serve", "--json", "--log", "quiet", "--listen", "127.0.0.1:0"]);
+    let mut inside = Command::new("unshare");
+    let script = "mount --bind \"$0\" \"$0\" && mount -o remount,ro,bind \"$0\" && cd \"$0\" && exec \"$@\"";
+    site.surroundings(&mut inside).args(["--mount", "sh", "-c", script]).arg(&at);
+    inside.arg(serve.get_program()).args(serve.get_args());
+    let Some(server) = Server::try_spawn(&mut inside, Stdio::null()) else {
+        eprintln!("skipped: nothing can be mounted read-only here");
+        return;
+    };
+    let shown = server.get(&person, &format!("/v1/tasks/{task}")).ok();
+    assert_eq!(shown["task"]["title"], "written before");
+    let refused = server.post(&person, "/v1/tasks", json!({ "title": "written now" }));
+    refused.refused(503, "store_unavailable");
+    drop(server);
+    assert_eq!(site.tasks().len(), 1);
+    site.assert_sound();
+}

@@ -41,10 +41,12 @@ fn the_document_tells_every_answer() {
         }
         let told = String::from_utf8_lossy(&run.stdout);
         assert!(run.status.success(), "{told}\n{}", String::from_utf8_lossy(&run.stderr));
-        eprintln!(
-            "{handle}: {}",
-            told.lines().rev().find(|line| line.contains("generated")).unwrap_or_default().trim()
-        );
+        // How many cases, and what makes the same ones again.
+        for line in
+            told.lines().map(str::trim).filter(|line| line.contains("generated") || line.starts_with("Seed"))
+        {
+            eprintln!("{handle}: {line}");
+        }
     }
     site.assert_sound();
 }

@@ -14,10 +14,8 @@ mod support;
 use onus_testkit::{Cluster, Durability};
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpStream;
-use std::time::Duration;
 use support::crowd::in_parallel;
+use support::events::listen;
 use support::server::{Reply, Server, key};
 use support::{Agent, Site, text};
 
@@ -188,16 +186,7 @@ fn a_listener_at_one_server_hears_what_the_other_wrote() {
     let (one, other) = (Server::start(&site), Server::start(&site));
     let newest = || one.get(&person, "/v1/ledger?limit=1").ok()["entries"][0]["seq"].as_i64().unwrap();
     let begin = newest();
-    let mut stream = TcpStream::connect(other.address()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-    let head = format!(
-        "GET /v1/events?after={begin} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {person}\r\n\r\n"
-    );
-    stream.write_all(head.as_bytes()).unwrap();
-    let mut ids = BufReader::new(stream).lines().map_while(Result::ok).filter_map(|line| {
-        let id = line.strip_prefix("id: ")?.trim().parse::<i64>().ok()?;
-        Some(id)
-    });
+    let mut ids = listen(&other, &person, begin);
     for n in 0..20 {
         let writer = if n % 2 == 0 { &one } else { &other };
         writer.add(&person, &format!("task {n}"));

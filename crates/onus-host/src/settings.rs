@@ -24,9 +24,14 @@ pub fn load(path: &Path) -> Result<Settings, Refusal> {
         _ => refused("read", path, &e),
     })?;
     match bytes {
-        Some(bytes) => yaml::parse(&bytes, &shown(path), &WORDS),
+        Some(bytes) => parse(&bytes, &shown(path)),
         None => Ok(Settings::default()),
     }
+}
+
+/// A settings file's text. `name` is the file's, for messages.
+pub fn parse(bytes: &[u8], name: &str) -> Result<Settings, Refusal> {
+    yaml::parse(bytes, name, &WORDS)
 }
 
 /// The JSON Schema of `onus.yaml`, for editors.

@@ -76,6 +76,8 @@ async fn shown(
             let here = parts.uri.path_and_query().map_or("/", |here| here.as_str());
             gone_to(&format!("/signin?then={}", encoded(here)))
         }
+        // The door itself asks whether somebody is signed in already.
+        Code::Unauthenticated => Problem::from(refusal).response(),
         _ => server.refused(page.name, None, refusal.into()),
     });
     let (status, took) = (response.status().as_u16(), began.elapsed());

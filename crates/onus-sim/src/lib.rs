@@ -6,5 +6,6 @@
 //! believe about one task, there is then one story.
 
 pub mod history;
+pub mod hostile;
 mod rng;
 pub mod sim;

@@ -108,6 +108,14 @@ impl Store for Any {
         }
     }
 
+    fn glance<T>(&mut self, work: impl Fn(&mut dyn Tx) -> Result<T>) -> Result<T> {
+        match self {
+            Any::Sqlite(store) => store.glance(work),
+            Any::Postgres(store) => store.glance(work),
+            Any::Server(_) => Err(StoreError::Elsewhere),
+        }
+    }
+
     fn write<T, E: From<StoreError>>(
         &mut self,
         work: impl FnOnce(&mut dyn Tx) -> std::result::Result<Outcome<T>, E>,

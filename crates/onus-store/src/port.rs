@@ -258,6 +258,15 @@ pub trait Store {
     where
         Self: Sized;
 
+    /// Runs `work`, which asks about one thing as it is now: no view need stand still for it. Where the connection was
+    /// lost it is asked again.
+    fn glance<T>(&mut self, work: impl Fn(&mut dyn Tx) -> Result<T>) -> Result<T>
+    where
+        Self: Sized,
+    {
+        self.read(work)
+    }
+
     /// Runs `work` alone among writers and commits what it did, or nothing.
     fn write<T, E: From<StoreError>>(
         &mut self,

@@ -36,6 +36,11 @@ pub(crate) const CHANNEL: &str = "onus";
 /// How often a connection that was lost before anything was done is made again.
 const RECONNECTS: usize = 2;
 
+/// A writer finds its rows by their keys. The planner must not guess otherwise from what it knows of tables that were
+/// empty a moment ago, nor think anew about every batch.
+const BEGIN_WRITE: &str = "BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; \
+    SET LOCAL enable_mergejoin = off; SET LOCAL plan_cache_mode = force_generic_plan";
+
 /// What is read where there is no workspace of that name: no row has this number.
 const NOWHERE: WorkspaceId = WorkspaceId(0);
 
@@ -56,6 +61,8 @@ sql! {
 pub struct Postgres {
     address: Address,
     wire: Option<Wire>,
+    /// The workspace's number, once it was found: it keeps it as long as it lives.
+    workspace: Option<WorkspaceId>,
 }
 
 impl Postgres {
@@ -73,14 +80,14 @@ impl Postgres {
                 )));
             }
         }
-        Ok(Postgres { address: address.clone(), wire: Some(wire) })
+        Ok(Postgres { address: address.clone(), wire: Some(wire), workspace: None })
     }
 
     /// Opens the store, making its tables when they are not there. Harmless when done twice or at once.
     pub fn create(address: &Address) -> Result<Postgres> {
         let mut wire = session::open(address)?;
         migrate::run(&mut wire, address)?;
-        Ok(Postgres { address: address.clone(), wire: Some(wire) })
+        Ok(Postgres { address: address.clone(), wire: Some(wire), workspace: None })
     }
 
     pub fn address(&self) -> &Address {
@@ -91,19 +98,26 @@ impl Postgres {
     fn begin(&mut self, begin: fn(&mut Wire, &str) -> Result<Begun>) -> Result<(Wire, Begun)> {
         let mut reconnects = 0;
         loop {
-            // Taken, not lent: a transaction that ends in a panic must not leave its connection to the next.
-            let mut wire = match self.wire.take().filter(|wire| !wire.is_lost()) {
-                Some(wire) => wire,
-                None => session::open(&self.address)?,
-            };
+            let mut wire = self.take_wire()?;
             match begin(&mut wire, &self.address.workspace) {
-                Ok(begun) => return Ok((wire, begun)),
+                Ok(begun) => {
+                    self.workspace = Some(begun.workspace).filter(|found| *found != NOWHERE);
+                    return Ok((wire, begun));
+                }
                 Err(_) if wire.is_lost() && reconnects < RECONNECTS => reconnects += 1,
                 Err(error) => {
                     self.end(wire);
                     return Err(error);
                 }
             }
+        }
+    }
+
+    /// Taken, not lent: a transaction that ends in a panic must not leave its connection to the next.
+    fn take_wire(&mut self) -> Result<Wire> {
+        match self.wire.take().filter(|wire| !wire.is_lost()) {
+            Some(wire) => Ok(wire),
+            None => session::open(&self.address),
         }
     }
 
@@ -128,7 +142,7 @@ fn begin_read(wire: &mut Wire, workspace: &str) -> Result<Begun> {
 }
 
 fn begin_write(wire: &mut Wire, workspace: &str) -> Result<Begun> {
-    wire.say("BEGIN");
+    wire.say(BEGIN_WRITE);
     let name = args![workspace];
     // Answered in this order: the clock is read when the lock is ours.
     wire.ask_ahead(&[(&LOCK, name.to_vec()), (&CLOCK, Vec::new())])?;
@@ -174,6 +188,31 @@ impl Store for Postgres {
         let result = work(&mut PostgresTx::new(&mut wire, begun));
         self.end(wire);
         result
+    }
+
+    /// Each statement is a transaction of its own: nothing need be begun and ended.
+    fn glance<T>(&mut self, work: impl Fn(&mut dyn Tx) -> Result<T>) -> Result<T> {
+        let Some(workspace) = self.workspace else {
+            return self.read(work);
+        };
+        let mut reconnects = 0;
+        loop {
+            let mut wire = self.take_wire()?;
+            let result = work(&mut PostgresTx::new(&mut wire, Begun { workspace, now: None }));
+            // Whatever was made of the error: whoever asks again is answered.
+            if wire.is_lost() && reconnects < RECONNECTS {
+                reconnects += 1;
+                continue;
+            }
+            match wire.settle() {
+                Ok(()) => {
+                    wire.forget();
+                    self.wire = Some(wire);
+                }
+                Err(_) => self.end(wire),
+            }
+            return result;
+        }
     }
 
     fn write<T, E: From<StoreError>>(

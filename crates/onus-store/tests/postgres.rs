@@ -245,6 +245,27 @@ fn a_change_that_failed_is_never_acknowledged() {
     assert_eq!(store.read(|tx| load::workspace(tx)).unwrap().last_seq, 3);
 }
 
+/// What is only glanced at is as it is now, remembered by nobody, and a question that failed spoils no later one.
+#[test]
+fn a_glance_sees_what_is_committed() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let url = cluster.database();
+    let mut store = Postgres::create(&address(&url)).unwrap();
+    found(&mut store, "u").unwrap();
+    let mut other = Postgres::open(&address(&url)).unwrap();
+    for seq in 1..=3 {
+        let written: Result<(), StoreError> = other.write(|tx| append(tx, seq).map(Outcome::Commit));
+        written.unwrap();
+        let seen = store.glance(|tx| {
+            tx.expect(&[(&COUNT, args![tx.workspace().0].into())])?;
+            tx.row(&COUNT, &args![tx.workspace().0])?;
+            load::workspace(tx)
+        });
+        assert_eq!(seen.unwrap().last_seq, seq);
+        assert!(store.glance(|tx| tx.row(&COUNT, &args!["no number"]).map(drop)).is_err());
+    }
+}
+
 /// SQLite keeps them; nothing that the rules accept has one.
 #[test]
 fn a_text_that_cannot_be_kept_is_refused() {
@@ -272,6 +293,8 @@ fn a_connection_lost_between_two_calls_is_made_again() {
     written.unwrap();
     cut();
     assert_eq!(store.read(|tx| load::workspace(tx)).unwrap().last_seq, 1);
+    cut();
+    assert_eq!(store.glance(|tx| load::workspace(tx)).unwrap().last_seq, 1);
     // In the middle of a transaction nobody can go on for it; nothing of it stays.
     let torn: Result<(), StoreError> = store.write(|tx| {
         append(tx, 2)?;

@@ -12,12 +12,21 @@ use std::process::Command;
 /// What a disk writes at once, or not at all.
 const SECTOR: usize = 512;
 
-/// One system call that changes files of the directory.
+/// One system call that changes files of the directory, or tells somebody something.
 #[derive(Debug, Clone)]
 pub enum Step {
+    /// Over a socket: what was promised here must be kept from here on.
+    Say(Vec<u8>),
     Create(PathBuf),
-    Write { file: PathBuf, at: usize, bytes: Vec<u8> },
-    Cut { file: PathBuf, length: usize },
+    Write {
+        file: PathBuf,
+        at: usize,
+        bytes: Vec<u8>,
+    },
+    Cut {
+        file: PathBuf,
+        length: usize,
+    },
     Remove(PathBuf),
     Sync(PathBuf),
 }
@@ -25,7 +34,7 @@ pub enum Step {
 /// The same command under strace, which writes what happens to `trace`.
 pub fn recorded(command: &Command, trace: &Path) -> Command {
     let calls = "openat,open,creat,pwrite64,write,writev,pwritev,pwritev2,ftruncate,fallocate,fsync,fdatasync,unlink,\
-        unlinkat,rename,renameat,renameat2,link,linkat";
+        unlinkat,rename,renameat,renameat2,link,linkat,sendto,sendmsg";
     let mut strace = Command::new("strace");
     strace.args(["-f", "-y", "-xx", "-s", "1000000", "-e", &format!("trace={calls}"), "-o"]).arg(trace);
     strace.arg(command.get_program()).args(command.get_args());
@@ -36,21 +45,44 @@ pub fn recorded(command: &Command, trace: &Path) -> Command {
     strace
 }
 
-/// What the trace says about the file `store`, those beside it whose names begin with its name, and their directory.
+/// What the trace says about the file `store`, those beside it whose names begin with its name, and their directory; and
+/// what was said over sockets. One thread alone may write to the store.
 pub fn steps(trace: &Path, store: &Path) -> Vec<Step> {
     let text = std::fs::read_to_string(trace).unwrap();
-    text.lines().filter_map(|line| step(line, store)).collect()
+    whole(&text).iter().filter_map(|call| step(call, store)).collect()
 }
 
-fn step(line: &str, store: &Path) -> Option<Step> {
-    let (_, call) = line.split_once(' ')?;
-    let (name, rest) = call.trim_start().split_once('(')?;
-    let words = Words::of(rest);
+/// Each call in one piece, where it ended: strace tells the beginning and the end of one apart when another came between.
+fn whole(trace: &str) -> Vec<String> {
+    let mut begun = BTreeMap::new();
+    let mut calls = Vec::new();
+    for (thread, call) in trace.lines().filter_map(|line| line.split_once(' ')) {
+        let call = call.trim_start();
+        if let Some(beginning) = call.strip_suffix("<unfinished ...>") {
+            begun.insert(thread, beginning.trim_end());
+        } else if let Some((_, end)) =
+            call.split_once(" resumed>").filter(|(name, _)| name.starts_with("<..."))
+        {
+            calls.push(begun.remove(thread).unwrap_or_default().to_owned() + end);
+        } else {
+            calls.push(call.to_owned());
+        }
+    }
+    calls
+}
+
+fn step(call: &str, store: &Path) -> Option<Step> {
+    let (asked, result) = call.rsplit_once(" = ")?;
+    // The result stands in a column of its own.
+    let (name, rest) = asked.trim_end().split_once('(')?;
+    let words = Words::of(rest.strip_suffix(')')?, result);
     let begins = |path: &Path| path.as_os_str().as_bytes().starts_with(store.as_os_str().as_bytes());
     let concerns = |path: &&PathBuf| begins(path) || Some(path.as_path()) == store.parent();
+    if words.paths.first().is_some_and(|path| path.as_os_str().as_bytes().starts_with(b"socket:")) {
+        return Some(Step::Say(words.texts.concat()));
+    }
     let file = words.paths.iter().rev().find(concerns)?.clone();
-    assert!(!line.contains("unfinished"), "two programs at once: {line}");
-    if rest.contains(") = -1 ") {
+    if result.starts_with("-1 ") {
         return None;
     }
     let number = |n: usize| words.numbers[n];
@@ -61,7 +93,7 @@ fn step(line: &str, store: &Path) -> Option<Step> {
         "ftruncate" => Some(Step::Cut { file, length: number(0) }),
         "fsync" | "fdatasync" => Some(Step::Sync(file)),
         "unlink" | "unlinkat" => Some(Step::Remove(file)),
-        other => panic!("a disk that does not know {other}: {line}"),
+        other => panic!("a disk that does not know {other}: {call}"),
     }
 }
 
@@ -74,12 +106,12 @@ struct Words {
 }
 
 impl Words {
-    fn of(arguments: &str) -> Words {
+    fn of(arguments: &str, result: &str) -> Words {
         let mut words = Words::default();
-        for word in arguments.split(") = ").flat_map(|part| part.split(", ")) {
+        for word in arguments.split(", ").chain([result]) {
             if let Some((_, path)) = word.split_once('<') {
                 words.paths.push(path_of(unescaped(path)));
-            } else if let Some(text) = word.strip_prefix('"') {
+            } else if let Some((_, text)) = word.split_once('"') {
                 let text = unescaped(text);
                 words.paths.push(path_of(text.clone()));
                 words.texts.push(text);
@@ -96,7 +128,7 @@ fn path_of(bytes: Vec<u8>) -> PathBuf {
 }
 
 fn unescaped(text: &str) -> Vec<u8> {
-    let escaped = text.trim_end_matches(['"', '>', ')']);
+    let escaped = text.split(['"', '>']).next().unwrap_or_default();
     escaped.split("\\x").skip(1).map(|byte| u8::from_str_radix(&byte[..2], 16).unwrap()).collect()
 }
 
@@ -126,8 +158,22 @@ impl Disk {
         Disk { directory: directory.to_owned(), ..Disk::default() }
     }
 
+    /// The files that are there already, and safe.
+    pub fn holding(directory: &Path) -> Disk {
+        let mut disk = Disk::new(directory);
+        for entry in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {
+            if entry.file_type().unwrap().is_file() {
+                let content = std::fs::read(entry.path()).unwrap();
+                let file = File { seen: content.clone(), synced: content, named: true, ..File::default() };
+                disk.files.insert(entry.path(), file);
+            }
+        }
+        disk
+    }
+
     pub fn play(&mut self, step: &Step) {
         match step {
+            Step::Say(_) => {}
             Step::Create(file) => drop(self.files.entry(file.clone()).or_default()),
             Step::Write { file, .. } | Step::Cut { file, .. } => {
                 let file = self.files.entry(file.clone()).or_default();
@@ -171,7 +217,7 @@ impl Disk {
                     lot if lot >= kept => {}
                     // A write that was under way is there in part.
                     lot if lot % 10 == 0 => {
-                        apply(&mut bytes, step, SECTOR * usize::try_from(chance(8)).unwrap())
+                        apply(&mut bytes, step, SECTOR * usize::try_from(chance(8)).unwrap());
                     }
                     _ => apply(&mut bytes, step, usize::MAX),
                 }
@@ -194,7 +240,7 @@ fn apply(content: &mut Vec<u8>, step: &Step, limit: usize) {
             content[*at..end].copy_from_slice(bytes);
         }
         Step::Cut { length, .. } => content.resize(*length, 0),
-        Step::Create(_) | Step::Remove(_) | Step::Sync(_) => {}
+        Step::Say(_) | Step::Create(_) | Step::Remove(_) | Step::Sync(_) => {}
     }
 }
 
@@ -238,10 +284,13 @@ mod tests {
             format!("7 openat(AT_FDCWD<{}>, \"{file}\", O_RDWR|O_CREAT, 0600) = 3<{file}>", hex("/x")),
             format!("7 pwrite64(3<{file}>, \"{}\", 2, 4096) = 2", hex("hi")),
             format!("7 ftruncate(3<{file}>, 8) = 0"),
-            format!("7 fsync(4<{folder}>) = 0"),
+            format!("7 fsync(4<{folder}>)         = 0"),
             format!("7 fsync(4<{file}>) = -1 EIO (Input/output error) (INJECTED)"),
             format!("7 unlink(\"{file}\") = 0"),
             format!("7 write(1<{}>, \"{}\", 2) = 2", hex("/tmp/out"), hex("hi")),
+            format!("7 fsync(3<{file}> <unfinished ...>"),
+            format!("8 writev(9<{}>, [{{iov_base=\"{}\", iov_len=1}}], 1) = 1", hex("socket:[1]"), hex("a")),
+            "7 <... fsync resumed>)          = 0".into(),
             "7 +++ exited with 0 +++".into(),
         ];
         std::fs::write(trace.path(), lines.join("\n")).unwrap();
@@ -249,7 +298,7 @@ mod tests {
         assert_eq!(
             told,
             "[Create(\"/d/f\"), Write { file: \"/d/f\", at: 4096, bytes: [104, 105] }, \
-             Cut { file: \"/d/f\", length: 8 }, Sync(\"/d\"), Remove(\"/d/f\")]"
+             Cut { file: \"/d/f\", length: 8 }, Sync(\"/d\"), Remove(\"/d/f\"), Say([97]), Sync(\"/d/f\")]"
         );
     }
 }

@@ -14,6 +14,7 @@ pub(crate) mod attempt;
 pub(crate) mod case;
 pub(crate) mod clock;
 pub(crate) mod crowd;
+pub(crate) mod events;
 pub(crate) mod far;
 pub(crate) mod fleet;
 pub(crate) mod load;

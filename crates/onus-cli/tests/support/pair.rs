@@ -6,7 +6,10 @@ use serde_json::Value;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// Longer than any fault that a test makes: a caller that has no answer by then never gets one.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 #[derive(Debug)]
 pub(crate) struct Pair<'s> {
@@ -35,9 +38,9 @@ impl<'s> Pair<'s> {
         Arc::clone(&self.slots[n % 2].lock().unwrap())
     }
 
-    /// Kills one without warning, and starts another in its place.
-    pub(crate) fn replace(&self, n: usize) {
-        self.any(n).signal("KILL");
+    /// Ends one by a signal, and starts another in its place.
+    pub(crate) fn replace(&self, n: usize, signal: &str) {
+        self.any(n).signal(signal);
         let next = Arc::new(Pair::server(self.site));
         *self.slots[n % 2].lock().unwrap() = next;
     }
@@ -53,7 +56,9 @@ impl<'s> Pair<'s> {
     ) -> Reply {
         let (bearer, key) = (format!("Bearer {token}"), key());
         let headers = [("authorization", bearer.as_str()), ("idempotency-key", key.as_str())];
+        let began = Instant::now();
         loop {
+            assert!(began.elapsed() < PATIENCE, "{method} {path}: nobody answers");
             match self.any(n).try_call(method, path, &headers, body) {
                 Ok(reply) if reply.status != 503 => return reply,
                 _ => std::thread::sleep(Duration::from_millis(20)),

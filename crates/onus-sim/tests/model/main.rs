@@ -1,0 +1,69 @@
+//! Lease, fence and git's reference lock, in every order in which they can meet (rules.md "Git"; ADR 8).
+//!
+//! The store's and the hook's decisions are those of `onus-core` itself. Each variant leaves one defence out, and must
+//! fail: a model that cannot find a known bug proves nothing.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test may fail loudly, and tells how"
+)]
+
+mod model;
+mod rules;
+
+use model::{Race, Variant};
+use stateright::{Checker, HasDiscoveries, Model};
+use std::collections::BTreeSet;
+
+fn keeps_every_promise(race: Race, least: usize) {
+    let checked = race.checker().threads(2).spawn_dfs().join();
+    eprintln!("{} steps, {} different states", checked.state_count(), checked.unique_state_count());
+    checked.assert_properties();
+    assert!(checked.unique_state_count() >= least, "{} states", checked.unique_state_count());
+}
+
+/// Two workers, two calls and a push each; without crashes, which only the long run has the time for.
+#[test]
+fn every_order_keeps_every_promise() {
+    let mut whole = Race::new(Variant::Whole, 2, 2);
+    if std::env::var_os("ONUS_SOAK").is_none() {
+        whole.crashes = 0;
+        keeps_every_promise(whole, 100_000);
+        return;
+    }
+    keeps_every_promise(whole, 500_000);
+    keeps_every_promise(Race::new(Variant::Whole, 2, 3), 10_000_000);
+}
+
+/// Finds what goes wrong without one of the defences, and tells the way there.
+fn fails(variant: Variant, promise: &'static str) {
+    let enough = HasDiscoveries::AllOf(BTreeSet::from([promise]));
+    let checked = Race::new(variant, 2, 2).checker().threads(2).finish_when(enough).spawn_bfs().join();
+    let Some(way) = checked.discovery(promise) else { panic!("{variant:?} keeps: {promise}") };
+    eprintln!("{variant:?} breaks: {promise}");
+    for action in way.into_actions() {
+        eprintln!("  {action:?}");
+    }
+}
+
+#[test]
+fn without_the_fence_a_stale_holder_writes() {
+    fails(Variant::WithoutFence, "a stale holder changes nothing");
+}
+
+#[test]
+fn without_the_barrier_a_push_lands_late() {
+    fails(Variant::WithoutBarrier, "nothing lands late");
+}
+
+#[test]
+fn a_check_before_the_lock_lets_a_push_land_late() {
+    fails(Variant::CheckBeforeLock, "nothing lands late");
+}
+
+#[test]
+fn without_request_ids_a_repeated_call_acts_twice() {
+    fails(Variant::WithoutRequestIds, "a request has one effect");
+}

@@ -1,0 +1,198 @@
+//! The fleet: who works, where, and by which map work finds them (mission A6, C3, C5, D2).
+
+mod map;
+mod past;
+
+use crate::html::{Html, ring, when};
+use crate::layout::rendered;
+use crate::{Drawn, Page, Seen};
+use askama::Template;
+use map::{MapPart, RolePart};
+use onus_app::Onus;
+use onus_app::view::{ProbeView, WorkerView, WorkstationView};
+use onus_core::code::Code;
+use onus_core::id::{Handle, TaskId};
+use onus_core::probe::Verdict;
+use onus_core::refusal::Refusal;
+use onus_core::task::Task;
+use onus_core::worker::WorkerState;
+use onus_core::workstation::WorkstationState;
+use onus_store::load;
+use onus_store::port::Store;
+use past::Past;
+use std::collections::BTreeMap;
+
+/// The most workers, and the most workstations, that are drawn.
+const ROWS: usize = 500;
+
+pub(crate) fn page<S: Store>() -> Page<S> {
+    Page { path: "/fleet", name: "Fleet", key: Some('f'), ask }
+}
+
+#[derive(Debug, Template)]
+#[template(path = "fleet.html")]
+struct FleetPage {
+    workers: Vec<WorkerRow>,
+    places: Vec<PlaceRow>,
+    roles: Vec<RolePart>,
+    map: Option<MapPart>,
+    /// Why there is none to be drawn.
+    no_map: Option<Refusal>,
+    counts: Vec<(usize, &'static str)>,
+    person: bool,
+}
+
+#[derive(Debug)]
+struct WorkerRow {
+    handle: String,
+    kind: &'static str,
+    tier: String,
+    role: String,
+    tz: String,
+    paused: bool,
+    holds: Vec<HeldRow>,
+}
+
+#[derive(Debug)]
+struct HeldRow {
+    task: String,
+    title: String,
+    workstation: String,
+    ring: Html,
+}
+
+#[derive(Debug)]
+struct PlaceRow {
+    name: String,
+    kind: &'static str,
+    state: &'static str,
+    quarantined: bool,
+    over: bool,
+    path: String,
+    reason: Option<String>,
+    held: Option<HeldRow>,
+    worker: String,
+    probes: Vec<ProbeRow>,
+    past: Past,
+}
+
+#[derive(Debug)]
+struct ProbeRow {
+    probe: String,
+    class: &'static str,
+    words: String,
+    at: Option<Html>,
+    detail: String,
+}
+
+fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
+    let mut workers = onus.workers(None)?.workers;
+    workers.truncate(ROWS);
+    let mut places = onus.workstations(None)?.workstations;
+    places.truncate(ROWS);
+    let ids: Vec<TaskId> = workers.iter().flat_map(|worker| worker.holds.iter().cloned()).collect();
+    let (tasks, mut past) = onus.store.read(|tx| {
+        let mut tasks = BTreeMap::new();
+        for id in ids.into_iter().take(ROWS) {
+            if let Some(stored) = load::task(tx, &id)? {
+                tasks.insert(id, stored.task);
+            }
+        }
+        Ok((tasks, past::load(tx, seen.now)?))
+    })?;
+    let (map, roles, no_map) = match onus.route(None) {
+        Ok(view) => {
+            let history = onus.route_history(None)?;
+            let (map, roles) = map::draw(view, &history, seen.now)?;
+            (Some(map), roles, None)
+        }
+        Err(refusal) if matches!(refusal.code, Code::MapInvalid | Code::UnknownName) => {
+            (None, Vec::new(), Some(refusal))
+        }
+        Err(refusal) => return Err(refusal),
+    };
+    let page = FleetPage {
+        counts: counts(&workers, &places),
+        workers: workers.iter().map(|worker| worker_row(worker, &tasks, seen)).collect(),
+        places: places
+            .into_iter()
+            .map(|place| {
+                let past = past.remove(&place.name).unwrap_or_default();
+                place_row(place, past, &tasks, seen)
+            })
+            .collect(),
+        roles,
+        map,
+        no_map,
+        person: seen.viewer.is_person(),
+    };
+    Ok(Drawn { title: "Fleet".to_owned(), main: rendered(&page)? })
+}
+
+fn counts(workers: &[WorkerView], places: &[WorkstationView]) -> Vec<(usize, &'static str)> {
+    let of = |wanted| places.iter().filter(|place| place.state == wanted).count();
+    vec![
+        (workers.iter().filter(|worker| !worker.holds.is_empty()).count(), "at work"),
+        (workers.iter().filter(|worker| worker.holds.is_empty()).count(), "free"),
+        (of(WorkstationState::Ready), "places ready"),
+        (of(WorkstationState::Registered), "not ready"),
+        (of(WorkstationState::Quarantined), "quarantined"),
+    ]
+}
+
+fn worker_row(worker: &WorkerView, tasks: &BTreeMap<TaskId, Task>, seen: &Seen) -> WorkerRow {
+    WorkerRow {
+        handle: worker.handle.to_string(),
+        kind: worker.kind.name(),
+        tier: worker.tier.clone().unwrap_or_default(),
+        role: worker.role.as_ref().map(ToString::to_string).unwrap_or_default(),
+        tz: worker.tz.clone(),
+        paused: worker.state == WorkerState::Paused,
+        holds: worker.holds.iter().filter_map(|id| held_row(tasks.get(id)?, seen)).collect(),
+    }
+}
+
+fn held_row(task: &Task, seen: &Seen) -> Option<HeldRow> {
+    let held = task.assignment()?;
+    Some(HeldRow {
+        task: task.id.to_string(),
+        title: task.spec.title.clone(),
+        workstation: held.workstation.to_string(),
+        ring: ring(held, seen.now),
+    })
+}
+
+fn place_row(place: WorkstationView, past: Past, tasks: &BTreeMap<TaskId, Task>, seen: &Seen) -> PlaceRow {
+    let worker = |handle: &Handle| handle.to_string();
+    PlaceRow {
+        name: place.name.to_string(),
+        kind: place.kind.name(),
+        state: place.state.name(),
+        quarantined: place.state == WorkstationState::Quarantined,
+        over: place.state == WorkstationState::Retired,
+        path: place.path.unwrap_or_default(),
+        reason: place.reason,
+        worker: place.held_by.as_ref().map(|held| worker(&held.worker)).unwrap_or_default(),
+        held: place.held_by.and_then(|held| held_row(tasks.get(&held.task)?, seen)),
+        probes: place.probes.into_iter().map(|probe| probe_row(probe, seen)).collect(),
+        past,
+    }
+}
+
+fn probe_row(probe: ProbeView, seen: &Seen) -> ProbeRow {
+    let (class, words) = match probe.verdict {
+        Some(Verdict::Passed) => ("good", "passed"),
+        Some(_) => ("bad", "failed"),
+        None => ("", "never run"),
+    };
+    ProbeRow {
+        probe: probe.probe,
+        class,
+        words: match probe.took_ms {
+            Some(took) => format!("{words} in {took} ms"),
+            None => words.to_owned(),
+        },
+        at: probe.at.map(|at| when(at, seen.now)),
+        detail: probe.detail.unwrap_or_default(),
+    }
+}
