@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use onus_app::report::{AuditKind, When, csv};
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const KINDS: &str = "grant, outside_policy, forced, refusal, exception, quarantine, token, time, generation";
@@ -124,7 +124,7 @@ impl Report {
     }
 }
 
-fn write_csv(file: &PathBuf, bytes: &Result<Vec<u8>, String>) -> Result<ExitCode, Refusal> {
+fn write_csv(file: &Path, bytes: &Result<Vec<u8>, String>) -> Result<ExitCode, Refusal> {
     let bytes = bytes.as_ref().map_err(|error| Refusal::new(Code::Internal, error.clone()))?;
     Target::new(file).write(|writer| writer.write_all(bytes).map_err(|error| file_error(file, &error)))?;
     Ok(ExitCode::SUCCESS)
