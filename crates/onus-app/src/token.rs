@@ -11,7 +11,7 @@ use onus_core::time::{Millis, Timestamp};
 use onus_core::token::{AccessToken, Principal, Random, TokenKind, TokenState, TokenText, unknown};
 use onus_store::load;
 use onus_store::port::{Outcome, Store, Tx};
-use onus_store::token::{self, StoredToken};
+use onus_store::token::{self, Bearer, StoredToken};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -178,7 +178,7 @@ type Admitted = (Principal, Option<Timestamp>, Timestamp);
 
 fn admit(tx: &mut dyn Tx, text: &TokenText) -> Result<Admitted, Refusal> {
     let (found, now) = token::presented(tx, text.id())?;
-    let (StoredToken { token, hash, used_at }, worker) = found.ok_or_else(unknown)?;
+    let Bearer { token: StoredToken { token, hash, used_at }, worker } = found.ok_or_else(unknown)?;
     let principal = token.admit(text, &hash, worker.as_ref(), now)?;
     Ok((principal, used_at, now))
 }

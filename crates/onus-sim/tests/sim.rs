@@ -28,13 +28,13 @@ fn hold(kind: &Kind, (runs, steps): (u64, usize)) {
 
 #[test]
 fn every_promise_is_kept_on_sqlite() {
-    hold(&Kind::Sqlite, size((12, 250), (2_000, 2_000)));
+    hold(&Kind::Sqlite, size((12, 250), (500, 1_000)));
 }
 
 #[test]
 fn every_promise_is_kept_on_postgres() {
     if let Some(kind) = Kind::named("postgres") {
-        hold(&kind, size((4, 150), (300, 1_000)));
+        hold(&kind, size((4, 150), (100, 500)));
     }
 }
 

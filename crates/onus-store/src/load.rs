@@ -289,14 +289,14 @@ pub fn facts_of(
         rested: None,
         ground: Ground::default(),
     };
-    if let Some(held) = loaded.task.as_ref().and_then(|stored| stored.task.assignment()) {
-        if let Some(mut row) = tx.row(&HOLDER, &holder_args(workspace.0, held))? {
-            loaded.holder = Some(codec::word(row.text()?.as_str(), Kind::parse)?);
-            let state = codec::word(row.text()?.as_str(), WorkstationState::parse)?;
-            loaded.suspended = state == WorkstationState::Quarantined;
-            let lifecycle = codec::word(row.text()?.as_str(), Lifecycle::parse)?;
-            loaded.single_task = lifecycle == Lifecycle::SingleTask;
-        }
+    if let Some(held) = loaded.task.as_ref().and_then(|stored| stored.task.assignment())
+        && let Some(mut row) = tx.row(&HOLDER, &holder_args(workspace.0, held))?
+    {
+        loaded.holder = Some(codec::word(row.text()?.as_str(), Kind::parse)?);
+        let state = codec::word(row.text()?.as_str(), WorkstationState::parse)?;
+        loaded.suspended = state == WorkstationState::Quarantined;
+        let lifecycle = codec::word(row.text()?.as_str(), Lifecycle::parse)?;
+        loaded.single_task = lifecycle == Lifecycle::SingleTask;
     }
     match &envelope.command {
         Command::Add { spec, depends_on, .. } => {

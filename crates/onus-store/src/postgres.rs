@@ -13,6 +13,7 @@ mod migrate;
 mod password;
 mod sent;
 mod session;
+mod spelling;
 mod tls;
 mod touch;
 mod value;
@@ -21,7 +22,7 @@ mod wire;
 pub use address::Address;
 pub use examine::Modes;
 pub use listen::{Listener, Wake};
-pub use wire::spelled;
+pub use spelling::spelled;
 
 use crate::error::{Result, StoreError};
 use crate::port::{Look, Outcome, Row, Sql, Store, Tx, Value};

@@ -82,11 +82,15 @@ pub fn find(tx: &mut dyn Tx, id: &TokenId) -> Result<Option<StoredToken>> {
     tx.row(&TOKEN, &args![workspace.0, id.as_str()])?.map(|mut row| stored(&mut row)).transpose()
 }
 
-/// A token, the worker that it speaks for, and the present moment: all that its bearer is judged by.
-pub fn presented(
-    tx: &mut dyn Tx,
-    id: &TokenId,
-) -> Result<(Option<(StoredToken, Option<Worker>)>, Timestamp)> {
+/// A token and the worker that it speaks for.
+#[derive(Debug, Clone)]
+pub struct Bearer {
+    pub token: StoredToken,
+    pub worker: Option<Worker>,
+}
+
+/// All that whoever shows a token is judged by, and the present moment.
+pub fn presented(tx: &mut dyn Tx, id: &TokenId) -> Result<(Option<Bearer>, Timestamp)> {
     let args = args![tx.workspace().0, id.as_str()];
     tx.expect(&[(&ADMITTED, args.to_vec())])?;
     let now = tx.now()?.wall;
@@ -95,7 +99,7 @@ pub fn presented(
     };
     let token = stored(&mut row)?;
     let worker = if row.flag()? { Some(codec::worker(&mut row)?) } else { None };
-    Ok((Some((token, worker)), now))
+    Ok((Some(Bearer { token, worker }), now))
 }
 
 /// Every token, the oldest first.

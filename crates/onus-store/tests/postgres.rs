@@ -8,7 +8,7 @@ use onus_core::id::WorkspaceId;
 use onus_core::ledger::Entry;
 use onus_core::time::Timestamp;
 use onus_core::worker::{Kind as WorkerKind, Worker, WorkerState};
-use onus_store::bulk::table::{Kind, TABLES};
+use onus_store::bulk::table::{Kind, SCHEMA, TABLES};
 use onus_store::error::StoreError;
 use onus_store::port::{Outcome, Store, Tx};
 use onus_store::postgres::{Address, Listener, Postgres, Wake};
@@ -67,7 +67,7 @@ fn servers_that_start_at_once_make_one_schema() {
             scope.spawn(|| Postgres::create(&address(&url)).unwrap());
         }
     });
-    assert_eq!(cluster.psql(name(&url), "SELECT version FROM onus_schema"), "5\n");
+    assert_eq!(cluster.psql(name(&url), "SELECT version FROM onus_schema"), format!("{SCHEMA}\n"));
 }
 
 #[test]

@@ -54,7 +54,7 @@ pub(super) fn draw(
     let (nodes, edges) = graph_of(&route);
     let map = MapPart {
         graph: graph::draw("Which work goes to whom, and where", &nodes, &edges)?,
-        commit: route.map_commit.as_deref().map(brief).unwrap_or("not committed").to_owned(),
+        commit: route.map_commit.as_deref().map_or("not committed", brief).to_owned(),
         edited: route.edited,
         left_out: route.rules.len().saturating_sub(RULES),
         changes: changes(history, now),

@@ -268,17 +268,17 @@ impl Race {
         let is_free = !state.is_locked();
         match worker.push {
             Push::None if worker.token.is_some() && worker.pushes < self.pushes => {
-                actions.push(Action::BeginPush(who))
+                actions.push(Action::BeginPush(who));
             }
             Push::None => {}
             Push::Begun(_) if self.variant == Variant::CheckBeforeLock => {
-                actions.push(Action::CheckEarly(who))
+                actions.push(Action::CheckEarly(who));
             }
             Push::Begun(_) | Push::LetThrough(_) if is_free => actions.push(Action::LockForPush(who)),
             Push::Begun(_) | Push::LetThrough(_) => {}
             Push::Locked { let_through: false, .. } => actions.push(Action::CheckUnderLock(who)),
             Push::Locked { let_through: true, .. } => {
-                actions.extend([Action::Land(who), Action::AbandonPush(who)])
+                actions.extend([Action::Land(who), Action::AbandonPush(who)]);
             }
         }
         match worker.barrier {
