@@ -58,6 +58,37 @@ test("a claim, and a refusal explained in place", async () => {
   await dialog.getByLabel("Where you will work").fill("tree-a");
   await dialog.getByRole("button", { name: "Claim" }).click();
   await cell("in_progress").locator(`#card-${id}`).waitFor();
+});
+
+/// What a team looks like in the middle of a day.
+test("a card tells who, where, how long and what it waits for", async () => {
+  for (const name of ["tree-c", "tree-d", "tree-e"]) world.run("workstation", "add", name);
+  world.run("worker", "add", "@reviewer", "--kind", "agent", "--tier", "sonnet");
+  const grant = (id, who, place, ttl) => {
+    world.as = who;
+    const { lease } = world.run("claim", id, "--workstation", place, "--ttl", ttl);
+    world.as = undefined;
+    return lease.token;
+  };
+  const retry = world.add("Retry uploads with backoff", "--priority", "P1", "--role", "backend", "--sprint", "s12", "--tag", "upload");
+  const limits = world.add("Tell callers when they ask too often", "--priority", "P0", "--role", "backend", "--sprint", "s12", "--risk", "high");
+  const page500 = world.add("A page for what went wrong", "--role", "frontend", "--sprint", "s12");
+  const guide = world.add("Write the guide for retries", "--priority", "P3", "--role", "docs", "--depends-on", retry);
+  world.add("Measure uploads from three continents", "--priority", "P2", "--role", "ops", "--depends-on", retry, "--depends-on", limits);
+  grant(retry, "@builder", "tree-b", "15m");
+  const waits = grant(limits, "@reviewer", "tree-c", "20m");
+  world.as = "@reviewer";
+  world.run("block", limits, "--lease", waits, "--on", "external:the quota that the provider promised");
+  world.as = undefined;
+  const shown = grant(page500, "@ann", "tree-d", "8h");
+  world.run("complete", page500, "--lease", shown, "--resolution", "with a way back");
+  await card(guide).locator(".blockers").waitFor();
+  assert.match(await card(guide).innerText(), new RegExp(`waits for\\s+${retry}`));
+  await cell("in_progress").locator(`#card-${retry} .who.agent`).waitFor();
+  await cell("blocked").locator(`#card-${limits}`).waitFor();
+  assert.match(await card(limits).innerText(), /external:the quota/);
+  await cell("complete").locator(`#card-${page500}`).waitFor();
+  await page.mouse.move(0, 0);
   await screenshot(page, "board");
 });
 
@@ -80,7 +111,7 @@ test("a card is dragged where the rules allow it, and nowhere else", async () =>
 test("lanes and filters are in the address", async () => {
   const ids = ["backend", "frontend"].map((role) => world.add(`Work of the ${role}`, "--role", role, "--sprint", "s1"));
   await world.open(page, "/board?lanes=role");
-  assert.deepEqual(await page.locator(".lane-name").allInnerTexts(), ["backend", "frontend", "no role"]);
+  assert.deepEqual(await page.locator(".lane-name").allInnerTexts(), ["backend", "docs", "frontend", "ops", "no role"]);
   await accessible(page);
   await screenshot(page, "board-lanes");
   await page.getByLabel("Role", { exact: true }).selectOption("backend");

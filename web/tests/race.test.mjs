@@ -101,3 +101,19 @@ test("who is signed out sees nothing and is let in again where they wanted to go
   await page.waitForURL(`${world.url}/board?q=one&lanes=role`);
   await page.locator("[name=q]").waitFor();
 });
+
+test("onus board opens the same store for its owner, beside a server", async () => {
+  const page = await world.signedIn();
+  const board = await world.ownBoard();
+  const other = await page.context().newPage();
+  await other.goto(board.link);
+  await other.waitForSelector("#board");
+  await world.live(other);
+  // Two servers on one machine: signing in to one does not sign out of the other.
+  assert.equal((await page.context().cookies()).length, 2);
+  const id = world.add("Seen by both");
+  await other.locator(`#card-${id}`).waitFor();
+  await page.bringToFront();
+  await page.locator(`#card-${id}`).waitFor();
+  assert.equal(await board.end(), 0);
+});

@@ -40,6 +40,7 @@ export class World {
     git("commit", "-q", "--allow-empty", "-m", "begin");
     world.run("init", "--project", "API");
     world.port = await freePort();
+    world.hosts = new Set([`127.0.0.1:${world.port}`]);
     await world.serve();
     return world;
   }
@@ -77,6 +78,18 @@ export class World {
     await ended;
   }
 
+  /// `onus board` on the same store: the link that it prints, and how to end it.
+  async ownBoard() {
+    const child = spawn(onus, ["board", "--no-open", "--as", "@ann"], { cwd: this.directory, stdio: ["ignore", "pipe", "inherit"] });
+    const link = await new Promise((resolve, reject) => {
+      createInterface({ input: child.stdout }).once("line", resolve);
+      child.once("exit", (code) => reject(new Error(`onus board ended with ${code}`)));
+    });
+    this.hosts.add(new URL(link).host);
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    return { link, end: () => (child.kill("SIGINT"), ended) };
+  }
+
   link(handle = "@ann") {
     return this.run("worker", "token", "link", handle, "--server", this.url).url;
   }
@@ -92,7 +105,7 @@ export class World {
     context.broken = [];
     context.on("request", (request) => {
       const { protocol, host } = new URL(request.url());
-      if (!["data:", "blob:"].includes(protocol) && host !== `127.0.0.1:${this.port}`) context.broken.push(`outside: ${request.url()}`);
+      if (!["data:", "blob:"].includes(protocol) && !this.hosts.has(host)) context.broken.push(`outside: ${request.url()}`);
     });
     context.on("console", (message) => {
       if (/content security policy/i.test(message.text())) context.broken.push(message.text());

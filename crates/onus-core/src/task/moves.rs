@@ -21,8 +21,8 @@ pub enum By {
     Force,
 }
 
-/// The moves that the rules leave to this worker. What they depend on beside state, kind and holder (a lease token, a
-/// gate, a dependency, evidence) is not looked at.
+/// The moves that the rules leave to this worker, and those of force where no rule leads. What they depend on beside
+/// state, kind and holder (a lease token, a gate, a dependency, evidence) is not looked at.
 pub fn moves(task: &Task, worker: &Worker) -> Vec<Move> {
     use StateName::{Blocked, Complete, Dropped, InProgress, Open};
     let rule = |verb, to| Some(Move { verb, to, by: By::Rule });
