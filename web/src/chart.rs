@@ -183,7 +183,7 @@ fn grid(most: i64, unit: impl Fn(i64) -> String) -> String {
 /// Not every bar has room for its words.
 fn word(inner: &mut String, n: usize, of: usize, x: i64, words: &str) {
     let every = of.div_ceil(10).max(1);
-    if n % every == 0 {
+    if n.is_multiple_of(every) {
         let y = HEIGHT - 4;
         let _ = write!(inner, "<text class=\"word middle\" x=\"{x}\" y=\"{y}\">{}</text>", escaped(words));
     }
