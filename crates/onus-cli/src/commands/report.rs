@@ -6,7 +6,7 @@ use crate::output::Output;
 use crate::render;
 use crate::world::World;
 use clap::{Args, Subcommand};
-use onus_app::report::{AuditKind, When, csv};
+use onus_app::report::{AuditKind, AuditView, When, csv};
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
 use std::path::{Path, PathBuf};
@@ -112,7 +112,7 @@ impl Report {
             ReportVerb::Audit(audit) => {
                 let view = store.report_audit(actor, &audit.period.when(), &audit.only)?;
                 match &audit.csv {
-                    Some(file) => write_csv(file, &csv(&view)),
+                    Some(file) => write_csv(file, &view),
                     None => out.show_list(&view, |view| &view.lines, render::audit),
                 }
             }
@@ -124,8 +124,8 @@ impl Report {
     }
 }
 
-fn write_csv(file: &Path, bytes: &Result<Vec<u8>, String>) -> Result<ExitCode, Refusal> {
-    let bytes = bytes.as_ref().map_err(|error| Refusal::new(Code::Internal, error.clone()))?;
-    Target::new(file).write(|writer| writer.write_all(bytes).map_err(|error| file_error(file, &error)))?;
+fn write_csv(file: &Path, view: &AuditView) -> Result<ExitCode, Refusal> {
+    let bytes = csv(view).map_err(|error| Refusal::new(Code::Internal, error))?;
+    Target::new(file).write(|writer| writer.write_all(&bytes).map_err(|error| file_error(file, &error)))?;
     Ok(ExitCode::SUCCESS)
 }
