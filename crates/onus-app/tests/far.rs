@@ -179,7 +179,7 @@ fn who_asks_is_the_servers_to_say() {
 fn what_cannot_travel_says_so() {
     let desk = Desk::new();
     let mut far = far_from(&desk, "@ada");
-    let refused = far.export_tasks(Which::All, &mut Vec::new(), &mut Silent).unwrap_err();
+    let refused = far.export_archive(&mut Vec::new(), &mut Silent).unwrap_err();
     assert!(format!("{refused:?}").contains("NotPermitted"), "{refused:?}");
     let unknown = far.store.call("no-such-call", "null".into()).unwrap_err();
     assert_eq!(unknown.code, Code::InvalidInput);

@@ -436,14 +436,14 @@ fn the_record_is_searched_page_by_page() {
     let ask = SearchAsk { limit: 3, ..SearchAsk::default() };
     let (first, next) = page(&mut shop, &ask);
     assert_eq!(first, "blocked claimed completed");
-    let (second, _) = page(&mut shop, &SearchAsk { before: next, ..ask.clone() });
+    let (second, _) = page(&mut shop, &SearchAsk { before: next, ..ask });
     assert_eq!(second, "claimed released taken_over");
     let of_eve = SearchAsk { actor: Some("@eve".parse().unwrap()), limit: 10, ..SearchAsk::default() };
     assert_eq!(page(&mut shop, &of_eve).0, "blocked claimed refused refused refused refused refused");
     let of_task = SearchAsk { task: Some("T-1".parse().unwrap()), limit: 10, ..SearchAsk::default() };
     assert_eq!(page(&mut shop, &of_task), ("completed claimed added".to_owned(), None));
     let when = When { since: Some("2026-11-02T12:15".into()), until: Some("2026-11-02T13:05".into()) };
-    assert_eq!(page(&mut shop, &SearchAsk { when, ..of_eve.clone() }).0, "");
+    assert_eq!(page(&mut shop, &SearchAsk { when, ..of_eve }).0, "");
     let verb = |verb: &str| SearchAsk { verb: Some(verb.into()), limit: 9, ..SearchAsk::default() };
     assert_eq!(page(&mut shop, &verb("taken_over")).0, "taken_over");
     assert_eq!(shop.onus.search_ledger(None, &verb("stolen")).unwrap_err().code, Code::InvalidInput);
