@@ -7,7 +7,7 @@ let world;
 let page;
 before(async () => {
   world = await World.start();
-  for (const name of ["tree-a", "tree-b"]) world.run("workstation", "add", name);
+  for (const name of ["tree-a", "tree-b", "tree-c"]) world.run("workstation", "add", name);
   page = await world.signedIn();
 });
 after(() => world.end());
@@ -34,8 +34,17 @@ test("no text of a task becomes markup", async () => {
   const second = world.run("claim", ids[1], "--workstation", "tree-b").lease.token;
   world.run("release", ids[1], "--lease", second, "--note", PAYLOADS[2]);
   world.run("drop", ids[2], "--reason", PAYLOADS[3]);
+  world.run("worker", "add", "@odd", "--kind", "agent", "--tier", PAYLOADS[0]);
+  world.run("worker", "pause", "@odd", "--reason", PAYLOADS[1]);
+  world.run("workstation", "quarantine", "tree-b", "--reason", PAYLOADS[1]);
+  const shown = world.add("Shown", "--check", `echo "${PAYLOADS[0]}"; echo '${PAYLOADS[5]}'; git rev-parse HEAD`, "--origin", "web:javascript:window.hit=1");
+  const third = world.run("claim", shown, "--workstation", "tree-c").lease.token;
+  world.run("check", shown, "--lease", third);
+  world.run("complete", shown, "--lease", third, "--resolution", PAYLOADS[2]);
+  ids.push(shown);
   const paths = ["/board", "/board?lanes=sprint", `/board?q=${encodeURIComponent(PAYLOADS[1])}`, `/board?sprint=${encodeURIComponent(PAYLOADS[0])}`,
-    `/board?lanes=${encodeURIComponent(PAYLOADS[1])}`, ...ids.map((id) => `/tasks/${id}`), `/tasks/${encodeURIComponent(PAYLOADS[1])}`];
+    `/board?lanes=${encodeURIComponent(PAYLOADS[1])}`, ...ids.map((id) => `/tasks/${id}`), `/tasks/${encodeURIComponent(PAYLOADS[1])}`,
+    "/now", "/fleet", "/effort", "/effort/day?worker=@ann", "/audit", `/audit?actor=${encodeURIComponent(PAYLOADS[1])}`, ...ids.map((id) => `/audit/${id}`)];
   for (const path of paths) {
     await world.open(page, path);
     const found = await page.evaluate(() => ({
