@@ -43,7 +43,6 @@ pub const HOT: &[Sql] = &[
     load::ORIGIN,
     load::ASSIGNMENT_SECRET,
     queue::LIST_ACTIVE,
-    queue::LIST_ENDED,
     queue::READY,
     queue::WINDOW,
     report::TIMES,

@@ -67,7 +67,7 @@ sql! {
     pub(crate) READY = "SELECT ", task_columns!(), task_from!(),
         "WHERE t.workspace = ?1 AND t.state = 'open' AND t.waits = 0 ", matches!(), "ORDER BY t.priority, t.born LIMIT ?9";
     /// What ended last, first. What never had a holder here, such as imported history, is not among it.
-    pub(crate) LIST_ENDED = "SELECT ", task_columns!(),
+    LIST_ENDED = "SELECT ", task_columns!(),
         "FROM ledger l JOIN task t ON t.workspace = l.workspace AND t.id = l.task \
         LEFT JOIN assignment a ON a.workspace = t.workspace AND a.task = t.id AND a.epoch = t.epoch \
         AND a.ended_at IS NULL WHERE l.workspace = ?1 AND l.verb = ?9 AND t.state = ?10 ", matches!(),
