@@ -70,6 +70,7 @@ test("a person quarantines a workstation and brings it back", async () => {
   await place("ws-review").getByRole("button", { name: "Restore" }).click();
   await dialog.getByRole("button", { name: "Restore" }).click();
   await page.locator("#place-ws-review.ready").waitFor();
+  assert.equal(await place("ws-review").locator(".band rect").last().getAttribute("class"), "ready");
   assert.equal(world.run("workstation", "show", "ws-review").workstations[0].state, "ready");
 });
 

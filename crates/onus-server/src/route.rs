@@ -301,19 +301,11 @@ where
     B: DeserializeOwned + JsonSchema + 'static,
     V: Told + JsonSchema + 'static,
 {
-    Route {
-        sort: Sort::Administration,
-        path,
-        name,
-        about,
-        query: None,
-        body: Some(schema_of::<B>),
-        answer: schema_of::<V>,
-        act: Box::new(move |store, asked| {
-            administers(&asked.principal)?;
-            Ok(Next::Answer(act(store, asked, asked.body()?)?.told()?))
-        }),
-    }
+    let administered = submitting::<B, V>(path, name, about, move |store, asked, body| {
+        administers(&asked.principal)?;
+        Ok(Next::Answer(act(store, asked, body)?.told()?))
+    });
+    Route { sort: Sort::Administration, ..administered }
 }
 
 pub(crate) fn unanswered() -> Refusal {

@@ -1,13 +1,16 @@
 //! How a workstation was over the last days, from the record of its probes and of people's words.
 
 use crate::html::{Html, when};
-use onus_core::event::Event;
+use onus_core::event::{Event, Stamped};
 use onus_core::id::WorkstationName;
+use onus_core::probe::Probe;
+use onus_core::registry::workstation::{changed, state_after};
 use onus_core::time::{Millis, Timestamp};
 use onus_core::workstation::WorkstationState;
 use onus_store::error::Result as StoreResult;
 use onus_store::port::Tx;
 use onus_store::read::report::{self, Span};
+use onus_store::registry;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -45,39 +48,36 @@ struct Turn {
 
 pub(super) fn load(tx: &mut dyn Tx, now: Timestamp) -> StoreResult<BTreeMap<WorkstationName, Past>> {
     let span = Span { from: Timestamp(now.0 - DAYS.0), to: Timestamp(now.0 + 1) };
+    let rows = registry::workstations(tx)?.into_iter();
+    let probes: BTreeMap<WorkstationName, Vec<Probe>> =
+        rows.map(|row| (row.workstation.name, row.workstation.probes)).collect();
     let mut turns: BTreeMap<WorkstationName, Vec<Turn>> = BTreeMap::new();
     for verb in VERBS {
         for entry in report::happened(tx, verb, span, ENTRIES)? {
             // What cannot be read is for `ledger verify` to tell.
-            let found = entry.open().ok().and_then(|stamped| turn(stamped.at, stamped.event));
-            if let Some((name, turn)) = found {
-                turns.entry(name).or_default().push(turn);
+            let Ok(Stamped { at, event, .. }) = entry.open() else { continue };
+            let Some(name) = changed(&event) else { continue };
+            let probes = probes.get(name).map_or(&[][..], Vec::as_slice);
+            if let Some(state) = state_after(&event, probes) {
+                turns.entry(name.clone()).or_default().push(Turn { at, state, words: words(&event) });
             }
         }
     }
     Ok(turns.into_iter().map(|(name, turns)| (name, drawn(turns, span, now))).collect())
 }
 
-fn turn(at: Timestamp, event: Event) -> Option<(WorkstationName, Turn)> {
-    use WorkstationState::{Quarantined, Ready, Registered, Retired};
-    let (name, state, words) = match event {
-        Event::WorkstationAdded(added) => {
-            let state = if added.probes.is_empty() { Ready } else { Registered };
-            (added.name, state, "registered".to_owned())
-        }
-        Event::WorkstationReady(ready) => (ready.name, Ready, "ready: every probe passed".to_owned()),
+fn words(event: &Event) -> String {
+    match event {
+        Event::WorkstationAdded(_) => "registered".to_owned(),
+        Event::WorkstationReady(_) => "ready: every probe passed".to_owned(),
         Event::WorkstationNotReady(not) => {
             let failed: Vec<&str> = not.failed.iter().map(|result| result.probe.as_str()).collect();
-            (not.name, Registered, format!("not ready: {} failed", failed.join(", ")))
+            format!("not ready: {} failed", failed.join(", "))
         }
-        Event::WorkstationQuarantined(shut) => {
-            (shut.name, Quarantined, format!("quarantined: {}", shut.reason))
-        }
-        Event::WorkstationRestored(back) => (back.name, Registered, "back from quarantine".to_owned()),
-        Event::WorkstationRetired(gone) => (gone.name, Retired, "retired".to_owned()),
-        _ => return None,
-    };
-    Some((name, Turn { at, state, words }))
+        Event::WorkstationQuarantined(shut) => format!("quarantined: {}", shut.reason),
+        Event::WorkstationRestored(_) => "back from quarantine".to_owned(),
+        _ => "retired".to_owned(),
+    }
 }
 
 fn drawn(mut turns: Vec<Turn>, span: Span, now: Timestamp) -> Past {

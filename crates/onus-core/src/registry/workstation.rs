@@ -8,7 +8,7 @@ use crate::event::{
 };
 use crate::facts::Caller;
 use crate::id::{Handle, TaskId, WorkstationName};
-use crate::probe::{PROBES_MAX, ProbeResult};
+use crate::probe::{PROBES_MAX, Probe, ProbeResult};
 use crate::refusal::Refusal;
 use crate::task::Inconsistent;
 use crate::text::{REASON_MAX, line};
@@ -27,24 +27,38 @@ pub fn evolve(before: Option<Workstation>, event: &Event) -> Result<Workstation,
     let Some(old) = before else {
         return Err(wrong("a workstation that was never added"));
     };
-    let (state, reason) = match (event, old.state) {
-        (Event::WorkstationReady(_), WorkstationState::Registered) => (WorkstationState::Ready, None),
-        (Event::WorkstationNotReady(_), WorkstationState::Ready) => (WorkstationState::Registered, None),
+    let reason = match (event, old.state) {
+        (Event::WorkstationReady(_), WorkstationState::Registered)
+        | (Event::WorkstationNotReady(_), WorkstationState::Ready)
+        | (Event::WorkstationRestored(_), WorkstationState::Quarantined) => None,
         (
             Event::WorkstationQuarantined(quarantined),
             WorkstationState::Registered | WorkstationState::Ready,
-        ) => (WorkstationState::Quarantined, Some(quarantined.reason.clone())),
-        (Event::WorkstationRestored(_), WorkstationState::Quarantined) => (unproven(&old.probes), None),
+        ) => Some(quarantined.reason.clone()),
         (Event::WorkstationRetired(retired), state)
             if state != WorkstationState::Retired || retired.removed =>
         {
-            (WorkstationState::Retired, retired.reason.clone())
+            retired.reason.clone()
         }
         (_, state) => return Err(wrong(&format!("{}, which is {}", old.name, state.name()))),
     };
+    let state = state_after(event, &old.probes).unwrap_or(old.state);
     let removed = matches!(event, Event::WorkstationRetired(retired) if retired.removed);
     let path = if removed { None } else { old.path };
     Ok(Workstation { state, reason, path, ..old })
+}
+
+/// How a workstation with these probes is after an event of its own.
+pub fn state_after(event: &Event, probes: &[Probe]) -> Option<WorkstationState> {
+    match event {
+        Event::WorkstationAdded(added) => Some(unproven(&added.probes)),
+        Event::WorkstationReady(_) => Some(WorkstationState::Ready),
+        Event::WorkstationNotReady(_) => Some(WorkstationState::Registered),
+        Event::WorkstationQuarantined(_) => Some(WorkstationState::Quarantined),
+        Event::WorkstationRestored(_) => Some(unproven(probes)),
+        Event::WorkstationRetired(_) => Some(WorkstationState::Retired),
+        _ => None,
+    }
 }
 
 /// Whose row an event changes.
