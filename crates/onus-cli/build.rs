@@ -1,4 +1,4 @@
-//! Links the released program as one image at a fixed place, with the C library in it (ADR 17).
+//! Links the released program as one image at a fixed place, with the C library in it (ADR 19).
 //!
 //! A one-shot call lasts a few milliseconds. To find shared libraries and to correct tens of thousands of addresses took a
 //! fifth of them, at every call. `ONUS_LINK=dynamic` links as usual; so does every build that is not a release.
