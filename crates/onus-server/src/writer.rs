@@ -4,6 +4,7 @@
 
 use crate::readers::busy;
 use crate::store::{Open, Store, is_lost, reopen};
+use onus_app::memory::Memory;
 use onus_app::submit::{Receipt, Target};
 use onus_core::command::Envelope;
 use onus_core::refusal::Refusal;
@@ -60,6 +61,7 @@ impl Writer {
 }
 
 fn write(mut store: Store, open: &Open, queue: &Receiver<Order>, committed: &Committed) {
+    let mut memory = Memory::default();
     while let Ok(first) = queue.recv() {
         let mut count = first.calls.len();
         let mut orders = vec![first];
@@ -76,7 +78,7 @@ fn write(mut store: Store, open: &Open, queue: &Receiver<Order>, committed: &Com
             replies.push((order.calls.len(), order.reply));
             calls.extend(order.calls);
         }
-        let mut answers = store.submit_many(&calls).into_iter();
+        let mut answers = store.submit_remembering(&calls, &mut memory).into_iter();
         let mut lost = false;
         for (count, reply) in replies {
             let own: Vec<Answer> = answers.by_ref().take(count).collect();
@@ -87,6 +89,7 @@ fn write(mut store: Store, open: &Open, queue: &Receiver<Order>, committed: &Com
         committed(calls.len());
         if lost {
             reopen(&mut store, open);
+            memory.doubt();
         }
     }
 }
