@@ -17,6 +17,7 @@ pub mod handoff;
 pub mod import;
 pub mod ledger;
 pub mod merge;
+pub mod milestone;
 pub mod preflight;
 pub mod prime;
 pub mod probe;
