@@ -15,7 +15,7 @@ use onus_app::far;
 use onus_core::code::Code;
 use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
-use onus_core::token::{Principal, administers};
+use onus_core::token::Principal;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -80,9 +80,7 @@ async fn answered(server: &Arc<Server>, name: String, request: Request) -> Resul
     let wakes = far::is_write(&name);
     let answer = server.readers.ask(move |store| {
         let principal = admit(store)?;
-        if far::is_administration(&name) {
-            administers(&principal)?;
-        }
+        far::permits(&principal, &name)?;
         far::answer(store, principal.worker.as_ref(), &name, &arguments)
     });
     let answer = answer.await?;
