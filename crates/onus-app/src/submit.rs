@@ -184,6 +184,8 @@ struct Call<'a> {
 struct Common {
     workspace: Workspace,
     ready: Ready,
+    /// Asked once: what is anchored was stored before, which nobody does while this transaction lasts.
+    behind_anchor: Option<bool>,
 }
 
 impl Common {
@@ -194,7 +196,7 @@ impl Common {
     ) -> Result<Common, Refusal> {
         load::expect_calls(tx, calls.clone().map(|(envelope, _)| envelope))?;
         let nexts = calls.filter(|(_, target)| matches!(target, Target::Next(_))).count();
-        Ok(Common { workspace: load::workspace(tx)?, ready: Ready::for_calls(nexts) })
+        Ok(Common { workspace: load::workspace(tx)?, ready: Ready::for_calls(nexts), behind_anchor: None })
     }
 }
 
@@ -254,6 +256,7 @@ impl<'a> Call<'a> {
                 Ok(Outcome::Rollback(Ok(Receipt { kind: ReceiptKind::Existing, task, token: None })))
             }
             Ok(Decision::Change { events, workstation }) => {
+                tx.decided();
                 let id = match &envelope.task {
                     Some(id) => id.clone(),
                     None => self.new_id(tx)?,
@@ -283,7 +286,7 @@ impl<'a> Call<'a> {
     }
 
     /// What the decision is made on: the store's part and the rest.
-    fn facts(&self, tx: &mut dyn Tx, envelope: &Envelope, loaded: Loaded) -> Result<Facts<'a>, Refusal> {
+    fn facts(&mut self, tx: &mut dyn Tx, envelope: &Envelope, loaded: Loaded) -> Result<Facts<'a>, Refusal> {
         let ground = loaded.ground;
         let base = match self.outside.sight {
             Sight::Workstations => ground.place.found.as_ref().and_then(base),
@@ -391,8 +394,15 @@ impl<'a> Call<'a> {
         row.map(|task| (task, seq)).ok_or_else(|| unexpected("a change without an event"))
     }
 
+    fn behind_anchor(&mut self, tx: &mut dyn Tx) -> Result<bool, Refusal> {
+        match self.common.behind_anchor {
+            Some(known) => Ok(known),
+            None => Ok(*self.common.behind_anchor.insert(self.is_behind_anchor(tx)?)),
+        }
+    }
+
     /// Whether the anchor outside the store has seen more than the store knows: then it was rolled back.
-    fn behind_anchor(&self, tx: &mut dyn Tx) -> Result<bool, Refusal> {
+    fn is_behind_anchor(&self, tx: &mut dyn Tx) -> Result<bool, Refusal> {
         // A store without a reachable anchor has nothing to be behind of.
         let Ok(anchor) = anchor(self.outside.path, &self.common.workspace.uid) else {
             return Ok(false);

@@ -61,8 +61,9 @@ sql! {
         WHERE workspace = ?1 AND task = ?2 AND epoch = ?3 AND ended_at IS NULL AND workstation = ?6";
     pub(crate) START_SESSION = "INSERT INTO session (workspace, id, task, epoch, worker, workstation, started_at) \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    /// By the worker SQLite would read all that it ever did.
     pub(crate) STOP_SESSION = "UPDATE session SET ended_at = ?4, end_reason = ?5 \
-        WHERE workspace = ?1 AND task = ?2 AND epoch = ?3 AND ended_at IS NULL AND worker = ?6";
+        WHERE workspace = ?1 AND task = ?2 AND epoch = ?3 AND ended_at IS NULL AND +worker = ?6";
     pub(crate) INSERT_FACT = "INSERT INTO session_fact (workspace, task, seq, session, kind, started_at, ended_at, key, source, \
         model, input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, cost_micros) \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";

@@ -106,7 +106,8 @@ impl Judge<'_> {
     /// What the rules say to any command.
     pub(crate) fn decide(&mut self, envelope: &Envelope) -> Result<Result<Decision, Refusal>, Refusal> {
         let mut common = Common::load(self.tx, [(envelope, &Target::Named)].into_iter())?;
-        let call = Call::begin(self.tx, self.outside, self.policy, envelope, &Target::Named, &mut common)?;
+        let mut call =
+            Call::begin(self.tx, self.outside, self.policy, envelope, &Target::Named, &mut common)?;
         let loaded = load::facts(self.tx, envelope, self.policy, call.now.wall)?;
         let facts = call.facts(self.tx, envelope, loaded)?;
         Ok(decide(&facts, &envelope.command, &call.now, &fresh(&call.now)?))
