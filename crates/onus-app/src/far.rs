@@ -5,8 +5,10 @@
 //! is made of travelling calls. A call that does not travel is refused by the store itself.
 
 use crate::Onus;
+use crate::doctor::Examined;
 use crate::export::ExportError;
 use crate::import::Import;
+use crate::ledger::ExportedView;
 use crate::progress::Silent;
 use crate::submit::{Receipt, ReceiptKind, Target, base_of, unexpected};
 use onus_core::command::{Command, Envelope};
@@ -171,10 +173,10 @@ pub fn is_write(name: &str) -> bool {
     WRITES.contains(&name)
 }
 
-/// Whether a call changes the workspace itself: only a person's token carries that. A worker may report what its own
-/// workstation's probes say.
+/// Whether a call changes the workspace itself, or tells how its store is kept: only a person's token carries that. A
+/// worker may report what its own workstation's probes say.
 pub fn is_administration(name: &str) -> bool {
-    is_write(name) && !matches!(name, "record_probes" | "rehearse_one")
+    is_write(name) && !matches!(name, "record_probes" | "rehearse_one") || name == "doctor"
 }
 
 const WRITES: &[&str] = &[
@@ -188,6 +190,7 @@ const WRITES: &[&str] = &[
     "record_probes",
     "approve_timesheet",
     "checkpoint",
+    "raise_generation",
     "issue_token",
     "revoke_token",
     "rehearse_one",
@@ -203,7 +206,7 @@ pub fn size_limit(name: &str) -> Option<usize> {
 const IMPORT_MAX: usize = 128 * 1024 * 1024;
 
 /// Answers a call that arrived from `actor`.
-pub fn answer<S: Store>(
+pub fn answer<S: Store + Examined>(
     onus: &mut Onus<S>,
     actor: Option<&Handle>,
     name: &str,
@@ -250,7 +253,12 @@ pub fn answer<S: Store>(
         }),
         "validate" => reply(arguments, |()| onus.validate(&mut Silent)),
         "verify" => reply(arguments, |()| onus.verify(&mut Silent)),
+        "doctor" => reply(arguments, |()| onus.doctor(&mut Silent)),
         "checkpoint" => reply(arguments, |()| onus.checkpoint(actor)),
+        "raise_generation" => {
+            reply(arguments, |(reason,): (Option<String>,)| onus.raise_generation(actor, reason.as_deref()))
+        }
+        "export_ledger" => reply(arguments, |()| exported_ledger(onus)),
         "queue_about" => reply(arguments, |(tasks,)| onus.queue_about(tasks)),
         "plan" => reply(arguments, |(told, limit): (Vec<_>, _)| onus.plan(actor, &told, limit)),
         "export_tasks" => reply(arguments, |(which,)| exported(onus, which)),
@@ -272,6 +280,12 @@ fn exported<S: Store>(onus: &mut Onus<S>, which: Which) -> Result<(u64, String),
         ExportError::Writing(error) => unexpected(error),
     })?;
     Ok((lines, String::from_utf8(text).map_err(unexpected)?))
+}
+
+fn exported_ledger<S: Store>(onus: &mut Onus<S>) -> Result<(ExportedView, String), Refusal> {
+    let mut text = Vec::new();
+    let view = onus.export_ledger(&mut text, &mut Silent)?;
+    Ok((view, String::from_utf8(text).map_err(unexpected)?))
 }
 
 /// Who there is, where they work, and how long.

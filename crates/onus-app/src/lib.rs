@@ -16,6 +16,7 @@ pub mod guard;
 pub mod handoff;
 pub mod import;
 pub mod ledger;
+pub mod memory;
 pub mod merge;
 pub mod preflight;
 pub mod prime;

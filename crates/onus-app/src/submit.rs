@@ -7,6 +7,7 @@ mod rehearsal;
 pub(crate) use rehearsal::{Judge, Rehearsal, claim, findings, request};
 
 use crate::far::{Sent, SentReceipt};
+use crate::memory::Memory;
 use crate::{Onus, Sight, anchor, replay, workstation};
 use next::Ready;
 use onus_core::code::Code;
@@ -77,7 +78,7 @@ impl<S: Store> Onus<S> {
                 return answer.try_into();
             }
         }
-        self.transact(envelope, target, |outcome| outcome)
+        self.transact(envelope, target, &mut Memory::default(), |outcome| outcome)
     }
 
     /// The answer that `submit` would give now, with nothing written: asked before long work outside the store.
@@ -85,7 +86,7 @@ impl<S: Store> Onus<S> {
         if let Some(answer) = self.far::<SentReceipt>("rehearse_one", &(Sent::new(envelope),))? {
             return answer.try_into();
         }
-        self.transact(envelope, &Target::Named, |outcome| match outcome {
+        self.transact(envelope, &Target::Named, &mut Memory::default(), |outcome| match outcome {
             Outcome::Commit(answer) | Outcome::Rollback(answer) => Outcome::Rollback(answer),
         })
     }
@@ -94,14 +95,25 @@ impl<S: Store> Onus<S> {
         &mut self,
         envelope: &Envelope,
         target: &Target,
+        memory: &mut Memory,
         end: impl Fn(Outcome<Answer>) -> Outcome<Answer>,
     ) -> Result<Receipt, Refusal> {
         let (outside, store) = self.parts();
+        let mut kept = *memory;
         let answered = store.write(|tx| {
             let policy = outside.policy(envelope)?;
-            let mut common = Common::load(tx, [(envelope, target)].into_iter())?;
-            Call::begin(tx, outside, &policy, envelope, target, &mut common)?.carry_out(tx).map(&end)
+            let mut common =
+                Common { memory: *memory, ..Common::load(tx, [(envelope, target)].into_iter())? };
+            let decided = Call::begin(tx, outside, &policy, envelope, target, &mut common)?.carry_out(tx);
+            let outcome = end(decided?);
+            if matches!(outcome, Outcome::Commit(_)) {
+                kept = common.memory;
+            }
+            Ok::<_, Refusal>(outcome)
         });
+        if answered.is_ok() {
+            *memory = kept;
+        }
         answered.and_then(|inner| inner).map_err(|refusal| named(refusal, envelope))
     }
 }
@@ -184,6 +196,7 @@ struct Call<'a> {
 struct Common {
     workspace: Workspace,
     ready: Ready,
+    memory: Memory,
     /// Asked once: what is anchored was stored before, which nobody does while this transaction lasts.
     behind_anchor: Option<bool>,
 }
@@ -196,7 +209,8 @@ impl Common {
     ) -> Result<Common, Refusal> {
         load::expect_calls(tx, calls.clone().map(|(envelope, _)| envelope))?;
         let nexts = calls.filter(|(_, target)| matches!(target, Target::Next(_))).count();
-        Ok(Common { workspace: load::workspace(tx)?, ready: Ready::for_calls(nexts), behind_anchor: None })
+        let (workspace, memory) = (load::workspace(tx)?, Memory::default());
+        Ok(Common { workspace, ready: Ready::for_calls(nexts), memory, behind_anchor: None })
     }
 }
 
@@ -297,7 +311,7 @@ impl<'a> Call<'a> {
         Ok(Facts {
             settings: self.outside.settings,
             generation: self.common.workspace.generation,
-            behind_anchor: envelope.command.is_grant() && self.behind_anchor(tx)?,
+            behind_anchor: envelope.command.is_grant() && self.is_behind(tx)?,
             caller: loaded.caller,
             token: envelope.token.clone(),
             task: loaded.task.map(|stored| stored.task),
@@ -387,11 +401,18 @@ impl<'a> Call<'a> {
             let effects = effects(row.as_ref(), &stamped, &after);
             let change = Change { before: row.as_ref(), after: &after, entry: &entry, effects: &effects };
             apply::change(tx, &change)?;
+            self.common.memory.keep(tx, self.common.workspace.generation, seq, entry.hash);
             head = entry.hash;
             row = Some(after);
         }
         self.common.workspace.last_seq = seq;
         row.map(|task| (task, seq)).ok_or_else(|| unexpected("a change without an event"))
+    }
+
+    /// Whether there was more on record than the store knows: what this process itself wrote, or what is anchored.
+    fn is_behind(&mut self, tx: &mut dyn Tx) -> Result<bool, Refusal> {
+        let generation = self.common.workspace.generation;
+        Ok(self.common.memory.is_lacking(tx, generation)? || self.behind_anchor(tx)?)
     }
 
     fn behind_anchor(&mut self, tx: &mut dyn Tx) -> Result<bool, Refusal> {

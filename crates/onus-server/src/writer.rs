@@ -5,6 +5,7 @@
 
 use crate::readers::busy;
 use crate::store::{Open, Store, is_lost, reopen};
+use onus_app::memory::Memory;
 use onus_app::submit::{Receipt, Target};
 use onus_core::command::Envelope;
 use onus_core::refusal::Refusal;
@@ -65,7 +66,7 @@ impl Writer {
 }
 
 fn write(mut store: Store, open: &Open, queue: &Receiver<Order>, committed: &Committed) {
-    let mut last = 0;
+    let (mut memory, mut last) = (Memory::default(), 0);
     while let Ok(first) = queue.recv() {
         let mut count = first.calls.len();
         let mut orders = vec![first];
@@ -84,7 +85,7 @@ fn write(mut store: Store, open: &Open, queue: &Receiver<Order>, committed: &Com
             replies.push((order.calls.len(), order.reply));
             calls.extend(order.calls);
         }
-        let mut answers = store.submit_many(&calls).into_iter();
+        let mut answers = store.submit_remembering(&calls, &mut memory).into_iter();
         let mut lost = false;
         for (count, reply) in replies {
             let own: Vec<Answer> = answers.by_ref().take(count).collect();
@@ -95,6 +96,7 @@ fn write(mut store: Store, open: &Open, queue: &Receiver<Order>, committed: &Com
         committed(calls.len());
         if lost {
             reopen(&mut store, open);
+            memory.doubt();
         }
     }
 }

@@ -225,6 +225,11 @@ pub trait Tx {
         Ok(())
     }
 
+    /// Which of the connections this is that the store has had: behind another one may be another database.
+    fn connection(&self) -> u64 {
+        0
+    }
+
     /// Told of every entry that the ledger gets: a database that wakes listeners does so at the commit.
     fn announce(&mut self, _entry: Seq) {}
 

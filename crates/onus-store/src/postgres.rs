@@ -62,6 +62,8 @@ sql! {
 pub struct Postgres {
     address: Address,
     wire: Option<Wire>,
+    /// How often a lost connection was made again.
+    reconnects: u64,
     /// The workspace's number, once it was found: it keeps it as long as it lives.
     workspace: Option<WorkspaceId>,
 }
@@ -81,14 +83,14 @@ impl Postgres {
                 )));
             }
         }
-        Ok(Postgres { address: address.clone(), wire: Some(wire), workspace: None })
+        Ok(Postgres { address: address.clone(), wire: Some(wire), reconnects: 0, workspace: None })
     }
 
     /// Opens the store, making its tables when they are not there. Harmless when done twice or at once.
     pub fn create(address: &Address) -> Result<Postgres> {
         let mut wire = session::open(address)?;
         migrate::run(&mut wire, address)?;
-        Ok(Postgres { address: address.clone(), wire: Some(wire), workspace: None })
+        Ok(Postgres { address: address.clone(), wire: Some(wire), reconnects: 0, workspace: None })
     }
 
     pub fn address(&self) -> &Address {
@@ -118,7 +120,11 @@ impl Postgres {
     fn take_wire(&mut self) -> Result<Wire> {
         match self.wire.take().filter(|wire| !wire.is_lost()) {
             Some(wire) => Ok(wire),
-            None => session::open(&self.address),
+            None => {
+                let wire = session::open(&self.address)?;
+                self.reconnects += 1;
+                Ok(wire)
+            }
         }
     }
 
@@ -186,7 +192,7 @@ impl Store for Postgres {
 
     fn read<T>(&mut self, work: impl FnOnce(&mut dyn Tx) -> Result<T>) -> Result<T> {
         let (mut wire, begun) = self.begin(begin_read)?;
-        let result = work(&mut PostgresTx::new(&mut wire, begun));
+        let result = work(&mut PostgresTx::new(&mut wire, begun, self.reconnects));
         self.end(wire);
         result
     }
@@ -199,7 +205,8 @@ impl Store for Postgres {
         let mut reconnects = 0;
         loop {
             let mut wire = self.take_wire()?;
-            let result = work(&mut PostgresTx::new(&mut wire, Begun { workspace, now: None }));
+            let result =
+                work(&mut PostgresTx::new(&mut wire, Begun { workspace, now: None }, self.reconnects));
             // Whatever was made of the error: whoever asks again is answered.
             if wire.is_lost() && reconnects < RECONNECTS {
                 reconnects += 1;
@@ -221,7 +228,7 @@ impl Store for Postgres {
         work: impl FnOnce(&mut dyn Tx) -> std::result::Result<Outcome<T>, E>,
     ) -> std::result::Result<T, E> {
         let (mut wire, begun) = self.begin(begin_write)?;
-        let mut tx = PostgresTx::new(&mut wire, begun);
+        let mut tx = PostgresTx::new(&mut wire, begun, self.reconnects);
         match work(&mut tx) {
             Ok(Outcome::Commit(value)) => {
                 let committed = tx.notify().and_then(|()| wire.commit());
@@ -251,14 +258,16 @@ struct PostgresTx<'w> {
     wire: &'w mut Wire,
     workspace: WorkspaceId,
     now: Option<Now>,
+    connection: u64,
     /// The last entry that the ledger got, and what that was at the mark.
     last_entry: Option<Seq>,
     marked: Option<Seq>,
 }
 
 impl PostgresTx<'_> {
-    fn new(wire: &mut Wire, begun: Begun) -> PostgresTx<'_> {
-        PostgresTx { wire, workspace: begun.workspace, now: begun.now, last_entry: None, marked: None }
+    fn new(wire: &mut Wire, begun: Begun, connection: u64) -> PostgresTx<'_> {
+        let Begun { workspace, now } = begun;
+        PostgresTx { wire, workspace, now, connection, last_entry: None, marked: None }
     }
 
     fn notify(&mut self) -> Result<()> {
@@ -275,6 +284,10 @@ impl PostgresTx<'_> {
 impl Tx for PostgresTx<'_> {
     fn workspace(&self) -> WorkspaceId {
         self.workspace
+    }
+
+    fn connection(&self) -> u64 {
+        self.connection
     }
 
     fn now(&mut self) -> Result<Now> {

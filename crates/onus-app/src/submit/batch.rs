@@ -2,6 +2,7 @@
 
 use super::{Answer, Call, Common, Outside, Receipt, Target, named};
 use crate::Onus;
+use crate::memory::Memory;
 use onus_core::command::Envelope;
 use onus_core::identity_map::Policy;
 use onus_core::refusal::Refusal;
@@ -30,22 +31,41 @@ impl<S: Store> Onus<S> {
     /// Carries commands out one after the other and commits them together. A refused one undoes only itself; where the
     /// commit fails, each of them is told so, and its request id tells what became of it.
     pub fn submit_many(&mut self, calls: &[(Envelope, Target)]) -> Vec<Result<Receipt, Refusal>> {
+        self.submit_remembering(calls, &mut Memory::default())
+    }
+
+    /// The same for a process that stays, with its memory of all that it has submitted.
+    pub fn submit_remembering(
+        &mut self,
+        calls: &[(Envelope, Target)],
+        memory: &mut Memory,
+    ) -> Vec<Result<Receipt, Refusal>> {
         if let [(envelope, target)] = calls {
-            return vec![self.submit(envelope, target)];
+            return vec![self.transact(envelope, target, memory, |outcome| outcome)];
         }
         let (outside, store) = self.parts();
+        let mut kept = *memory;
         let answered = store.write(|tx| {
             let common = Common::load(tx, calls.iter().map(|(envelope, target)| (envelope, target)))?;
+            let common = Common { memory: *memory, ..common };
             let mut batch = Batch { outside, policy: None, common, has_changed: false };
             let answers =
                 calls.iter().map(|call| batch.carry_out(tx, call)).collect::<Result<Vec<_>, _>>()?;
-            Ok(if batch.has_changed { Outcome::Commit(answers) } else { Outcome::Rollback(answers) })
+            if !batch.has_changed {
+                return Ok(Outcome::Rollback(answers));
+            }
+            kept = batch.common.memory;
+            Ok(Outcome::Commit(answers))
         });
         let failed = match answered {
-            Ok(answers) => return answers,
+            Ok(answers) => {
+                *memory = kept;
+                return answers;
+            }
             // A guard did not hold, and a database on another machine said so when it could not be told whose it was.
             Err(Failed::Store(StoreError::Guard(_))) => {
-                return calls.iter().map(|(envelope, target)| self.submit(envelope, target)).collect();
+                let mut alone = |envelope, target| self.transact(envelope, target, memory, |outcome| outcome);
+                return calls.iter().map(|(envelope, target)| alone(envelope, target)).collect();
             }
             Err(Failed::Store(error)) => error.into(),
             Err(Failed::Refused(refusal)) => refusal,
@@ -67,7 +87,7 @@ impl Batch<'_> {
     /// The answer to one command; an error concerns them all.
     fn carry_out(&mut self, tx: &mut dyn Tx, call: &(Envelope, Target)) -> Result<Answer, StoreError> {
         let (envelope, target) = call;
-        let workspace = self.common.workspace.clone();
+        let (workspace, memory) = (self.common.workspace.clone(), self.common.memory);
         tx.mark()?;
         let decided = self.decide(tx, envelope, target);
         let answer = match decided {
@@ -85,7 +105,7 @@ impl Batch<'_> {
             Err(refusal) => Err(refusal),
         };
         tx.undo()?;
-        self.common.workspace = workspace;
+        (self.common.workspace, self.common.memory) = (workspace, memory);
         Ok(answer.map_err(|refusal| named(refusal, envelope)))
     }
 

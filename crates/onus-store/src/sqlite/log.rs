@@ -49,9 +49,8 @@ mod tests {
     fn lengths(path: &Path, options: &Options, commits: i64) -> (Sqlite, Vec<u64>) {
         let mut store = Sqlite::create(path, options).unwrap();
         let lengths = (0..commits).map(|n| {
-            let written: Result<(), StoreError> = store.write(|tx| {
-                tx.run_one(&FILL, &args![1, n.to_be_bytes().as_slice()]).map(Outcome::Commit)
-            });
+            let written: Result<(), StoreError> = store
+                .write(|tx| tx.run_one(&FILL, &args![1, n.to_be_bytes().as_slice()]).map(Outcome::Commit));
             written.unwrap();
             std::fs::metadata(path.with_extension("db-wal")).unwrap().len()
         });

@@ -6,7 +6,7 @@ use onus_core::hash::Digest;
 use onus_core::id::{Handle, TaskId, WorkspaceId, WorkstationName};
 use onus_core::lease::LeaseId;
 use onus_core::ledger::Entry;
-use onus_core::task::{Priority, Risk, Spec, Task, evolve};
+use onus_core::task::{Spec, Task, evolve};
 use onus_core::time::{Now, Tick, Timestamp};
 use onus_core::worker::{Kind, Worker, WorkerState};
 use onus_core::workstation::{Lifecycle, Workstation, WorkstationKind, WorkstationState};
@@ -190,23 +190,7 @@ pub(crate) fn workstation(name: &str) -> Workstation {
 }
 
 pub(crate) fn spec(title: &str) -> Spec {
-    Spec {
-        title: title.into(),
-        body: None,
-        task_type: None,
-        kind: "feature".into(),
-        priority: Priority::P2,
-        risk: Risk::Normal,
-        role: None,
-        lane: None,
-        sprint: None,
-        tags: vec![],
-        scope: vec![],
-        parent: None,
-        merge_order: None,
-        origin: None,
-        checks: vec![],
-    }
+    Spec { kind: "feature".into(), ..Spec::titled(title) }
 }
 
 /// Adds a task with the next free number.
