@@ -115,7 +115,7 @@ async fn drain(writer: &Writer, caller: usize) -> Result<Vec<Duration>, Refusal>
 }
 
 async fn one(writer: &Writer, call: (Envelope, Target)) -> Result<Receipt, Refusal> {
-    let answers = writer.submit(vec![call]).await?;
+    let answers = writer.submit(vec![call], None).await?;
     answers.into_iter().next().unwrap_or_else(|| Err(Refusal::new(Code::Internal, "no answer")))
 }
 

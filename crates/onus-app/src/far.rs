@@ -18,6 +18,7 @@ use onus_core::probe::ProbeResult;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
 use onus_core::text::Text;
+use onus_core::token::{Principal, administers, judges};
 use onus_store::port::Store;
 use onus_store::read::queue::Which;
 use serde::de::DeserializeOwned;
@@ -173,10 +174,16 @@ pub fn is_write(name: &str) -> bool {
     WRITES.contains(&name)
 }
 
-/// Whether a call changes the workspace itself, or tells how its store is kept: only a person's token carries that. A
-/// worker may report what its own workstation's probes say.
-pub fn is_administration(name: &str) -> bool {
-    is_write(name) && !matches!(name, "record_probes" | "rehearse_one") || name == "doctor"
+/// Whether a token may carry a call. What changes the workspace itself, or tells how its store is kept, takes a person's,
+/// but for two things: a worker may report what its own workstation's probes say, and a verifier may close a milestone.
+pub fn permits(principal: &Principal, name: &str) -> Result<(), Refusal> {
+    match name {
+        "record_probes" | "rehearse_one" => Ok(()),
+        "close_milestone" => judges(principal),
+        "doctor" => administers(principal),
+        name if is_write(name) => administers(principal),
+        _ => Ok(()),
+    }
 }
 
 const WRITES: &[&str] = &[
@@ -189,6 +196,8 @@ const WRITES: &[&str] = &[
     "retire",
     "record_probes",
     "approve_timesheet",
+    "add_milestone",
+    "close_milestone",
     "checkpoint",
     "raise_generation",
     "issue_token",
@@ -340,6 +349,10 @@ fn crew<S: Store>(
         "approve_timesheet" => {
             reply(arguments, |(worker, from, to)| onus.approve_timesheet(actor, &worker, (from, to)))
         }
+        "milestones" => reply(arguments, |()| onus.milestones()),
+        "milestone" => reply(arguments, |(name,)| onus.milestone(&name)),
+        "add_milestone" => reply(arguments, |(wanted,)| onus.add_milestone(actor, &wanted)),
+        "close_milestone" => reply(arguments, |(name,)| onus.close_milestone(actor, &name)),
         "tokens" => reply(arguments, |(only,): (Option<Handle>,)| onus.tokens(only.as_ref())),
         "issue_token" => reply(arguments, |(order,)| onus.issue_token(actor, &order)),
         "revoke_token" => reply(arguments, |(id, reason): (_, Option<String>)| {

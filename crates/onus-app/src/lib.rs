@@ -18,6 +18,7 @@ pub mod import;
 pub mod ledger;
 pub mod memory;
 pub mod merge;
+pub mod milestone;
 pub mod preflight;
 pub mod prime;
 pub mod probe;

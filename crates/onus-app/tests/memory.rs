@@ -6,7 +6,7 @@ mod desk;
 use desk::{Desk, id, open, request};
 use onus_app::Onus;
 use onus_app::memory::Memory;
-use onus_app::submit::Target;
+use onus_app::submit::{Order, Target};
 use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::task::Spec;
 use onus_store::port::{Outcome, Store as _};
@@ -42,7 +42,7 @@ struct Server {
 impl Server {
     /// What each of the calls comes to, in one commit.
     fn submit(&mut self, calls: &[(Envelope, Target)]) -> String {
-        let answers = self.onus.submit_remembering(calls, &mut self.memory);
+        let answers = self.onus.submit_orders(&[Order { calls, shown: None }], &mut self.memory);
         let code = |answer: Result<_, onus_core::refusal::Refusal>| match answer {
             Ok(_) => "ok".to_owned(),
             Err(refusal) => refusal.code.to_string(),

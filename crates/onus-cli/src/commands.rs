@@ -23,6 +23,7 @@ mod list;
 mod man;
 mod mcp;
 mod merge;
+mod milestone;
 mod note;
 mod preflight;
 mod prime;
@@ -108,6 +109,7 @@ pub(crate) enum Verb {
     Timesheet(timesheet::Timesheet),
     Ledger(ledger::Ledger),
     Report(report::Report),
+    Milestone(milestone::Milestone),
     Hook(hook::Hook),
     Mcp(mcp::Mcp),
     Setup(setup::Setup),
@@ -184,6 +186,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Timesheet(verb) => call(&|world| verb.run(world, out)),
         Verb::Ledger(verb) => call(&|world| verb.run(world, out)),
         Verb::Report(verb) => call(&|world| verb.run(world, out)),
+        Verb::Milestone(verb) => call(&|world| verb.run(world, out)),
         Verb::Hook(verb) => call(&|world| verb.run(world, out)),
         Verb::Serve(verb) => call(&|world| verb.run(world, out)),
         Verb::Board(verb) => call(&|world| verb.run(world, out)),

@@ -44,8 +44,11 @@ fn nobody_is_answered_without_a_good_token() {
     let basic = server.try_call("GET", "/v1/ready", &[("authorization", "Basic eDp5")], None).unwrap();
     basic.refused(401, "unauthenticated");
     server.get(&agent, "/v1/ready").ok();
+    let task = server.add(&person, "talked about");
+    let note = |token: &str, body: Value| server.post(token, &format!("/v1/tasks/{task}/notes"), body);
+    note(&agent, json!({ "text": "a word" })).ok();
 
-    // What is revoked is refused at once.
+    // What is revoked is refused at once, also where its bearer was known a moment ago.
     let id = site.by_person(&["worker", "token", "list"])["tokens"]
         .as_array()
         .unwrap()
@@ -54,8 +57,12 @@ fn nobody_is_answered_without_a_good_token() {
         .unwrap()["id"]
         .clone();
     site.by_person(&["worker", "token", "revoke", text(&id)]);
+    note(&agent, json!({ "text": "another word" })).refused(401, "unauthenticated");
+    note(&agent, json!({ "nonsense": 1 })).refused(401, "unauthenticated");
     server.get(&agent, "/v1/ready").refused(401, "unauthenticated");
     server.get(&person, "/v1/ready").ok();
+    let said = site.by_person(&["ledger", "log", "--task", &task]);
+    assert_eq!(said["entries"].as_array().unwrap().len(), 2, "{said}");
 }
 
 #[test]

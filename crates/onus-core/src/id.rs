@@ -114,6 +114,10 @@ checked_name!(
     WorkstationName, "^[a-z][a-z0-9-]{0,63}$", "a workstation name", is_name
 );
 checked_name!(
+    /// A set of tasks that is verified together: `sprint-12`.
+    MilestoneName, "^[a-z][a-z0-9-]{0,63}$", "a milestone's name", is_name
+);
+checked_name!(
     /// The capital letters before the dash of `API-12`.
     ProjectKey, "^[A-Z][A-Z0-9]{0,15}$", "a project key",
     |text| name_tail(text, u8::is_ascii_uppercase, |b| b.is_ascii_uppercase() || b.is_ascii_digit(), 16)

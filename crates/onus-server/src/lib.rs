@@ -3,6 +3,7 @@
 //! A request is understood in [`serve`], asked or written by the threads of [`readers`] and [`writer`], and answered
 //! with the documents that `onus --json` prints. Nothing here decides anything: every front end submits the same commands.
 
+mod admission;
 mod auth;
 mod board;
 mod call;

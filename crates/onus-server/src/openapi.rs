@@ -4,7 +4,7 @@ use crate::events::EventView;
 use crate::problem::ProblemView;
 use crate::route::{Route, Sort};
 use crate::routes;
-use onus_core::id::{Handle, RequestId, WorkstationName};
+use onus_core::id::{Handle, MilestoneName, RequestId, WorkstationName};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -88,9 +88,10 @@ fn operation(generator: &mut SchemaGenerator, route: &Route, problem: &Value) ->
         parameters.push(json!({ "name": "id", "in": "path", "required": true, "schema": id }));
     }
     if route.path.contains("{name}") {
-        let name = match route.path.starts_with("/v1/workers/") {
-            true => generator.subschema_for::<Handle>().to_value(),
-            false => generator.subschema_for::<WorkstationName>().to_value(),
+        let name = match route.path.split('/').nth(2) {
+            Some("workers") => generator.subschema_for::<Handle>().to_value(),
+            Some("milestones") => generator.subschema_for::<MilestoneName>().to_value(),
+            _ => generator.subschema_for::<WorkstationName>().to_value(),
         };
         parameters.push(json!({ "name": "name", "in": "path", "required": true, "schema": name }));
     }

@@ -3,6 +3,7 @@
 mod body;
 mod claims;
 mod effort;
+mod milestones;
 mod queue;
 mod registry;
 mod reports;
@@ -18,6 +19,7 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(queue::routes());
     table.extend(registry::routes());
     table.extend(effort::routes());
+    table.extend(milestones::routes());
     table.extend(reports::routes());
     table
 }

@@ -2,6 +2,7 @@
 
 mod effort;
 mod harness;
+mod milestone;
 mod queue;
 mod report;
 mod rows;
@@ -53,6 +54,8 @@ conformance!([
     report::entries_are_found_by_verb_and_time,
     report::assignments_are_told_with_what_their_tasks_are_about,
     report::what_waits_for_somebody_is_found,
+    milestone::a_milestone_reads_back,
+    milestone::a_milestone_is_about_what_it_names_and_what_shares_it,
     token::a_token_reads_back,
     token::a_token_ends_once_and_its_use_only_rises,
     token::no_two_tokens_share_a_secret,
