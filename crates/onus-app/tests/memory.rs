@@ -22,7 +22,7 @@ fn call(actor: &str, task: Option<&str>, command: Command) -> (Envelope, Target)
 }
 
 fn add() -> (Envelope, Target) {
-    let spec = Box::new(Spec::titled("work"));
+    let spec = Box::new(Spec { kind: "chore".into(), ..Spec::titled("work") });
     call("@ada", None, Command::Add { spec, depends_on: BTreeSet::new(), archived: None })
 }
 

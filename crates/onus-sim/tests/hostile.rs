@@ -38,23 +38,28 @@ const LINES: &[&str] = &[
 fn no_request_breaks_a_server() {
     let mut doors = Doors::open().unwrap();
     let examples = Doors::examples();
+    // The instrument: everybody is let in, and most of what is asked makes sense.
+    let told: Vec<u16> = examples.iter().map(|example| doors.ask(example.as_bytes()).unwrap()).collect();
+    let answered = told.iter().filter(|status| matches!(status, 200..=303)).count();
+    eprintln!("{answered} of {} examples are answered", examples.len());
+    assert!(!told.contains(&401), "{told:?}");
+    assert!(answered * 2 > examples.len(), "{told:?}");
     let mut held = |input: &[u8], seed: u64, ask: fn(&mut Doors, &[u8])| {
         if catch_unwind(AssertUnwindSafe(|| ask(&mut doors, input))).is_err() {
             panic!("a server breaks (seed {seed}) on {:?}", String::from_utf8_lossy(input));
         }
     };
-    for example in &examples {
-        held(example.as_bytes(), 0, Doors::ask);
-    }
-    for seed in 0..cases() {
-        held(&mutated(seed, &examples), seed, Doors::ask);
+    let ask: fn(&mut Doors, &[u8]) = |doors, input| drop(doors.ask(input));
+    // A request is a hundred times the work of a parser.
+    for seed in 0..cases().div_ceil(4) {
+        held(&mutated(seed, &examples), seed, ask);
         held(&mutated(seed, LINES), seed, Doors::import);
     }
     for nest in nests() {
         held(nest.as_bytes(), 0, Doors::import);
-        for example in examples.iter().filter(|example| example.starts_with("POST")) {
+        for example in examples.iter().filter(|example| example.starts_with("POST")).step_by(4) {
             let (head, _) = example.split_once("\n\n").unwrap();
-            held(format!("{head}\n\n{nest}").as_bytes(), 0, Doors::ask);
+            held(format!("{head}\n\n{nest}").as_bytes(), 0, ask);
         }
     }
 }

@@ -52,10 +52,10 @@ impl Doors {
         example::requests()
     }
 
-    /// Whatever comes is answered, and never by a defect of the server.
+    /// Whatever comes is answered, and never by a defect of the server. The answer's status; none where it is no request.
     #[allow(clippy::panic, reason = "a fuzz target fails by panicking")]
-    pub fn ask(&mut self, bytes: &[u8]) {
-        let Some(request) = self.house.request(bytes) else { return };
+    pub fn ask(&mut self, bytes: &[u8]) -> Option<u16> {
+        let request = self.house.request(bytes)?;
         let answer = match self.house.service.answer(request) {
             Ok(answer) => answer,
             Err(refusal) => panic!("no answer: {refusal:?}"),
@@ -70,6 +70,7 @@ impl Doors {
                 Err(refusal) => panic!("no new server: {refusal:?}"),
             }
         }
+        Some(answer.status().as_u16())
     }
 
     /// A file of tasks, held against the store.
@@ -94,7 +95,7 @@ impl House {
         team::found(&mut store)?;
         let person = team::worker(0)?;
         for title in ["open", "held", "third"] {
-            let spec = Box::new(Spec::titled(title));
+            let spec = Box::new(Spec { kind: "chore".into(), ..Spec::titled(title) });
             let add = Command::Add { spec, depends_on: BTreeSet::new(), archived: None };
             submit(&mut store, title, &person, None, add)?;
         }

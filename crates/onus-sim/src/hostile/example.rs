@@ -54,7 +54,7 @@ pub(super) fn requests() -> Vec<String> {
         let resumed = if id.is_empty() { String::new() } else { format!("last-event-id: {id}\n") };
         format!("GET /v1/events?after=3\n{BEARER}{resumed}\n")
     }));
-    let form = "token=$BEARER&link=1&then=%2Fboard%3Fq%3D1";
+    let form = "token=$BEARER&link=&then=%2Fboard%3Fq%3D1";
     all.push(format!("POST /signin\norigin: http://127.0.0.1:7420\n\n{form}"));
     all
 }
