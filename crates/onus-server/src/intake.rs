@@ -60,7 +60,7 @@ async fn answered(server: &Arc<Server>, channel: String, request: Request) -> Re
     let view = match arrival.await? {
         Arrival::Told(view) => *view,
         Arrival::Ask(envelope) => {
-            let receipts = server.writer.submit(vec![(*envelope, Target::Named)]).await?;
+            let receipts = server.writer.submit(vec![(*envelope, Target::Named)], None).await?;
             IntakeView::from(&receipts.into_iter().next().ok_or_else(unanswered)??)
         }
     };
