@@ -164,7 +164,11 @@ fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
 
 fn stacks(tx: &mut dyn Tx, asked: &Asked) -> StoreResult<Vec<Stack>> {
     // Counted over the head of the queue, so that a look costs the same with a million tasks.
-    let window = queue::window(tx, &asked.filter, LIMIT_MAX)?;
+    let mut window = Vec::new();
+    queue::window(tx, &asked.filter, LIMIT_MAX, &mut |passing| {
+        window.push(passing.state);
+        Ok(())
+    })?;
     let further = window.len() as i64 == LIMIT_MAX;
     let searches = asked.priority.is_some() || !asked.words.is_empty();
     let mut stacks = Vec::with_capacity(StateName::ALL.len());
@@ -182,7 +186,7 @@ fn stacks(tx: &mut dyn Tx, asked: &Asked) -> StoreResult<Vec<Stack>> {
         } else if state.is_terminal() {
             (tasks.len().min(shown), full)
         } else {
-            (window.iter().filter(|queued| queued.state == state.name()).count(), further)
+            (window.iter().filter(|queued| **queued == state).count(), further)
         };
         tasks.truncate(shown);
         stacks.push(Stack { state, tasks, count, more });

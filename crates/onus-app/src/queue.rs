@@ -4,14 +4,15 @@ use crate::submit::{Judge, claim};
 use crate::view::{CountsView, HeldView, ListView, NotReadyView, ReadyView, StaleView, StatusView, TaskView};
 use crate::{Onus, Sight};
 use onus_core::code::Code;
-use onus_core::id::{Handle, shown};
+use onus_core::id::{Handle, TaskId, shown};
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::settings::Settings;
 use onus_core::task::StateName;
 use onus_core::time::Now;
 use onus_host::vital;
+use onus_store::error::StoreError;
 use onus_store::port::{Store, Tx};
-use onus_store::read::queue::{self, After, Filter, Queued, Which};
+use onus_store::read::queue::{self, After, Filter, Passing, Which};
 use onus_store::read::{ledger, story, survey};
 use onus_store::{load, registry};
 
@@ -53,20 +54,32 @@ impl<S: Store> Onus<S> {
         self.ask(|tx| {
             let tasks = queue::ready(tx, filter, limit)?;
             let wanted = (limit * WINDOW).clamp(20, 1_000);
-            let mut window = queue::window(tx, filter, wanted + 1)?;
-            let more = window.len() as i64 > wanted;
-            window.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
-            let mut not_ready = Vec::new();
-            let rest =
-                window.iter().filter(|queued| queued.waiting || queued.state != StateName::Open.name());
-            for queued in rest.take(usize::try_from(limit).unwrap_or(usize::MAX)) {
-                not_ready.push(why_not(tx, queued)?);
+            let mut counts = CountsView::default();
+            let mut rest = Vec::new();
+            queue::window(tx, filter, wanted + 1, &mut |passing| {
+                if counts.examined == wanted {
+                    counts.more = true;
+                    return Ok(());
+                }
+                count(&mut counts, &passing);
+                let is_ready = passing.state == StateName::Open && !passing.waiting;
+                if !is_ready && (rest.len() as i64) < limit {
+                    rest.push((passing.waiting, why_not(&passing)?));
+                }
+                Ok(())
+            })?;
+            let mut not_ready = Vec::with_capacity(rest.len());
+            for (waiting, mut view) in rest {
+                if waiting {
+                    view.waits_for.extend(incomplete(tx, &view.task)?);
+                }
+                not_ready.push(view);
             }
             Ok(ReadyView {
                 tasks: tasks.iter().map(TaskView::from).collect(),
                 not_ready,
                 not_for_caller: Vec::new(),
-                counts: counts(&window, more),
+                counts,
             })
         })
     }
@@ -82,8 +95,9 @@ impl<S: Store> Onus<S> {
             return Ok(answer);
         }
         let mut view = self.ready(filter, limit)?;
+        let Some(actor) = actor else { return Ok(view) };
         // A map that cannot be read is the claim's trouble; the queue is what it is.
-        let (Some(actor), Ok(policy)) = (actor, self.policy()) else { return Ok(view) };
+        let Ok(policy) = self.policy() else { return Ok(view) };
         if policy.in_force().is_some() {
             let tasks = view.tasks.iter().take(JUDGED);
             view.not_for_caller = self.judge(&policy, |judge| {
@@ -165,30 +179,31 @@ fn held_view(held: story::Held, settings: &Settings, now: &Now) -> HeldView {
     }
 }
 
-fn why_not(tx: &mut dyn Tx, queued: &Queued) -> onus_store::error::Result<NotReadyView> {
+/// Why a task cannot be claimed, as far as its own row tells.
+fn why_not(passing: &Passing<'_>) -> onus_store::error::Result<NotReadyView> {
     let mut reasons = Vec::new();
-    let mut waits_for = Vec::new();
-    match queued.state.as_str() {
-        "in_progress" => reasons.push(Code::LeaseHeld),
-        "blocked" => {
-            reasons.push(Code::NotClaimable);
-            waits_for.extend(queued.blocker.clone());
-        }
-        _ => {}
+    match passing.state {
+        StateName::InProgress => reasons.push(Code::LeaseHeld),
+        StateName::Blocked => reasons.push(Code::NotClaimable),
+        StateName::Open | StateName::Complete | StateName::Dropped => {}
     }
-    if queued.waiting {
+    if passing.waiting {
         reasons.push(Code::DependencyIncomplete);
-        let dependencies = load::dependencies(tx, &queued.id)?;
-        let incomplete =
-            dependencies.iter().filter(|dependency| dependency.state != Some(StateName::Complete));
-        waits_for.extend(incomplete.map(|dependency| dependency.id.to_string()));
     }
+    let blocker = passing.blocker.filter(|_| passing.state == StateName::Blocked);
     Ok(NotReadyView {
-        task: queued.id.clone(),
-        title: queued.title.clone(),
+        task: passing.id.parse().map_err(StoreError::Corrupt)?,
+        title: passing.title.to_owned(),
         reasons: reasons.iter().map(ToString::to_string).collect(),
-        waits_for,
+        waits_for: blocker.map(str::to_owned).into_iter().collect(),
     })
+}
+
+/// The dependencies that a task waits for.
+fn incomplete(tx: &mut dyn Tx, task: &TaskId) -> onus_store::error::Result<Vec<String>> {
+    let dependencies = load::dependencies(tx, task)?;
+    let incomplete = dependencies.iter().filter(|one| one.state != Some(StateName::Complete));
+    Ok(incomplete.map(|one| one.id.to_string()).collect())
 }
 
 /// What concerns the task and the worker. Where it would work is asked when it claims.
@@ -217,17 +232,14 @@ fn not_for(judge: &mut Judge<'_>, actor: &Handle, task: &TaskView) -> Result<Opt
     Ok(Some(view).filter(|view| !view.reasons.is_empty()))
 }
 
-fn counts(window: &[Queued], more: bool) -> CountsView {
-    let mut counts = CountsView { examined: window.len() as i64, more, ..CountsView::default() };
-    for queued in window {
-        match (queued.state.as_str(), queued.waiting) {
-            ("in_progress", _) => counts.in_progress += 1,
-            ("blocked", _) => counts.blocked += 1,
-            (_, true) => counts.waiting += 1,
-            (_, false) => counts.ready += 1,
-        }
+fn count(counts: &mut CountsView, passing: &Passing<'_>) {
+    counts.examined += 1;
+    match (passing.state, passing.waiting) {
+        (StateName::InProgress, _) => counts.in_progress += 1,
+        (StateName::Blocked, _) => counts.blocked += 1,
+        (_, true) => counts.waiting += 1,
+        (_, false) => counts.ready += 1,
     }
-    counts
 }
 
 /// A cursor belongs to one order: by priority for what is active, by age for the rest.

@@ -26,20 +26,21 @@ impl<S: Store> Onus<S> {
                 return Ok(None);
             };
             let task = stored.task;
-            let notes = story::notes(tx, id)?;
+            // What nobody has held has no assignments, and what has one entry has no notes: most tasks are shown once
+            // before they are claimed, and each question has to be prepared anew by every call.
+            let was_held = task.epoch > 0;
+            let notes = if task.version > 1 { story::notes(tx, id)? } else { Vec::new() };
+            let assignments = if was_held { story::assignments(tx, id)? } else { Vec::new() };
             let now = tx.now()?;
             Ok(Some(StoryView {
                 dead: task.assignment().and_then(|held| held.lease.death(&now, vital::of(&held.lease))),
-                dependencies: load::dependencies(tx, id)?
+                dependencies: load::dependencies_of(tx, &task)?
                     .into_iter()
                     .map(|dependency| DependencyView { task: dependency.id, state: dependency.state })
                     .collect(),
                 dependents: story::dependents(tx, id)?,
-                assignments: story::assignments(tx, id)?
-                    .iter()
-                    .map(|past| AssignmentView::past(&task, past))
-                    .collect(),
-                sessions: sessions(tx, id)?,
+                assignments: assignments.iter().map(|past| AssignmentView::past(&task, past)).collect(),
+                sessions: if was_held { sessions(tx, id)? } else { Vec::new() },
                 handoff: handed_on(&task, &notes),
                 notes: notes.iter().map(NoteView::from).collect(),
                 ledger: ledger::log(tx, &Part::Task(id, 0), i64::MAX)?.iter().map(EntryView::from).collect(),

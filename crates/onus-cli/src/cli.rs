@@ -128,8 +128,11 @@ fn parse_hot(args: &[OsString]) -> Option<Cli> {
             word => break Verb::hot(word)?,
         }
     };
-    let tree = Global::augment_args(clap::Command::new("onus")).subcommand(verb);
-    Cli::from_arg_matches(&tree.try_get_matches_from(args).ok()?).ok()
+    let mut tree = Global::augment_args(clap::Command::new("onus")).subcommand(verb);
+    let matches = tree.try_get_matches_from_mut(args);
+    // The process ends soon: to take the tree apart, leaf by leaf, would only keep the caller waiting.
+    std::mem::forget(tree);
+    Cli::from_arg_matches(&matches.ok()?).ok()
 }
 
 impl NotACall {

@@ -24,10 +24,13 @@ pub(crate) fn open(path: &Path, flags: OFlags) -> io::Result<File> {
 }
 
 pub(crate) fn read_open(file: File, cap: usize) -> io::Result<Vec<u8>> {
-    if !file.metadata()?.is_file() {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "not a regular file"));
     }
-    let mut bytes = Vec::new();
+    // Room for one byte more: a file that grows meanwhile shows, and one that does not is read at once.
+    let length = usize::try_from(metadata.len()).unwrap_or(usize::MAX).min(cap);
+    let mut bytes = Vec::with_capacity(length + 1);
     file.take(cap as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > cap {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("larger than {cap} bytes")));

@@ -93,6 +93,18 @@ pub enum Any {
     Server(Box<dyn Far>),
 }
 
+impl Any {
+    /// For a call that is over with its process: the system closes the file, quicker than SQLite, which takes its memory
+    /// apart first. What was committed is on disk, and the log is left to the next call either way.
+    pub fn leave(self) {
+        match self {
+            Any::Sqlite(store) => std::mem::forget(store),
+            // A server is told that its caller is gone.
+            Any::Postgres(_) | Any::Server(_) => {}
+        }
+    }
+}
+
 impl Store for Any {
     fn shown(&self) -> String {
         match self {

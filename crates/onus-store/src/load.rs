@@ -141,7 +141,7 @@ fn state_name(text: &str) -> Result<StateName> {
 }
 
 /// What a task waits for, as it is now.
-fn dependencies_of(tx: &mut dyn Tx, task: &Task) -> Result<Vec<Dependency>> {
+pub fn dependencies_of(tx: &mut dyn Tx, task: &Task) -> Result<Vec<Dependency>> {
     if task.depends_on.is_empty() { Ok(Vec::new()) } else { dependencies(tx, &task.id) }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::codec::{self, workstation_columns};
 use crate::error::Result;
+use crate::load;
 use crate::port::Tx;
 use crate::{args, sql};
 use onus_core::hash::Digest;
@@ -34,7 +35,6 @@ sql! {
     PUT_PROBES = "INSERT INTO probe (workspace, workstation, at, results) VALUES (?1, ?2, ?3, ?4) \
         ON CONFLICT (workspace, workstation) DO UPDATE SET at = excluded.at, results = excluded.results";
     pub(crate) PROBES = "SELECT results FROM probe WHERE workspace = ?1 AND workstation = ?2";
-    DIRECTORY = "SELECT path FROM workstation WHERE workspace = ?1 AND name = ?2";
     HOLDING_DIRECTORY = "SELECT w.path FROM assignment a \
         JOIN workstation w ON w.workspace = a.workspace AND w.name = a.workstation \
         WHERE a.workspace = ?1 AND a.task = ?2 AND a.assignee = ?3 AND a.ended_at IS NULL";
@@ -161,11 +161,10 @@ pub fn probes(tx: &mut dyn Tx, name: &WorkstationName) -> Result<Vec<ProbeResult
     row.map_or(Ok(Vec::new()), |mut row| codec::json_list(&mut row))
 }
 
-/// The directory of a workstation; none where it has none or is not registered.
+/// The directory of a workstation; none where it has none or is not registered. Asked by the statement that a grant has
+/// just asked.
 pub fn directory(tx: &mut dyn Tx, name: &WorkstationName) -> Result<Option<String>> {
-    let workspace = tx.workspace();
-    let row = tx.row(&DIRECTORY, &args![workspace.0, name.as_str()])?;
-    row.map_or(Ok(None), |mut row| row.opt_text())
+    Ok(load::workstation(tx, name)?.and_then(|(found, _)| found.path))
 }
 
 /// The directory of the workstation in which `worker` holds `task`.

@@ -95,8 +95,11 @@ impl Add {
             archived: None,
         };
         let envelope = Envelope { project: self.project.clone(), ..world.envelope(None, None, command)? };
-        let receipt = world.open()?.submit(&envelope, &Target::Named)?;
-        out.show(&AddView::from(&receipt), render::added)
+        let mut store = world.open()?;
+        let receipt = store.submit(&envelope, &Target::Named)?;
+        let code = out.show(&AddView::from(&receipt), render::added)?;
+        store.store.leave();
+        Ok(code)
     }
 
     fn spec(&self) -> Result<Spec, Refusal> {

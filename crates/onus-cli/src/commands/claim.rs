@@ -76,7 +76,9 @@ impl Claim {
         if self.force.force {
             secure(world, &mut store, out, &receipt)?;
         }
-        show_grant(world, &mut store, out, &receipt)
+        let code = show_grant(world, &mut store, out, &receipt)?;
+        store.store.leave();
+        Ok(code)
     }
 }
 

@@ -92,7 +92,9 @@ impl List {
         let limit = self.limit.or(store.settings.queue.limit);
         let which = self.state.unwrap_or(Which::Active);
         let view = store.list(which, &filter, self.cursor.as_deref(), limit)?;
-        out.show_list(&view, |view| &view.tasks, render::list)
+        let code = out.show_list(&view, |view| &view.tasks, render::list)?;
+        store.store.leave();
+        Ok(code)
     }
 }
 

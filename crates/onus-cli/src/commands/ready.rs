@@ -23,6 +23,8 @@ impl Ready {
         let mut store = world.open()?;
         let limit = self.limit.or(store.settings.queue.limit);
         let view = store.ready_for(world.actor.as_ref(), &self.filter.filter(), limit)?;
-        out.show_list(&view, |view| &view.tasks, render::ready)
+        let code = out.show_list(&view, |view| &view.tasks, render::ready)?;
+        store.store.leave();
+        Ok(code)
     }
 }

@@ -17,7 +17,9 @@ pub(crate) struct Show {
 
 impl Show {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
-        let view = world.open()?.show(&self.task.task)?;
-        out.show(&view, render::story)
+        let mut store = world.open()?;
+        let code = out.show(&store.show(&self.task.task)?, render::story)?;
+        store.store.leave();
+        Ok(code)
     }
 }

@@ -7,7 +7,7 @@ use super::Site;
 use std::io;
 
 const MARK: &str = "# onus hook ";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 pub(super) fn is_ours(text: &[u8]) -> bool {
     text.split(|b| *b == b'\n').nth(1).is_some_and(|line| line.starts_with(MARK.as_bytes()))
@@ -72,7 +72,18 @@ END
 
 /// Where no claim has left a lease there is nothing to write. A rebase writes every message anew; those that name their
 /// assignment keep it, because it is how the work was done.
-const MESSAGE: &str = r#"if [ -x "$0.before-onus" ]; then
+///
+/// A message of one line cannot hold a trailer yet: they become its second paragraph, which is what git would make of it,
+/// without starting git for it.
+const MESSAGE: &str = r#"is_one_line() {
+    { IFS= read -r first && ! IFS= read -r rest && [ -z "$rest" ]; } <"$1" || return
+    case $first in
+    '---'*) return 1 ;;
+    *[![:space:]]*) return 0 ;;
+    esac
+    return 1
+}
+if [ -x "$0.before-onus" ]; then
     "$0.before-onus" "$@" || exit
 fi
 case $1 in
@@ -94,12 +105,18 @@ fi
 case $git in
 */worktrees/*)
     # What a claim left there; whether it still holds is asked when the branch moves.
-    file=$1
+    file=$1 trailers=
     set --
     while IFS= read -r line; do
+        trailers="$trailers
+$line"
         set -- "$@" --trailer "$line"
     done 2>/dev/null <"$git/onus/trailers" || set --
     if [ $# -gt 0 ]; then
+        if is_one_line "$file"; then
+            printf '%s\n' "$trailers" >>"$file"
+            exit
+        fi
         exec git interpret-trailers --in-place --where=end --if-exists=replace --if-missing=add "$@" "$file"
     fi
     set -- "$file"

@@ -301,6 +301,40 @@ fn a_rebase_keeps_the_trailers_and_signs_what_has_none() {
     );
 }
 
+/// Messages of one line are signed without git; they come out as git would have written them.
+#[test]
+fn in_a_worktree_a_message_is_signed_as_git_would_sign_it() {
+    let case = case();
+    let area = &case.area;
+    area.git("main", &["worktree", "add", "-q", "-b", "work", "../lane"]);
+    case.install();
+    area.write("main/.git/worktrees/lane/onus/lease/API-1.a", "token");
+    area.write("main/.git/worktrees/lane/onus/trailers", "Onus-Task: API-1\nOnus-Agent: @a\n");
+    let file = area.at("main/.git/worktrees/lane/COMMIT_EDITMSG");
+    let hook = area.at("main/.git/hooks/prepare-commit-msg");
+    for message in [
+        "work\n",
+        "topic: what and why\n",
+        "Onus-Task: API-9\n",
+        "  # 100% \\n 'done' $HOME\n",
+        "no line feed",
+        "---\n",
+        "two\nlines\n",
+        "subject\n\n",
+        "subject\n\nOnus-Task: API-9\nSigned-off-by: A <a@b>\n",
+        "subject\n\nbody\n# a comment\n",
+    ] {
+        fs::write(&file, message).unwrap();
+        let trailers = [("Onus-Task", "API-1"), ("Onus-Agent", "@a")];
+        sign(&area.at("lane"), &file, &trailers).unwrap();
+        let by_git = fs::read_to_string(&file).unwrap();
+        fs::write(&file, message).unwrap();
+        let ran = std::process::Command::new(&hook).arg(&file).current_dir(area.at("lane")).status();
+        assert!(ran.unwrap().success(), "{message:?}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), by_git, "{message:?}");
+    }
+}
+
 #[test]
 fn a_message_is_signed_once_whatever_is_in_it() {
     let area = Area::with_main(&[]);

@@ -331,14 +331,14 @@ fn wrong(wanted: &str) -> StoreError {
     StoreError::Corrupt(format!("a column is not {wanted}"))
 }
 
-fn int_of(value: &Value<'_>) -> Result<i64> {
+pub(super) fn int_of(value: &Value<'_>) -> Result<i64> {
     match value {
         Value::Int(n) => Ok(*n),
         _ => Err(wrong("a number")),
     }
 }
 
-fn opt_text_of<'a>(value: &'a Value<'_>) -> Result<Option<&'a str>> {
+pub(super) fn opt_text_of<'a>(value: &'a Value<'_>) -> Result<Option<&'a str>> {
     match value {
         Value::Text(text) => Ok(Some(text)),
         Value::Null => Ok(None),
@@ -346,7 +346,7 @@ fn opt_text_of<'a>(value: &'a Value<'_>) -> Result<Option<&'a str>> {
     }
 }
 
-fn text_of<'a>(value: &'a Value<'_>) -> Result<&'a str> {
+pub(super) fn text_of<'a>(value: &'a Value<'_>) -> Result<&'a str> {
     opt_text_of(value)?.ok_or_else(|| wrong("text"))
 }
 

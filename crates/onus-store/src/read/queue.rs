@@ -1,14 +1,18 @@
 //! `list`, `ready` and the next task to claim: bounded, in a stable order, never a scan of the whole table.
 
+use super::audit::{int_of, opt_text_of, text_of};
 use crate::codec::{self, StoredTask as Stored, task_columns, task_from};
-use crate::error::Result;
-use crate::port::{Row, Sql, Tx, Value};
+use crate::error::{Result, StoreError};
+use crate::port::{Sql, Tx, Value};
 use crate::{args, sql};
 use onus_core::id::{Handle, ProjectKey, Role, Seq, TaskId, TaskType, WorkspaceId};
 use onus_core::task::{StateName, Task};
 use serde::{Deserialize, Serialize};
 
 /// Which tasks; everything that is absent matches.
+///
+/// The usual question has no filter, and statements of its own: to prepare conditions that hold anyway would take longer than
+/// to read the rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {
     pub project: Option<ProjectKey>,
@@ -18,6 +22,12 @@ pub struct Filter {
     pub sprint: Option<String>,
     pub parent: Option<TaskId>,
     pub assignee: Option<Handle>,
+}
+
+impl Filter {
+    fn is_absent(&self) -> bool {
+        *self == Filter::default()
+    }
 }
 
 /// The states that `list` shows.
@@ -58,16 +68,37 @@ macro_rules! active {
     };
 }
 
+/// Spelled as the partial index `task_ready` spells it.
+macro_rules! is_ready {
+    () => {
+        "t.workspace = ?1 AND t.state = 'open' AND t.waits = 0 "
+    };
+}
+
+macro_rules! in_order {
+    () => {
+        "ORDER BY t.priority, t.born LIMIT "
+    };
+}
+
+macro_rules! window_columns {
+    () => {
+        "t.id, t.state, t.waits, t.blocker, t.title "
+    };
+}
+
 pub(crate) use active;
 
 sql! {
+    /// The first page of all that is active.
+    pub(crate) LIST_FIRST = "SELECT ", task_columns!(), task_from!(), "WHERE ", active!(), in_order!(), "?2";
     pub(crate) LIST_ACTIVE = "SELECT ", task_columns!(), task_from!(), "WHERE ", active!(), matches!(),
-        "AND (CAST(?9 AS TEXT) IS NULL OR t.state = ?9) AND (t.priority, t.born) > (?10, ?11) ORDER BY t.priority, t.born LIMIT ?12";
+        "AND (CAST(?9 AS TEXT) IS NULL OR t.state = ?9) AND (t.priority, t.born) > (?10, ?11) ", in_order!(), "?12";
     pub(crate) LIST_ALL = "SELECT ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 ", matches!(),
         "AND (CAST(?9 AS TEXT) IS NULL OR t.state = ?9) AND t.born > ?10 ORDER BY t.born LIMIT ?11";
     /// Reads the index `task_ready`: as many rows as it gives, however many others wait.
-    pub(crate) READY = "SELECT ", task_columns!(), task_from!(),
-        "WHERE t.workspace = ?1 AND t.state = 'open' AND t.waits = 0 ", matches!(), "ORDER BY t.priority, t.born LIMIT ?9";
+    pub(crate) READY = "SELECT ", task_columns!(), task_from!(), "WHERE ", is_ready!(), in_order!(), "?2";
+    pub(crate) READY_MATCHING = "SELECT ", task_columns!(), task_from!(), "WHERE ", is_ready!(), matches!(), in_order!(), "?9";
     /// What ended last, first. What never had a holder here, such as imported history, is not among it.
     LIST_ENDED = "SELECT ", task_columns!(),
         "FROM ledger l JOIN task t ON t.workspace = l.workspace AND t.id = l.task \
@@ -75,9 +106,8 @@ sql! {
         AND a.ended_at IS NULL WHERE l.workspace = ?1 AND l.verb = ?9 AND t.state = ?10 ", matches!(),
         "ORDER BY l.at DESC, l.seq DESC LIMIT ?11";
     /// The head of the queue with what each task waits for.
-    pub(crate) WINDOW = "SELECT t.id, t.state, t.waits, t.blocker, t.title FROM task t \
-        LEFT JOIN assignment a ON a.workspace = t.workspace AND a.task = t.id AND a.epoch = t.epoch \
-        AND a.ended_at IS NULL WHERE ", active!(), matches!(), "ORDER BY t.priority, t.born LIMIT ?9";
+    pub(crate) WINDOW = "SELECT ", window_columns!(), "FROM task t WHERE ", active!(), in_order!(), "?2";
+    pub(crate) WINDOW_MATCHING = "SELECT ", window_columns!(), task_from!(), "WHERE ", active!(), matches!(), in_order!(), "?9";
 }
 
 fn arguments<'a>(workspace: WorkspaceId, filter: &'a Filter) -> Vec<Value<'a>> {
@@ -106,6 +136,9 @@ pub fn list(tx: &mut dyn Tx, which: Which, filter: &Filter, after: After, limit:
     let workspace = tx.workspace();
     let mut args = arguments(workspace, filter);
     match which {
+        Which::Active if filter.is_absent() && after == After::START => {
+            tasks(tx, &LIST_FIRST, &args![workspace.0, limit])
+        }
         Which::Active => {
             args.extend(args![None::<i64>, after.priority, after.born, limit]);
             tasks(tx, &LIST_ACTIVE, &args)
@@ -145,34 +178,50 @@ pub fn ready(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<Vec<Task>> 
 /// The same, as they are stored.
 pub fn ready_rows(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<Vec<Stored>> {
     let workspace = tx.workspace();
+    if filter.is_absent() {
+        return stored(tx, &READY, &args![workspace.0, limit]);
+    }
     let mut args = arguments(workspace, filter);
     args.push(limit.into());
-    stored(tx, &READY, &args)
+    stored(tx, &READY_MATCHING, &args)
 }
 
-/// One task near the head of the queue.
-#[derive(Debug, Clone)]
-pub struct Queued {
-    pub id: TaskId,
-    pub state: String,
+/// One task near the head of the queue, as it passes by: most are only counted.
+#[derive(Debug, Clone, Copy)]
+pub struct Passing<'a> {
+    pub id: &'a str,
+    pub state: StateName,
     pub waiting: bool,
-    pub blocker: Option<String>,
-    pub title: String,
+    pub blocker: Option<&'a str>,
+    pub title: &'a str,
 }
 
-/// The first tasks of the queue, ready or not, so that `ready` can say why the rest is not.
-pub fn window(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<Vec<Queued>> {
+/// Shows the first tasks of the queue, ready or not, so that `ready` can say why the rest is not.
+pub fn window(
+    tx: &mut dyn Tx,
+    filter: &Filter,
+    limit: i64,
+    look: &mut dyn FnMut(Passing<'_>) -> Result<()>,
+) -> Result<()> {
     let workspace = tx.workspace();
-    let mut args = arguments(workspace, filter);
-    args.push(limit.into());
-    let decode = |mut row: Row| {
-        Ok(Queued {
-            id: row.parsed()?,
-            state: row.text()?,
-            waiting: row.flag()?,
-            blocker: row.opt_text()?,
-            title: row.text()?,
+    let mut passing = |row: &[Value<'_>]| {
+        let [id, state, waits, blocker, title] = row else {
+            return Err(StoreError::Corrupt("a row of the queue has other columns".into()));
+        };
+        look(Passing {
+            id: text_of(id)?,
+            state: codec::word(text_of(state)?, |text| {
+                StateName::parse(text).filter(|it| it.name() == text)
+            })?,
+            waiting: codec::word(int_of(waits)?, |n| (n == 0 || n == 1).then_some(n == 1))?,
+            blocker: opt_text_of(blocker)?,
+            title: text_of(title)?,
         })
     };
-    tx.rows(&WINDOW, &args)?.into_iter().map(decode).collect()
+    if filter.is_absent() {
+        return tx.visit(&WINDOW, &args![workspace.0, limit], &mut passing);
+    }
+    let mut args = arguments(workspace, filter);
+    args.push(limit.into());
+    tx.visit(&WINDOW_MATCHING, &args, &mut passing)
 }

@@ -103,15 +103,14 @@ fn connect(path: &Path, options: &Options) -> Result<Sqlite> {
     }
     // A database file comes from outside: its schema may not call functions, its pages are not trusted.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true).map_err(before_commit)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false).map_err(before_commit)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true).map_err(before_commit)?;
     // One plan per statement, whatever its values: otherwise most statements are planned twice in a one-shot call.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(before_commit)?;
     connection.set_prepared_statement_cache_capacity(64);
     // FULL: with NORMAL a power loss takes commits back that were acknowledged.
     connection
-        .execute_batch(
-            "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; \
-             PRAGMA wal_autocheckpoint = 0;",
-        )
+        .execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;")
         .map_err(before_commit)?;
     if options.stay == Stay::Long {
         connection.execute_batch(STAYING).map_err(before_commit)?;

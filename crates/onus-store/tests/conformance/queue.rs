@@ -4,7 +4,7 @@ use crate::harness::{Harness, add, ask, claimed, commit, furnished, id, spec, wr
 use onus_core::event::{Completed, DependencyAdded, DependencyRemoved, Event, Reopened};
 use onus_core::task::{Priority, Spec, StateName, Task};
 use onus_core::text::Text;
-use onus_store::port::Tx;
+use onus_store::port::{Store, Tx};
 use onus_store::read::queue::{After, Filter, Which, list, ready, window};
 use onus_store::{load, statements};
 
@@ -85,8 +85,14 @@ pub(crate) fn ready_means_open_with_complete_dependencies<H: Harness>(harness: &
     .unwrap();
     let now_ready = |store: &mut H::Store| ask(store, |tx| ready(tx, &Filter::default(), 10));
     assert_eq!(names(&now_ready(&mut store)), "first");
-    let queued = ask(&mut store, |tx| window(tx, &Filter::default(), 10));
-    let waiting: Vec<bool> = queued.iter().map(|task| task.waiting).collect();
+    let waiting = ask(&mut store, |tx| {
+        let mut waiting = Vec::new();
+        window(tx, &Filter::default(), 10, &mut |passing| {
+            waiting.push(passing.waiting);
+            Ok(())
+        })?;
+        Ok(waiting)
+    });
     assert_eq!(waiting, [true, false, true]);
     commit(&mut store, |tx| complete(tx, first)).unwrap();
     assert_eq!(names(&now_ready(&mut store)), "second");
@@ -129,6 +135,25 @@ pub(crate) fn filters_narrow<H: Harness>(harness: &H) {
     check(Filter { assignee: Some(id("@bot")), ..Filter::default() }, "held");
     check(Filter { project: Some(id("T")), ..Filter::default() }, "ops lane held");
     check(Filter { project: Some(id("OTHER")), ..Filter::default() }, "");
+    // A filter is asked by other statements; one that leaves nothing out gets the same answers.
+    for filter in [Filter::default(), Filter { project: Some(id("T")), ..Filter::default() }] {
+        assert_eq!(names(&ask(&mut store, |tx| ready(tx, &filter, 10))), "ops lane", "{filter:?}");
+        assert_eq!(passing(&mut store, &filter), "ops open, lane open, held in_progress", "{filter:?}");
+    }
+    assert_eq!(passing(&mut store, &Filter { lane: Some(2), ..Filter::default() }), "lane open");
+}
+
+/// What passes by at the head of the queue.
+fn passing<S: Store>(store: &mut S, filter: &Filter) -> String {
+    let passed = ask(store, |tx| {
+        let mut passed = Vec::new();
+        window(tx, filter, 10, &mut |passing| {
+            passed.push(format!("{} {}", passing.title, passing.state.name()));
+            Ok(())
+        })?;
+        Ok(passed)
+    });
+    passed.join(", ")
 }
 
 /// A statement that every claim runs must not grow with the number of tasks.
