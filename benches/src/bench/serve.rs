@@ -44,7 +44,7 @@ impl Drained {
 
 fn open(path: &Path) -> Result<Store, Refusal> {
     Ok(Onus {
-        store: Location::File(path.to_owned()).open(onus_host::clock::now)?,
+        store: Location::File(path.to_owned()).open_to_stay(onus_host::clock::now)?,
         settings: Settings::default(),
         path: path.to_owned(),
         place: onus_host::place::find(path.parent().unwrap_or(path))?,

@@ -15,6 +15,7 @@ pub mod far;
 pub mod guard;
 pub mod handoff;
 pub mod import;
+pub mod intake;
 pub mod ledger;
 pub mod memory;
 pub mod merge;

@@ -280,6 +280,7 @@ impl<'a> Call<'a> {
                 Ok(Outcome::Rollback(Ok(Receipt { kind: ReceiptKind::Existing, task, token: None })))
             }
             Ok(Decision::Change { events, workstation }) => {
+                tx.decided();
                 let id = match &envelope.task {
                     Some(id) => id.clone(),
                     None => self.new_id(tx)?,

@@ -165,3 +165,17 @@ fn a_token_is_judged_in_the_transaction_of_its_commands() {
     assert_eq!(db.query_row(noted, [], |row| row.get::<_, i64>(0)).unwrap(), 2);
     desk.assert_sound();
 }
+
+/// What was decided may still fail, where the disk or the tables do not take it.
+#[test]
+fn one_that_fails_half_way_undoes_only_itself() {
+    let mut desk = Desk::new();
+    desk.onus.submit_many(&[add("one"), add("two")]);
+    let trap = "CREATE TRIGGER trap BEFORE INSERT ON note WHEN NEW.task = 'T-2' \
+        BEGIN SELECT RAISE(ABORT, 'on purpose'); END";
+    rusqlite::Connection::open(desk.path()).unwrap().execute_batch(trap).unwrap();
+    let answers = desk.onus.submit_many(&[note("T-1"), note("T-2"), note("T-1"), add("three")]);
+    assert_eq!(told(&answers), ["T-1 v2", "store_busy", "T-1 v3", "T-3 v1"]);
+    rusqlite::Connection::open(desk.path()).unwrap().execute_batch("DROP TRIGGER trap").unwrap();
+    desk.assert_sound();
+}

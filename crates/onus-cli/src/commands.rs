@@ -18,6 +18,7 @@ mod handoff;
 mod hook;
 mod import;
 mod init;
+mod intake;
 mod ledger;
 mod list;
 mod man;
@@ -102,6 +103,7 @@ pub(crate) enum Verb {
     Doctor(doctor::Doctor),
     Export(export::Export),
     Import(import::Import),
+    Intake(intake::Intake),
     Worker(worker::Worker),
     Workstation(workstation::Workstation),
     Route(route::Route),
@@ -179,6 +181,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Doctor(verb) => call(&|world| verb.run(world, out)),
         Verb::Export(verb) => call(&|world| verb.run(world, out)),
         Verb::Import(verb) => call(&|world| verb.run(world, out)),
+        Verb::Intake(verb) => call(&|world| verb.run(world, out)),
         Verb::Worker(verb) => call(&|world| verb.run(world, out)),
         Verb::Workstation(verb) => call(&|world| verb.run(world, out)),
         Verb::Route(verb) => call(&|world| verb.run(world, out)),

@@ -3,6 +3,7 @@
 mod body;
 mod claims;
 mod effort;
+mod exceptions;
 mod milestones;
 mod queue;
 mod registry;
@@ -15,6 +16,7 @@ use crate::route::Route;
 pub(crate) fn table() -> Vec<Route> {
     let mut table = tasks::routes();
     table.extend(verbs::routes());
+    table.extend(exceptions::routes());
     table.extend(claims::routes());
     table.extend(queue::routes());
     table.extend(registry::routes());

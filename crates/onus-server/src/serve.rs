@@ -12,7 +12,7 @@ use crate::route::{After, Answer, Asked, Next, Route, Sort};
 use crate::store::Open;
 use crate::traces::{Trace, Traces};
 use crate::writer::Writer;
-use crate::{auth, board, call, mcp, openapi, routes, sse};
+use crate::{auth, board, call, intake, mcp, openapi, routes, sse};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, RawPathParams, Request};
@@ -111,12 +111,18 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
     let table = paths.into_iter().fold(Router::new(), |router, (path, handler)| router.route(path, handler));
     let (events, ready, metrics, guard) =
         (Arc::clone(server), Arc::clone(server), Arc::clone(server), Arc::clone(server));
-    let calls = Arc::clone(server);
+    let (calls, channels) = (Arc::clone(server), Arc::clone(server));
     table
         .route(
             "/v1/call/{name}",
             post(move |Path(name): Path<String>, request: Request| {
                 call::called(Arc::clone(&calls), name, request)
+            }),
+        )
+        .route(
+            intake::PATH,
+            post(move |Path(channel): Path<String>, request: Request| {
+                intake::received(Arc::clone(&channels), channel, request)
             }),
         )
         .route("/v1/events", get(move |request: Request| listened(Arc::clone(&events), request)))
@@ -379,7 +385,7 @@ pub(crate) async fn read(
     }
 }
 
-fn response(answer: Answer, known: Option<i64>, key: Option<&str>) -> Response<Body> {
+pub(crate) fn response(answer: Answer, known: Option<i64>, key: Option<&str>) -> Response<Body> {
     let is_known = known.is_some() && known == answer.version;
     let mut response = Response::new(if is_known { Body::empty() } else { Body::from(answer.body) });
     *response.status_mut() = match (&answer.location, is_known) {

@@ -1,6 +1,7 @@
 //! The one thread that writes: it takes whatever waits and commits it together (group commit).
 //!
-//! While one batch waits for the disk the next one gathers, so the more there is to do, the less of it is waiting.
+//! While one batch waits for the disk the next one gathers, so the more there is to do, the less of it is waiting. Whoever
+//! was just answered often asks again at once: a batch waits a moment for as many as the last one had.
 
 use crate::readers::busy;
 use crate::store::{Open, Store, is_lost, reopen};
@@ -9,8 +10,9 @@ use onus_app::submit::{Order, Receipt, Target};
 use onus_app::token::Shown;
 use onus_core::command::Envelope;
 use onus_core::refusal::Refusal;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// So many orders may wait; the next one is told to come back.
@@ -18,6 +20,9 @@ const WAITING: usize = 4_096;
 
 /// So many commands go into one commit: nobody waits for more than these before them.
 const TOGETHER: usize = 64;
+
+/// So long a batch waits to become as large as the last one: a fraction of what a commit takes.
+const SOON: Duration = Duration::from_micros(500);
 
 pub type Answer = Result<Receipt, Refusal>;
 
@@ -67,16 +72,18 @@ impl Writer {
 }
 
 fn write(mut store: Store, open: &Open, queue: &Receiver<Waiting>, committed: &Committed) {
-    let mut memory = Memory::default();
+    let (mut memory, mut last) = (Memory::default(), 0);
     while let Ok(first) = queue.recv() {
         let mut count = first.calls.len();
         let mut waiting = vec![first];
+        let until = Instant::now() + SOON;
         while count < TOGETHER
-            && let Ok(next) = queue.try_recv()
+            && let Some(next) = next(queue, (count < last).then_some(until))
         {
             count += next.calls.len();
             waiting.push(next);
         }
+        last = count;
         // None of them has been answered, so any order is right. What ends sets free what a grant may want.
         waiting.sort_by_key(|one| one.calls.iter().any(|(envelope, _)| envelope.command.is_grant()));
         let orders = waiting.iter().map(|one| Order { calls: &one.calls, shown: one.shown.as_ref() });
@@ -93,5 +100,15 @@ fn write(mut store: Store, open: &Open, queue: &Receiver<Waiting>, committed: &C
             reopen(&mut store, open);
             memory.doubt();
         }
+    }
+}
+
+/// What waits, or comes in time where more is expected.
+fn next(queue: &Receiver<Waiting>, until: Option<Instant>) -> Option<Waiting> {
+    match (queue.try_recv(), until) {
+        (Err(TryRecvError::Empty), Some(until)) => {
+            queue.recv_timeout(until.saturating_duration_since(Instant::now())).ok()
+        }
+        (found, _) => found.ok(),
     }
 }

@@ -211,6 +211,10 @@ pub trait Tx {
     /// Goes back to the mark and forgets it. Where that cannot be done any more, the whole transaction has failed.
     fn undo(&mut self) -> Result<()>;
 
+    /// Told that what follows was decided, and is meant to stay: a database that pays for a mark need not keep it up. Where
+    /// it has to be undone all the same, the whole transaction has failed.
+    fn decided(&mut self) {}
+
     /// Whether it is worth telling what will be asked next.
     fn looks_ahead(&self) -> bool {
         false

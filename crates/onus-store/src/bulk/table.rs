@@ -7,7 +7,7 @@ use crate::error::{Result, StoreError};
 use crate::port::{Sql, Tx, Value};
 
 /// The schema whose columns these are.
-pub const SCHEMA: i64 = 7;
+pub const SCHEMA: i64 = 8;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -54,9 +54,11 @@ macro_rules! matches {
 /// Spelled exactly as the partial index `task_queue` spells it, so that the planner can use it.
 macro_rules! active {
     () => {
-        "t.workspace = ?1 AND t.state IN ('open', 'in_progress', 'blocked') "
+        "t.workspace = ?1 AND t.state <> 'complete' AND t.state <> 'dropped' "
     };
 }
+
+pub(crate) use active;
 
 sql! {
     pub(crate) LIST_ACTIVE = "SELECT ", task_columns!(), task_from!(), "WHERE ", active!(), matches!(),

@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../schema/sqlite/005_team.sql"),
     include_str!("../../schema/sqlite/006_report.sql"),
     include_str!("../../schema/sqlite/007_milestone.sql"),
+    include_str!("../../schema/sqlite/008_queue.sql"),
 ];
 
 pub(super) const LATEST: i64 = MIGRATIONS.len() as i64;

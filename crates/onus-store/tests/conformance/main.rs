@@ -9,12 +9,19 @@ mod rows;
 mod token;
 mod transactions;
 
+use onus_store::sqlite::Options;
+
 /// Runs every case of the suite against each database that is there.
 macro_rules! conformance {
     ($([$($module:ident :: $case:ident),+ $(,)?])+) => {
         mod sqlite {
             use super::*;
-            $($(#[test] fn $case() { $module::$case(&harness::SqliteFile::new()); })+)+
+            $($(#[test] fn $case() { $module::$case(&harness::SqliteFile::new(Options::one_shot)); })+)+
+        }
+
+        mod sqlite_that_stays {
+            use super::*;
+            $($(#[test] fn $case() { $module::$case(&harness::SqliteFile::new(Options::staying)); })+)+
         }
 
         mod postgres {
@@ -33,6 +40,8 @@ conformance!([
     transactions::numbers_are_used_once,
     transactions::the_clock_is_read_inside,
     transactions::a_mark_divides_a_transaction,
+    transactions::a_mark_before_nothing_costs_nothing,
+    transactions::what_was_decided_is_never_half_undone,
     rows::every_value_reads_back,
     rows::every_state_reads_back,
     rows::the_guard_of_a_row_holds,
