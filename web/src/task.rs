@@ -15,6 +15,7 @@ use onus_core::hash::Digest;
 use onus_core::id::TaskId;
 use onus_core::ledger::Entry;
 use onus_core::refusal::Refusal;
+use onus_core::settings::IntakeSettings;
 use onus_core::time::Timestamp;
 use onus_store::error::Result as StoreResult;
 use onus_store::port::{Store, Tx};
@@ -45,7 +46,11 @@ fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
         holder_kind: holder.map_or("", |worker| worker.kind.name()),
         ring: held.map(|held| ring(&held, seen.now)),
         origin: story.task.origin_ask_ref.as_ref().map(|origin| origin.to_string()),
-        origin_link: story.task.origin_ask_ref.as_ref().and_then(|origin| link(&origin.to_string())),
+        origin_link: story
+            .task
+            .origin_ask_ref
+            .as_ref()
+            .and_then(|origin| link(&onus.settings.intake, origin.as_str())),
         tried: checks
             .iter()
             .filter_map(|check| check.run.as_ref())
@@ -70,10 +75,11 @@ fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
     Ok(Drawn { title, main: rendered(&page)? })
 }
 
-/// Where an ask lives, if its key says so itself.
-fn link(origin: &str) -> Option<String> {
-    let (_, key) = origin.split_once(':')?;
-    is_harmless(key).then(|| key.to_owned())
+/// Where an ask lives: as its channel has it, or if its key says so itself.
+fn link(intake: &IntakeSettings, origin: &str) -> Option<String> {
+    let (channel, key) = origin.split_once(':')?;
+    let channel = channel.parse().ok().and_then(|name| intake.channels.get(&name));
+    channel.and_then(|channel| channel.link(key)).or_else(|| is_harmless(key).then(|| key.to_owned()))
 }
 
 fn actions(choices: &[Choice], seen: &Seen) -> Vec<Action> {

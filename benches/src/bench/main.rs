@@ -16,6 +16,7 @@ mod plot;
 mod queues;
 mod serve;
 mod server;
+mod spent;
 mod store;
 mod table;
 mod team;

@@ -175,6 +175,13 @@ impl Place {
         raw
     }
 
+    /// Queue and git agree only where git asks before a branch moves, and where there is one.
+    pub(crate) fn install_hooks(&self) -> Outcome<()> {
+        let commit = ["commit", "--quiet", "--allow-empty", "--message=start"];
+        output(self.surroundings(&mut Command::new("git")).args(commit))?;
+        self.by_person(&["hook", "install"]).map(drop)
+    }
+
     pub(crate) fn say(&self, args: &[&str]) -> Outcome<String> {
         output(&mut self.onus(args))
     }

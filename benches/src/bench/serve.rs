@@ -44,7 +44,7 @@ impl Drained {
 
 fn open(path: &Path) -> Result<Store, Refusal> {
     Ok(Onus {
-        store: Location::File(path.to_owned()).open(onus_host::clock::now)?,
+        store: Location::File(path.to_owned()).open_to_stay(onus_host::clock::now)?,
         settings: Settings::default(),
         path: path.to_owned(),
         place: onus_host::place::find(path.parent().unwrap_or(path))?,
@@ -115,7 +115,7 @@ async fn drain(writer: &Writer, caller: usize) -> Result<Vec<Duration>, Refusal>
 }
 
 async fn one(writer: &Writer, call: (Envelope, Target)) -> Result<Receipt, Refusal> {
-    let answers = writer.submit(vec![call]).await?;
+    let answers = writer.submit(vec![call], None).await?;
     answers.into_iter().next().unwrap_or_else(|| Err(Refusal::new(Code::Internal, "no answer")))
 }
 

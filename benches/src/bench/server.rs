@@ -39,9 +39,13 @@ impl Server {
         Ok(Server { child, address })
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What the process has in memory, in megabytes.
     pub(crate) fn resident(&self) -> Outcome<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
         let kilobytes: f64 = line.split_whitespace().next().unwrap_or_default().parse()?;
         Ok(kilobytes / 1_024.0)
@@ -132,6 +136,10 @@ pub(crate) struct Drained {
 }
 
 impl Drained {
+    pub(crate) fn tasks(&self) -> usize {
+        self.waits.len()
+    }
+
     pub(crate) fn tasks_per_second(&self) -> f64 {
         self.waits.len() as f64 / self.took.as_secs_f64()
     }

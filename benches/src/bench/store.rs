@@ -103,14 +103,13 @@ fn bulk(programs: &Programs, extent: &Extent, table: &mut Table) -> Outcome<()> 
     let costs = interleaved(&mut [export, select], repeats)?;
     side_by_side(table, &format!("export of {} tasks", grouped(size)), costs[0], costs[1]);
 
-    let validate = interleaved(&mut [Contender::new(|_| place.onus(&["validate"]))], repeats)?[0];
-    let met = Verdict::of(validate.wall < Duration::from_secs(2));
-    table.row(
-        format!("validate of {} tasks", grouped(size)),
-        "< 2 s",
-        format!("{:.2} s", validate.wall.as_secs_f64()),
-        met,
-    );
+    place.install_hooks()?;
+    for verb in ["validate", "consistency"] {
+        let cost = interleaved(&mut [Contender::new(|_| place.onus(&[verb]))], repeats)?[0];
+        let met = Verdict::of(cost.wall < Duration::from_secs(2));
+        let figure = format!("{:.2} s", cost.wall.as_secs_f64());
+        table.row(format!("{verb} of {} tasks", grouped(size)), "< 2 s", figure, met);
+    }
 
     let entries = place.ledger_entries()?;
     let verify = interleaved(&mut [Contender::new(|_| place.onus(&["ledger", "verify"]))], repeats)?[0];

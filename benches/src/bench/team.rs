@@ -4,7 +4,8 @@ use crate::Extent;
 use crate::measure::{Outcome, median_of as median, output};
 use crate::place::{Place, Programs, agent, id, workstation};
 use crate::queues;
-use crate::server::{Server, drain, token};
+use crate::server::{Drained, Server, drain, token};
+use crate::spent::Spent;
 use crate::table::{Table, Verdict};
 use onus_app::Onus;
 use onus_app::submit::{Receipt, Target};
@@ -12,12 +13,16 @@ use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::settings::Settings;
 use onus_core::text::Text;
 use onus_store::any::{Any, Location};
+use onus_store::read::queue::Filter;
 use onus_testkit::{Cluster, Durability};
 use std::process;
 use std::time::{Duration, Instant};
 
 /// How many ask at once: the server in front puts what waits into one transaction.
 const CLIENTS: usize = 32;
+
+/// So many rounds are not measured: a statement is prepared at its third use, and its plan is then made anew once.
+const WARM: usize = 5;
 
 /// What a queue does at the least: take the most important row, and write down that it did.
 const BARE: &str = "WITH next AS MATERIALIZED (SELECT id FROM bare WHERE state = 'open' ORDER BY priority, id LIMIT 1 \
@@ -53,76 +58,112 @@ pub(crate) fn tokens(place: &Place, url: &str, agents: usize) -> Outcome<Vec<Str
 fn claims(cluster: &Cluster, programs: &Programs, extent: &Extent) -> Outcome<Table> {
     let (rounds, share) = (extent.pick(20, 60, 200), extent.pick(40, 100, 300));
     let turns = extent.pick(1, 3, 5);
-    let tasks = turns * (rounds + 3).max(2 * share) * CLIENTS * 10 / 9 + 200 * turns + 500;
-    let place = Place::sized(programs, CLIENTS, tasks)?;
+    let (by_desk, by_callers) = ((rounds + WARM) * (CLIENTS + 1), 2 * share * CLIENTS + 10 * CLIENTS);
+    let place = Place::sized(programs, CLIENTS, turns * by_desk.max(by_callers) * 10 / 9 + 500)?;
     let mut desk = Desk { onus: open(&furnished(cluster, &place)?, &place)?, next: 1 };
     let url = furnished(cluster, &place)?;
     let tokens = tokens(&place, &url, CLIENTS)?;
     let (first, second) = (Server::start(&place, Some(&url))?, Server::start(&place, Some(&url))?);
-    // The database learns what its tables hold, as it does by itself within a minute.
     drain(&[&first, &second], &tokens, 10)?;
-    cluster.psql(url.rsplit('/').next().unwrap_or_default(), "ANALYZE");
     let mut found = Vec::new();
     for _ in 0..turns {
         let bare = bare(cluster, extent.pick(3, 5, 10))?;
         let (alone, together) = (desk.claims(rounds.min(60), 1)?, desk.claims(rounds, CLIENTS)?);
-        let one = drain(&[&first], &tokens, share)?;
-        let two = drain(&[&first, &second], &tokens, share)?;
-        found.push([
+        let measured =
+            |servers: &[&Server]| Spent::during(cluster, servers, || drain(servers, &tokens, share));
+        found.push(Turn {
             bare,
             alone,
             together,
-            one.tasks_per_second(),
-            one.wait(50),
-            one.wait(99),
-            two.tasks_per_second(),
-        ]);
+            one: measured(&[&first])?,
+            two: measured(&[&first, &second])?,
+        });
     }
-    let of = |n: usize| median(found.iter().map(|turn| turn[n]).collect());
-    let ratio = |n: usize, m: usize| median(found.iter().map(|turn| turn[n] / turn[m]).collect());
+    Ok(told(&found))
+}
+
+/// What one turn found.
+struct Turn {
+    bare: f64,
+    alone: f64,
+    together: f64,
+    one: (Drained, Spent),
+    two: (Drained, Spent),
+}
+
+fn told(found: &[Turn]) -> Table {
+    let of = |figure: &dyn Fn(&Turn) -> f64| median(found.iter().map(figure).collect());
+    let [bare, alone, together] = [of(&|turn| turn.bare), of(&|turn| turn.alone), of(&|turn| turn.together)];
+    let (one, two) = (of(&|turn| turn.one.0.tasks_per_second()), of(&|turn| turn.two.0.tasks_per_second()));
     let mut table = Table::new("Team store (PostgreSQL, durable)");
-    let per_second = |n: usize| format!("{:.0}/s", of(n));
-    let beside = |n: usize, m: usize| format!("{} to {}", per_second(n), per_second(m));
-    table.row("bare claim and ledger row, 32 clients of pgbench", "-", per_second(0), Verdict::Shown);
-    table.row("full claims, one in a transaction", "-", per_second(1), Verdict::Shown);
-    table.at_least("full claims, 32 in a transaction, to bare", 0.5, ratio(2, 0), &beside(2, 0));
-    // Each task is two commands, and two commits for its caller: the claim and the completion.
-    let commands = format!("{:.0} commands/s to {}", 2.0 * of(3), per_second(0));
-    table.at_least(
-        "through HTTP, 32 callers who claim and complete, to bare",
-        0.5,
-        2.0 * ratio(3, 0),
-        &commands,
+    table.row(
+        "bare claim and ledger row, 32 clients of pgbench",
+        "-",
+        format!("{bare:.0}/s"),
+        Verdict::Shown,
     );
-    table.row("the same: tasks claimed and completed", "-", per_second(3), Verdict::Shown);
-    let p99 = of(5);
-    let wait = format!("{p99:.1} ms; half of them {:.1} ms", of(4));
+    table.row("full claims, one in a transaction", "-", format!("{alone:.0}/s"), Verdict::Shown);
+    let ratio = of(&|turn| turn.together / turn.bare);
+    let figure = format!("{together:.0}/s to {bare:.0}/s");
+    table.at_least("full claims, 32 in a transaction, to bare", 0.5, ratio, &figure);
+    // Each task is two commands, and two commits for its caller: the claim and the completion.
+    let ratio = of(&|turn| 2.0 * turn.one.0.tasks_per_second() / turn.bare);
+    let figure = format!("{:.0} commands/s to {bare:.0}/s", 2.0 * one);
+    table.at_least("through HTTP, 32 callers who claim and complete, to bare", 0.5, ratio, &figure);
+    table.row("the same: tasks claimed and completed", "-", format!("{one:.0}/s"), Verdict::Shown);
+    let p99 = of(&|turn| turn.one.0.wait(99));
+    let wait = format!("{p99:.1} ms; half of them {:.1} ms", of(&|turn| turn.one.0.wait(50)));
     table.below("the same: a claim's wait, p99", 50.0, "ms", p99, wait);
-    table.at_least("two servers, to one", 1.3, ratio(6, 3), &beside(6, 3));
-    Ok(table)
+    let ratio = of(&|turn| turn.two.0.tasks_per_second() / turn.one.0.tasks_per_second());
+    table.at_least("two servers, to one", 1.3, ratio, &format!("{two:.0}/s to {one:.0}/s"));
+    if let Some(last) = found.last() {
+        for (what, (drained, spent)) in [("one server", &last.one), ("two servers", &last.two)] {
+            let figure = spent.for_each_of(2 * drained.tasks());
+            table.row(format!("{what}: processor time of a command"), "-", figure, Verdict::Shown);
+        }
+    }
+    table
 }
 
 /// What a claim costs where many tasks are open: alone, so that only the database is asked.
 fn growth(cluster: &Cluster, programs: &Programs, extent: &Extent) -> Outcome<Table> {
-    let (small, large) = (1_000, extent.pick(20_000, 100_000, 1_000_000));
+    let (small, large) = (1_000, extent.pick(20_000, 1_000_000, 1_000_000));
+    let place = Place::sized(programs, 1, small)?;
     let mut desks = Vec::new();
     for size in [small, large] {
-        let place = Place::sized(programs, 1, size)?;
         let url = furnished(cluster, &place)?;
-        desks.push((Desk { onus: open(&url, &place)?, next: 1 }, place));
+        multiply(cluster, &url, size / small);
+        desks.push(Desk { onus: open(&url, &place)?, next: 1 });
     }
-    let rounds = extent.pick(60, 150, 150);
-    let mut took = [vec![], vec![]];
-    // In turns: whatever else the machine does meets both alike.
-    for _ in 0..5 {
-        for ((desk, _), took) in desks.iter_mut().zip(&mut took) {
-            took.push(1e3 / desk.claims(rounds / 5, 1)?);
-        }
-    }
-    let [few, many] = took.map(median);
     let mut table = Table::new(format!("Claims on PostgreSQL, {small} open tasks and {large}"));
-    table.at_most("a claim's latency", 1.5, many / few, &format!("{many:.2} ms to {few:.2} ms"));
+    for (what, how) in [("a claim's latency", How::Named), ("a claim's of the next task", How::Next)] {
+        let mut took = [vec![], vec![]];
+        // In turns: whatever else the machine does meets both alike.
+        for _ in 0..5 {
+            for (desk, took) in desks.iter_mut().zip(&mut took) {
+                took.push(1e3 / desk.claimed(extent.pick(12, 30, 30), 1, how)?);
+            }
+        }
+        let [few, many] = took.map(median);
+        table.at_most(what, 1.5, many / few, &format!("{many:.2} ms to {few:.2} ms"));
+    }
     Ok(table)
+}
+
+/// Makes each task so many: as open as they were, and nothing else of the store is any different.
+fn multiply(cluster: &Cluster, url: &str, times: usize) {
+    let database = url.rsplit('/').next().unwrap_or_default();
+    cluster.psql(
+        database,
+        &format!(
+            "INSERT INTO task (workspace, born, id, uid, title, kind, state, priority, risk, archived, epoch, version, head, \
+                created_by, created_at, updated_at, forced, waits) \
+             SELECT workspace, born + 1000000 * n, id || lpad(n::text, 4, '0'), gen_random_uuid()::text, title, kind, state, \
+                priority, risk, archived, epoch, version, head, created_by, created_at, updated_at, forced, waits \
+             FROM task, generate_series(1, {times} - 1) n"
+        ),
+    );
+    cluster.psql(database, "VACUUM ANALYZE");
 }
 
 fn open(url: &str, place: &Place) -> Outcome<Onus<Any>> {
@@ -162,16 +203,26 @@ struct Desk {
     next: usize,
 }
 
+/// Which task a claim is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    Named,
+    Next,
+}
+
 impl Desk {
-    /// Claims per second, `size` at a time; what was claimed is completed, without being measured.
     fn claims(&mut self, rounds: usize, size: usize) -> Outcome<f64> {
+        self.claimed(rounds, size, How::Named)
+    }
+
+    /// Claims per second, `size` at a time; what was claimed is completed, without being measured.
+    fn claimed(&mut self, rounds: usize, size: usize, how: How) -> Outcome<f64> {
         let mut took = Duration::ZERO;
-        // The first round finds every statement unprepared.
-        for round in 0..=rounds {
-            let calls = (1..=size).map(|n| self.claim(n)).collect::<Outcome<Vec<_>>>()?;
+        for round in 0..rounds + WARM {
+            let calls = (1..=size).map(|n| self.claim(n, how)).collect::<Outcome<Vec<_>>>()?;
             let began = Instant::now();
             let claimed = self.onus.submit_many(&calls);
-            if round > 0 {
+            if round >= WARM {
                 took += began.elapsed();
             }
             let ends = calls.into_iter().zip(claimed);
@@ -183,15 +234,19 @@ impl Desk {
         Ok((rounds * size) as f64 / took.as_secs_f64())
     }
 
-    fn claim(&mut self, worker: usize) -> Outcome<(Envelope, Target)> {
+    fn claim(&mut self, worker: usize, how: How) -> Outcome<(Envelope, Target)> {
         // Every tenth task waits for another.
         self.next += if self.next % 10 == 9 { 2 } else { 1 };
         let task = id(self.next);
+        let (named, target) = match how {
+            How::Named => (Some(task.parse()?), Target::Named),
+            How::Next => (None, Target::Next(Filter::default())),
+        };
         let envelope = Envelope {
             request: format!("claim-{task}").parse()?,
             actor: Some(agent(worker).parse()?),
             token: None,
-            task: Some(task.parse()?),
+            task: named,
             project: None,
             base: None,
             command: Command::Claim {
@@ -202,7 +257,7 @@ impl Desk {
                 warrant: Warrant::Ordinary,
             },
         };
-        Ok((envelope, Target::Named))
+        Ok((envelope, target))
     }
 }
 
@@ -210,6 +265,7 @@ fn end(call: Envelope, receipt: Receipt) -> Outcome<(Envelope, Target)> {
     let envelope = Envelope {
         request: format!("complete-{}", receipt.task.id).parse()?,
         token: receipt.token,
+        task: Some(receipt.task.id.clone()),
         command: Command::Complete {
             resolution: Some(Text::new("done".to_owned())),
             root_cause: None,

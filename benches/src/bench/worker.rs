@@ -24,7 +24,7 @@ pub(crate) fn run(words: &[String]) -> Outcome<()> {
         return Err(format!("{WORD} STORE HANDLE WORKSTATION").into());
     };
     let path = Path::new(store);
-    let options = Options::one_shot(onus_host::clock::now);
+    let options = Options::staying(onus_host::clock::now);
     let mut onus = Onus {
         store: Sqlite::open(path, &options)?,
         settings: Settings::default(),

@@ -7,14 +7,17 @@ use std::io::Write as _;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The store's own tables and indexes.
-const SCHEMA: &str = include_str!("../../../crates/onus-store/schema/sqlite/001_foundation.sql");
+const SCHEMA: &str = concat!(
+    include_str!("../../../crates/onus-store/schema/sqlite/001_foundation.sql"),
+    include_str!("../../../crates/onus-store/schema/sqlite/008_queue.sql"),
+);
 
 const WORKSPACE: &str = "INSERT INTO workspace (id, uid, generation, head, public_key, created_at)
     VALUES (1, 'raw', 1, zeroblob(32), '', 0)";
 const READY: &str = "SELECT id, title, priority FROM task
     WHERE workspace = 1 AND state = 'open' AND waits = 0 ORDER BY priority, born LIMIT 20";
 const LIST: &str = "SELECT id, title, state, priority FROM task
-    WHERE workspace = 1 AND state IN ('open', 'in_progress', 'blocked') ORDER BY priority, born LIMIT 20";
+    WHERE workspace = 1 AND state <> 'complete' AND state <> 'dropped' ORDER BY priority, born LIMIT 20";
 const SHOW: &str = "SELECT id, title, state, priority FROM task WHERE workspace = 1 AND id = ?1";
 const EXPORT: &str =
     "SELECT id, uid, title, body, type, kind, state, priority, risk, role, lane, sprint, tags, scope,

@@ -97,10 +97,19 @@ impl<S: Store> Onus<S> {
             Some(held) => self.directory_of(&held.workstation)?,
             None => None,
         };
-        let directory = directory.unwrap_or_else(|| {
-            let root = self.place.repo.as_ref().and_then(|repo| repo.root.clone());
-            root.unwrap_or_else(|| self.place.cwd.clone())
-        });
+        match directory {
+            Some(directory) => self.bench_in(directory),
+            None => self.bench_here(),
+        }
+    }
+
+    /// Where the caller stands.
+    pub(crate) fn bench_here(&self) -> Result<Bench, Refusal> {
+        let root = self.place.repo.as_ref().and_then(|repo| repo.root.clone());
+        self.bench_in(root.unwrap_or_else(|| self.place.cwd.clone()))
+    }
+
+    fn bench_in(&self, directory: PathBuf) -> Result<Bench, Refusal> {
         let ground = self.ground(&directory)?;
         Ok(Bench { directory, ground })
     }

@@ -14,20 +14,18 @@ use onus_host::anchor::Anchor;
 use onus_host::git::Git;
 use onus_host::{clock, key, place, settings};
 use onus_store::any::Any;
-use onus_store::error::StoreError;
-use onus_store::load;
-use onus_store::load::Workspace;
-use onus_store::port::Store as _;
+use onus_store::load::{self, Workspace};
+use onus_store::port::Store;
 use onus_store::read::ledger::{self, Part};
 use onus_store::read::survey;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// A clock may be a little behind the one that wrote the last entry.
 const CLOCK_TOLERANCE: Millis = Millis::minutes(5);
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DoctorView {
     pub ok: bool,
     pub checks: Vec<CheckView>,
@@ -35,13 +33,13 @@ pub struct DoctorView {
     pub findings: Vec<FindingView>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CheckView {
-    pub name: &'static str,
+    pub name: String,
     pub ok: bool,
     pub detail: String,
     /// The code that a failed check is refused with.
-    pub code: Option<&'static str>,
+    pub code: Option<String>,
     pub hint: Option<String>,
 }
 
@@ -49,7 +47,7 @@ impl DoctorView {
     /// The refusal that a front end gives; none when all is well.
     pub fn refusal(&self) -> Option<Refusal> {
         let failed = self.checks.iter().filter(|check| !check.ok).map(|check| {
-            let code = check.code.and_then(Code::parse).unwrap_or(Code::StoreUnavailable);
+            let code = check.code.as_deref().and_then(Code::parse).unwrap_or(Code::StoreUnavailable);
             Finding::new(code, format!("{}: {}", check.name, check.detail)).hinted(check.hint.clone())
         });
         Refusal::from_findings(failed.collect())
@@ -64,16 +62,14 @@ enum Outcome {
 
 use Outcome::{Ill, Well};
 
-/// What a check is about, and what it says.
-type Checked = (&'static str, Result<Outcome, Refusal>);
-
 /// A database that can be examined: how it is kept, apart from what is in it.
-trait Examined {
-    fn examine(&mut self) -> Vec<Checked>;
+pub trait Examined {
+    /// What there is to say; nothing of a database that is elsewhere.
+    fn examine(&mut self) -> Vec<CheckView>;
 }
 
 impl Examined for Any {
-    fn examine(&mut self) -> Vec<Checked> {
+    fn examine(&mut self) -> Vec<CheckView> {
         match self {
             Any::Sqlite(store) => store.examine(),
             Any::Postgres(store) => store.examine(),
@@ -82,18 +78,16 @@ impl Examined for Any {
     }
 }
 
-impl Onus<Any> {
+impl<S: Store + Examined> Onus<S> {
+    /// A server's store is examined where it is, with the server's own surroundings.
     pub fn doctor(&mut self, progress: &mut dyn Progress) -> Result<DoctorView, Refusal> {
-        // A server's store is examined where it is.
-        if matches!(self.store, Any::Server(_)) {
-            return Err(StoreError::Elsewhere.into());
+        if let Some(answer) = self.far("doctor", &())? {
+            return Ok(answer);
         }
         let workspace = self.ask(|tx| load::workspace(tx));
         progress.begin("looking at the database", None);
-        let examined = self.store.examine();
+        let mut checks = self.store.examine();
         progress.end();
-        let mut checks: Vec<CheckView> =
-            examined.into_iter().map(|(name, outcome)| view(name, outcome)).collect();
         let mut check =
             |name: &'static str, outcome: Result<Outcome, Refusal>| checks.push(view(name, outcome));
         check("settings", settings_file());
@@ -214,19 +208,18 @@ impl Onus<Any> {
 
 const RESTORE_ANCHOR: &str = "fetch refs/onus/ledger from another clone, or restore the anchor's directory";
 
-fn view(name: &'static str, outcome: Result<Outcome, Refusal>) -> CheckView {
-    match outcome {
-        Ok(Well(detail)) => CheckView { name, ok: true, detail, code: None, hint: None },
-        Ok(Ill(code, detail, hint)) => {
-            CheckView { name, ok: false, detail, code: Some(code.name()), hint: Some(hint.to_owned()) }
-        }
-        Err(refusal) => CheckView {
-            name,
-            ok: false,
-            detail: refusal.detail,
-            code: Some(refusal.code.name()),
-            hint: refusal.hint,
-        },
+fn view(name: &str, outcome: Result<Outcome, Refusal>) -> CheckView {
+    let (detail, code, hint) = match outcome {
+        Ok(Well(detail)) => (detail, None, None),
+        Ok(Ill(code, detail, hint)) => (detail, Some(code), Some(hint.to_owned())),
+        Err(refusal) => (refusal.detail, Some(refusal.code), refusal.hint),
+    };
+    CheckView {
+        name: name.to_owned(),
+        ok: code.is_none(),
+        detail,
+        code: code.map(|code| code.name().to_owned()),
+        hint,
     }
 }
 

@@ -5,8 +5,10 @@
 //! is made of travelling calls. A call that does not travel is refused by the store itself.
 
 use crate::Onus;
+use crate::doctor::Examined;
 use crate::export::ExportError;
 use crate::import::Import;
+use crate::ledger::ExportedView;
 use crate::progress::Silent;
 use crate::submit::{Receipt, ReceiptKind, Target, base_of, unexpected};
 use onus_core::command::{Command, Envelope};
@@ -16,6 +18,7 @@ use onus_core::probe::ProbeResult;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
 use onus_core::text::Text;
+use onus_core::token::{Principal, administers, judges};
 use onus_store::port::Store;
 use onus_store::read::queue::Which;
 use serde::de::DeserializeOwned;
@@ -171,10 +174,16 @@ pub fn is_write(name: &str) -> bool {
     WRITES.contains(&name)
 }
 
-/// Whether a call changes the workspace itself: only a person's token carries that. A worker may report what its own
-/// workstation's probes say.
-pub fn is_administration(name: &str) -> bool {
-    is_write(name) && !matches!(name, "record_probes" | "rehearse_one")
+/// Whether a token may carry a call. What changes the workspace itself, or tells how its store is kept, takes a person's,
+/// but for two things: a worker may report what its own workstation's probes say, and a verifier may close a milestone.
+pub fn permits(principal: &Principal, name: &str) -> Result<(), Refusal> {
+    match name {
+        "record_probes" | "rehearse_one" => Ok(()),
+        "close_milestone" => judges(principal),
+        "doctor" => administers(principal),
+        name if is_write(name) => administers(principal),
+        _ => Ok(()),
+    }
 }
 
 const WRITES: &[&str] = &[
@@ -187,7 +196,10 @@ const WRITES: &[&str] = &[
     "retire",
     "record_probes",
     "approve_timesheet",
+    "add_milestone",
+    "close_milestone",
     "checkpoint",
+    "raise_generation",
     "issue_token",
     "revoke_token",
     "rehearse_one",
@@ -203,7 +215,7 @@ pub fn size_limit(name: &str) -> Option<usize> {
 const IMPORT_MAX: usize = 128 * 1024 * 1024;
 
 /// Answers a call that arrived from `actor`.
-pub fn answer<S: Store>(
+pub fn answer<S: Store + Examined>(
     onus: &mut Onus<S>,
     actor: Option<&Handle>,
     name: &str,
@@ -250,7 +262,12 @@ pub fn answer<S: Store>(
         }),
         "validate" => reply(arguments, |()| onus.validate(&mut Silent)),
         "verify" => reply(arguments, |()| onus.verify(&mut Silent)),
+        "doctor" => reply(arguments, |()| onus.doctor(&mut Silent)),
         "checkpoint" => reply(arguments, |()| onus.checkpoint(actor)),
+        "raise_generation" => {
+            reply(arguments, |(reason,): (Option<String>,)| onus.raise_generation(actor, reason.as_deref()))
+        }
+        "export_ledger" => reply(arguments, |()| exported_ledger(onus)),
         "queue_about" => reply(arguments, |(tasks,)| onus.queue_about(tasks)),
         "plan" => reply(arguments, |(told, limit): (Vec<_>, _)| onus.plan(actor, &told, limit)),
         "export_tasks" => reply(arguments, |(which,)| exported(onus, which)),
@@ -272,6 +289,12 @@ fn exported<S: Store>(onus: &mut Onus<S>, which: Which) -> Result<(u64, String),
         ExportError::Writing(error) => unexpected(error),
     })?;
     Ok((lines, String::from_utf8(text).map_err(unexpected)?))
+}
+
+fn exported_ledger<S: Store>(onus: &mut Onus<S>) -> Result<(ExportedView, String), Refusal> {
+    let mut text = Vec::new();
+    let view = onus.export_ledger(&mut text, &mut Silent)?;
+    Ok((view, String::from_utf8(text).map_err(unexpected)?))
 }
 
 /// Who there is, where they work, and how long.
@@ -326,6 +349,10 @@ fn crew<S: Store>(
         "approve_timesheet" => {
             reply(arguments, |(worker, from, to)| onus.approve_timesheet(actor, &worker, (from, to)))
         }
+        "milestones" => reply(arguments, |()| onus.milestones()),
+        "milestone" => reply(arguments, |(name,)| onus.milestone(&name)),
+        "add_milestone" => reply(arguments, |(wanted,)| onus.add_milestone(actor, &wanted)),
+        "close_milestone" => reply(arguments, |(name,)| onus.close_milestone(actor, &name)),
         "tokens" => reply(arguments, |(only,): (Option<Handle>,)| onus.tokens(only.as_ref())),
         "issue_token" => reply(arguments, |(order,)| onus.issue_token(actor, &order)),
         "revoke_token" => reply(arguments, |(id, reason): (_, Option<String>)| {

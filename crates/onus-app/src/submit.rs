@@ -1,13 +1,17 @@
 //! One command, one transaction: read the clock, load facts, decide, apply, commit.
 
 mod batch;
+mod behind;
 mod next;
 mod rehearsal;
 
+pub use batch::Order;
 pub(crate) use rehearsal::{Judge, Rehearsal, claim, findings, request};
 
 use crate::far::{Sent, SentReceipt};
-use crate::{Onus, Sight, anchor, replay, workstation};
+use crate::memory::Memory;
+use crate::token::{self, Shown};
+use crate::{Onus, Sight, replay, workstation};
 use next::Ready;
 use onus_core::code::Code;
 use onus_core::command::Envelope;
@@ -19,7 +23,7 @@ use onus_core::hash::{Digest, Fields};
 use onus_core::id::{CommitId, Handle, ProjectKey, RequestId, Seq, TaskId, WorkstationName};
 use onus_core::identity_map::Policy;
 use onus_core::lease::Token;
-use onus_core::ledger::{Checkpoint, Entry};
+use onus_core::ledger::Entry;
 use onus_core::refusal::Refusal;
 use onus_core::registry::workstation::spent;
 use onus_core::task::{Assignment, Task, evolve};
@@ -28,10 +32,10 @@ use onus_core::workstation::{Lifecycle, Workstation, WorkstationState};
 use onus_host::place::Place;
 use onus_host::{identity_map, ref_file, vital};
 use onus_store::apply::{self, Change};
-use onus_store::load::{self, Loaded, Workspace};
+use onus_store::load::{self, AtWork, Loaded, Workspace};
 use onus_store::port::{Outcome, Store, Tx};
 use onus_store::read::queue::Filter;
-use onus_store::{read, registry};
+use onus_store::registry;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -77,7 +81,7 @@ impl<S: Store> Onus<S> {
                 return answer.try_into();
             }
         }
-        self.transact(envelope, target, |outcome| outcome)
+        self.transact(envelope, target, None, &mut Memory::default(), |outcome| outcome)
     }
 
     /// The answer that `submit` would give now, with nothing written: asked before long work outside the store.
@@ -85,7 +89,7 @@ impl<S: Store> Onus<S> {
         if let Some(answer) = self.far::<SentReceipt>("rehearse_one", &(Sent::new(envelope),))? {
             return answer.try_into();
         }
-        self.transact(envelope, &Target::Named, |outcome| match outcome {
+        self.transact(envelope, &Target::Named, None, &mut Memory::default(), |outcome| match outcome {
             Outcome::Commit(answer) | Outcome::Rollback(answer) => Outcome::Rollback(answer),
         })
     }
@@ -94,14 +98,27 @@ impl<S: Store> Onus<S> {
         &mut self,
         envelope: &Envelope,
         target: &Target,
+        shown: Option<&Shown>,
+        memory: &mut Memory,
         end: impl Fn(Outcome<Answer>) -> Outcome<Answer>,
     ) -> Result<Receipt, Refusal> {
         let (outside, store) = self.parts();
+        let mut kept = *memory;
         let answered = store.write(|tx| {
             let policy = outside.policy(envelope)?;
-            let mut common = Common::load(tx, [(envelope, target)].into_iter())?;
-            Call::begin(tx, outside, &policy, envelope, target, &mut common)?.carry_out(tx).map(&end)
+            let common = Common::load(tx, [(envelope, target)].into_iter(), shown.into_iter())?;
+            let mut common = Common { memory: *memory, ..common };
+            shown.map(|shown| token::judge(tx, shown)).transpose()?;
+            let decided = Call::begin(tx, outside, &policy, envelope, target, &mut common)?.carry_out(tx);
+            let outcome = end(decided?);
+            if matches!(outcome, Outcome::Commit(_)) {
+                kept = common.memory;
+            }
+            Ok::<_, Refusal>(outcome)
         });
+        if answered.is_ok() {
+            *memory = kept;
+        }
         answered.and_then(|inner| inner).map_err(|refusal| named(refusal, envelope))
     }
 }
@@ -184,6 +201,10 @@ struct Call<'a> {
 struct Common {
     workspace: Workspace,
     ready: Ready,
+    memory: Memory,
+    at_work: AtWork,
+    /// See [`Call::is_behind`]; asked at the first grant.
+    is_behind_anchor: Option<bool>,
 }
 
 impl Common {
@@ -191,10 +212,14 @@ impl Common {
     fn load<'e>(
         tx: &mut dyn Tx,
         calls: impl Iterator<Item = (&'e Envelope, &'e Target)> + Clone,
+        shown: impl Iterator<Item = &'e Shown>,
     ) -> Result<Common, Refusal> {
-        load::expect_calls(tx, calls.clone().map(|(envelope, _)| envelope))?;
+        let tokens = shown.map(|shown| shown.text.id());
+        load::expect_calls(tx, calls.clone().map(|(envelope, _)| envelope), tokens)?;
         let nexts = calls.filter(|(_, target)| matches!(target, Target::Next(_))).count();
-        Ok(Common { workspace: load::workspace(tx)?, ready: Ready::for_calls(nexts) })
+        let (workspace, memory) = (load::workspace(tx)?, Memory::default());
+        let (ready, at_work) = (Ready::for_calls(nexts), AtWork::default());
+        Ok(Common { workspace, ready, memory, at_work, is_behind_anchor: None })
     }
 }
 
@@ -225,7 +250,8 @@ impl<'a> Call<'a> {
         }
         match self.target {
             Target::Named | Target::At(_) => {
-                let loaded = load::facts(tx, self.envelope, self.policy, self.now.wall)?;
+                let loaded =
+                    load::facts(tx, self.envelope, self.policy, self.now.wall, &mut self.common.at_work)?;
                 if let (Target::At(version), Some(stored)) = (self.target, &loaded.task) {
                     unchanged_since(*version, &stored.task)?;
                 }
@@ -254,6 +280,7 @@ impl<'a> Call<'a> {
                 Ok(Outcome::Rollback(Ok(Receipt { kind: ReceiptKind::Existing, task, token: None })))
             }
             Ok(Decision::Change { events, workstation }) => {
+                tx.decided();
                 let id = match &envelope.task {
                     Some(id) => id.clone(),
                     None => self.new_id(tx)?,
@@ -283,7 +310,8 @@ impl<'a> Call<'a> {
     }
 
     /// What the decision is made on: the store's part and the rest.
-    fn facts(&self, tx: &mut dyn Tx, envelope: &Envelope, loaded: Loaded) -> Result<Facts<'a>, Refusal> {
+    fn facts(&mut self, tx: &mut dyn Tx, envelope: &Envelope, loaded: Loaded) -> Result<Facts<'a>, Refusal> {
+        let behind_anchor = envelope.command.is_grant() && self.is_behind(tx)?;
         let ground = loaded.ground;
         let base = match self.outside.sight {
             Sight::Workstations => ground.place.found.as_ref().and_then(base),
@@ -294,7 +322,7 @@ impl<'a> Call<'a> {
         Ok(Facts {
             settings: self.outside.settings,
             generation: self.common.workspace.generation,
-            behind_anchor: envelope.command.is_grant() && self.behind_anchor(tx)?,
+            behind_anchor,
             caller: loaded.caller,
             token: envelope.token.clone(),
             task: loaded.task.map(|stored| stored.task),
@@ -384,37 +412,12 @@ impl<'a> Call<'a> {
             let effects = effects(row.as_ref(), &stamped, &after);
             let change = Change { before: row.as_ref(), after: &after, entry: &entry, effects: &effects };
             apply::change(tx, &change)?;
+            self.common.memory.keep(tx, self.common.workspace.generation, seq, entry.hash);
             head = entry.hash;
             row = Some(after);
         }
         self.common.workspace.last_seq = seq;
         row.map(|task| (task, seq)).ok_or_else(|| unexpected("a change without an event"))
-    }
-
-    /// Whether the anchor outside the store has seen more than the store knows: then it was rolled back.
-    fn behind_anchor(&self, tx: &mut dyn Tx) -> Result<bool, Refusal> {
-        // A store without a reachable anchor has nothing to be behind of.
-        let Ok(anchor) = anchor(self.outside.path, &self.common.workspace.uid) else {
-            return Ok(false);
-        };
-        let tip = anchor.tip()?;
-        if tip.is_none() || tip == self.common.workspace.anchor {
-            return Ok(false);
-        }
-        // The tip is not the one on record. Either a crash came between anchoring and recording, or the store is old.
-        let Some(document) =
-            tip.as_deref().map(|tip| anchor.read(tip, "checkpoint.json")).transpose()?.flatten()
-        else {
-            return Ok(true);
-        };
-        let Ok(anchored) = serde_json::from_slice::<Checkpoint>(&document) else {
-            return Ok(true);
-        };
-        let known = read::ledger::checkpoints(tx)?;
-        Ok(!known.iter().any(|stored| {
-            stored.seq == anchored.seq
-                && serde_json::from_str::<Checkpoint>(&stored.document).is_ok_and(|own| own == anchored)
-        }))
     }
 }
 

@@ -52,6 +52,16 @@ impl std::fmt::Debug for IssuedView {
     }
 }
 
+/// A token that somebody shows for commands, and whom it was good for when it was last looked at.
+///
+/// The commands are made for that caller, and the token is judged again in the transaction that carries them out: what was
+/// revoked or has expired by then changes nothing.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    pub text: TokenText,
+    pub principal: Principal,
+}
+
 impl TokenView {
     fn of(token: &AccessToken, used_at: Option<Timestamp>, now: Timestamp) -> TokenView {
         TokenView {
@@ -152,12 +162,10 @@ impl<S: Store> Onus<S> {
         })
     }
 
-    /// Who calls with this text. Every call asks anew: what was revoked is refused at once.
+    /// Who calls with this text. Every question asks anew: what was revoked is refused at once.
     pub fn authenticate(&mut self, presented: &str) -> Result<Principal, Refusal> {
-        let text = parse(presented)?;
-        let (principal, used_at, now) = self.store.glance(|tx| Ok(admit(tx, &text)))??;
-        rules::calls(&principal)?;
-        if used_at.is_none_or(|last| now.since(last) >= USE_NOTED_EVERY) {
+        let (principal, used_at, now) = self.bearer(&parse(presented)?)?;
+        if is_worth_noting(used_at, now) {
             let noted = self.store.write(|tx| -> Result<_, Refusal> {
                 token::used(tx, &principal.token_id, now)?;
                 Ok(Outcome::Commit(()))
@@ -167,11 +175,41 @@ impl<S: Store> Onus<S> {
         }
         Ok(principal)
     }
+
+    /// Whom a token is good for that is shown for commands. Its use is noted with them.
+    pub fn recognise(&mut self, text: &TokenText) -> Result<Principal, Refusal> {
+        self.bearer(text).map(|(principal, ..)| principal)
+    }
+
+    fn bearer(&mut self, text: &TokenText) -> Result<Admitted, Refusal> {
+        let admitted = self.store.glance(|tx| Ok(admit(tx, text)))??;
+        rules::calls(&admitted.0)?;
+        Ok(admitted)
+    }
 }
 
 /// A typing error is found without asking the store.
-fn parse(presented: &str) -> Result<TokenText, Refusal> {
+pub fn parse(presented: &str) -> Result<TokenText, Refusal> {
     presented.parse().map_err(|detail: String| Refusal { detail, ..unknown() })
+}
+
+/// Judges a token in the transaction of what it is shown for, and notes its use there. Whether something was noted.
+pub(crate) fn judge(tx: &mut dyn Tx, shown: &Shown) -> Result<bool, Refusal> {
+    let (principal, used_at, now) = admit(tx, &shown.text)?;
+    if principal != shown.principal {
+        // What a token is good for never changes, so its row was changed behind the rules.
+        return Err(unknown());
+    }
+    rules::calls(&principal)?;
+    let noted = is_worth_noting(used_at, now);
+    if noted {
+        token::used(tx, &principal.token_id, now)?;
+    }
+    Ok(noted)
+}
+
+fn is_worth_noting(used_at: Option<Timestamp>, now: Timestamp) -> bool {
+    used_at.is_none_or(|last| now.since(last) >= USE_NOTED_EVERY)
 }
 
 type Admitted = (Principal, Option<Timestamp>, Timestamp);

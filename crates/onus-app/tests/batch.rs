@@ -3,10 +3,13 @@
 mod desk;
 
 use desk::{Desk, id, request};
-use onus_app::submit::{Receipt, Target};
+use onus_app::memory::Memory;
+use onus_app::submit::{Order, Receipt, Target};
+use onus_app::token::{Shown, parse};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::refusal::Refusal;
+use onus_core::registry::token::Order as Tokens;
 use onus_core::task::Spec;
 use onus_core::text::Text;
 use onus_store::read::queue::Filter;
@@ -110,5 +113,69 @@ fn a_version_is_compared_within_the_transaction() {
     assert_eq!(answers[1].as_ref().unwrap_err().code, Code::PreconditionFailed);
     let alone = desk.onus.submit(&note("T-1").0, &Target::At(1));
     assert_eq!(alone.unwrap_err().code, Code::PreconditionFailed);
+    desk.assert_sound();
+}
+
+/// Commands of callers who show tokens: which of them are good is asked where the commands are carried out.
+#[test]
+fn a_token_is_judged_in_the_transaction_of_its_commands() {
+    let mut desk = Desk::new();
+    desk.onus.submit_many(&[add("one"), add("two")]);
+    let issue = |desk: &mut Desk, whom: &str| {
+        let wanted = Tokens { worker: Some(whom.parse().unwrap()), ..Tokens::default() };
+        let issued = desk.onus.issue_token(Some(&"@ada".parse().unwrap()), &wanted).unwrap();
+        let text = parse(&issued.secret).unwrap();
+        let principal = desk.onus.recognise(&text).unwrap();
+        Shown { text, principal }
+    };
+    let (bot, ada) = (issue(&mut desk, "@bot"), issue(&mut desk, "@ada"));
+    let (claim, notes) = ([call("@bot", Some("T-1"), claim())], [note("T-2"), note("T-2")]);
+    let together = [Order { calls: &claim, shown: Some(&bot) }, Order { calls: &notes, shown: Some(&ada) }];
+    let db = rusqlite::Connection::open(desk.path()).unwrap();
+    let change = |sql: &str| assert_eq!(db.execute(sql, []).unwrap(), 1, "{sql}");
+    for (spoil, mend) in [
+        ("revoked_at = 1", "revoked_at = NULL"),
+        ("expires_at = 1", "expires_at = NULL"),
+        ("label = 'another'", "label = NULL"),
+    ] {
+        change(&format!("UPDATE token SET {spoil} WHERE worker = '@ada'"));
+        let alone = desk
+            .onus
+            .submit_orders(&[Order { calls: &[note("T-1")], shown: Some(&ada) }], &mut Memory::default());
+        assert_eq!(told(&alone), ["unauthenticated"], "{spoil}");
+        let notes = [note("T-2"), note("T-2")];
+        let answers =
+            desk.onus.submit_orders(&[Order { calls: &notes, shown: Some(&ada) }], &mut Memory::default());
+        assert_eq!(told(&answers), ["unauthenticated", "unauthenticated"], "{spoil}");
+        assert_eq!(answers[1].as_ref().unwrap_err().request_id, Some(notes[1].0.request.to_string()));
+        change(&format!("UPDATE token SET {mend} WHERE worker = '@ada'"));
+    }
+    change("UPDATE token SET revoked_at = 1 WHERE worker = '@ada'");
+    assert_eq!(
+        told(&desk.onus.submit_orders(&together, &mut Memory::default())),
+        ["T-1 v2", "unauthenticated", "unauthenticated"]
+    );
+    change("UPDATE token SET revoked_at = NULL WHERE worker = '@ada'");
+    assert_eq!(
+        told(&desk.onus.submit_orders(&together, &mut Memory::default())),
+        ["T-1 v2", "T-2 v2", "T-2 v3"]
+    );
+    // The use is noted with the commands, and what was refused was none.
+    let noted = "SELECT count(*) FROM token WHERE used_at IS NOT NULL";
+    assert_eq!(db.query_row(noted, [], |row| row.get::<_, i64>(0)).unwrap(), 2);
+    desk.assert_sound();
+}
+
+/// What was decided may still fail, where the disk or the tables do not take it.
+#[test]
+fn one_that_fails_half_way_undoes_only_itself() {
+    let mut desk = Desk::new();
+    desk.onus.submit_many(&[add("one"), add("two")]);
+    let trap = "CREATE TRIGGER trap BEFORE INSERT ON note WHEN NEW.task = 'T-2' \
+        BEGIN SELECT RAISE(ABORT, 'on purpose'); END";
+    rusqlite::Connection::open(desk.path()).unwrap().execute_batch(trap).unwrap();
+    let answers = desk.onus.submit_many(&[note("T-1"), note("T-2"), note("T-1"), add("three")]);
+    assert_eq!(told(&answers), ["T-1 v2", "store_busy", "T-1 v3", "T-3 v1"]);
+    rusqlite::Connection::open(desk.path()).unwrap().execute_batch("DROP TRIGGER trap").unwrap();
     desk.assert_sound();
 }

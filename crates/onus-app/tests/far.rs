@@ -3,6 +3,7 @@
 mod desk;
 
 use desk::{Desk, id, request};
+use onus_app::doctor::{CheckView, DoctorView, Examined};
 use onus_app::far;
 use onus_app::submit::{ReceiptKind, Target};
 use onus_app::{Onus, Sight, progress::Silent};
@@ -57,6 +58,12 @@ impl Store for Line {
         _: impl FnOnce(&mut dyn Tx) -> Result<Outcome<T>, E>,
     ) -> Result<T, E> {
         Err(StoreError::Elsewhere.into())
+    }
+}
+
+impl Examined for Line {
+    fn examine(&mut self) -> Vec<CheckView> {
+        Vec::new()
     }
 }
 
@@ -163,6 +170,15 @@ fn every_question_is_answered_as_near_by() {
         exceptions(None);
         validate(&mut Silent);
     }
+    // Two looks at a clock see two times.
+    let checked = |view: DoctorView| -> Vec<_> {
+        view.checks.into_iter().map(|check| (check.name, check.ok, check.code)).collect()
+    };
+    assert_eq!(checked(far.doctor(&mut Silent).unwrap()), checked(desk.onus.doctor(&mut Silent).unwrap()));
+    let (mut here, mut there) = (Vec::new(), Vec::new());
+    let near = desk.onus.export_ledger(&mut here, &mut Silent).unwrap();
+    assert_eq!(far.export_ledger(&mut there, &mut Silent).unwrap().entries, near.entries);
+    assert_eq!(here, there);
 }
 
 #[test]

@@ -2,26 +2,17 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
-use onus_app::Onus;
-use onus_app::registry::Founding;
+mod shop;
+
 use onus_app::report::{AuditKind, SearchAsk, When, csv};
-use onus_app::submit::{Receipt, Target};
 use onus_core::code::Code;
-use onus_core::command::{Command, Envelope, Warrant, WhileBlocked};
-use onus_core::event::{WorkerAdded, WorkstationAdded};
+use onus_core::command::{Command, Warrant, WhileBlocked};
 use onus_core::id::Handle;
 use onus_core::lease::Token;
-use onus_core::refusal::Refusal;
 use onus_core::report::{Compliance, Group};
-use onus_core::settings::Settings;
-use onus_core::task::{Check, CheckKind, CheckState, Spec};
+use onus_core::task::{Check, CheckKind, CheckState};
 use onus_core::text::Text;
-use onus_core::time::{Now, Tick, Timestamp};
-use onus_core::worker::Kind;
-use onus_core::workstation::{Lifecycle, WorkstationKind};
-use onus_store::sqlite::{Options, Sqlite};
-use std::cell::Cell;
-use tempfile::TempDir;
+use shop::Shop;
 
 const MAP: &str = r#"
 routing:
@@ -33,127 +24,27 @@ routing:
     workstation: ws-3
 "#;
 
-thread_local! {
-    static NOW: Cell<i64> = const { Cell::new(0) };
-    /// How far the wall clock was moved against the monotonic one.
-    static MOVED: Cell<i64> = const { Cell::new(0) };
-}
-
-fn clock() -> Now {
-    let wall = NOW.get();
-    let tick = Tick { host: "h".into(), boot: "b".into(), millis: wall - MOVED.get() };
-    Now { wall: Timestamp(wall), tick }
-}
-
 /// A time of 2 November 2026.
 fn set(time: &str) {
-    NOW.set(onus_host::zone::moment("UTC", &format!("2026-11-02T{time}")).unwrap().0);
-}
-
-struct Shop {
-    onus: Onus<Sqlite>,
-    requests: u32,
-    _directory: TempDir,
+    shop::set(&format!("2026-11-02T{time}"));
 }
 
 fn forced(reason: &str) -> Warrant {
     Warrant::Forced { reason: Some(reason.into()) }
 }
 
-fn ada() -> Handle {
-    "@ada".parse().unwrap()
-}
-
 impl Shop {
     /// @ada, @bot and @eve, three workstations, the map above, and five tasks that were asked for at eight.
     fn new() -> Shop {
-        set("08:00");
-        MOVED.set(0);
-        let directory = tempfile::tempdir().unwrap();
-        std::fs::write(directory.path().join("executor-identity-map.yaml"), MAP).unwrap();
-        let path = directory.path().join("onus.db");
-        let store = Sqlite::create(&path, &Options::one_shot(clock)).unwrap();
-        let place = onus_host::place::find(directory.path()).unwrap();
-        let sight = onus_app::Sight::Workstations;
-        let mut onus = Onus { store, settings: Settings::default(), path, place, sight };
-        let worker = |handle: &str, kind| WorkerAdded {
-            handle: handle.parse().unwrap(),
-            kind,
-            tier: None,
-            role: None,
-            tz: "UTC".into(),
-        };
-        let project = "T".parse().unwrap();
-        let founding = Founding {
-            project: None,
-            default_project: project,
-            person: worker("@ada", Kind::Human),
-            checkout: None,
-        };
-        onus.init(&founding, |_| Ok("00".repeat(32))).unwrap();
-        for agent in ["@bot", "@eve"] {
-            onus.add_worker(Some(&ada()), &worker(agent, Kind::Agent)).unwrap();
-        }
-        for name in ["ws-1", "ws-2", "ws-3"] {
-            let wanted = WorkstationAdded {
-                name: name.parse().unwrap(),
-                kind: WorkstationKind::Logical,
-                path: None,
-                lifecycle: Lifecycle::Reusable,
-                branch: None,
-                probes: Vec::new(),
-            };
-            onus.add_workstation(Some(&ada()), &wanted).unwrap();
-        }
-        let mut shop = Shop { onus, requests: 0, _directory: directory };
-        shop.add("T-1", "backend", Some("s1"));
-        shop.add("T-2", "backend", Some("s1"));
-        shop.add("T-3", "frontend", Some("s2"));
-        shop.add("T-4", "backend", Some("s1"));
-        shop.add("T-5", "poetry", None);
+        let mut shop = Shop::open("2026-11-02T08:00", "UTC", &["ws-1", "ws-2", "ws-3"], Some(MAP));
+        shop.hire("@bot", "UTC");
+        shop.hire("@eve", "UTC");
+        shop.add("T-1", Some("backend"), Some("s1"));
+        shop.add("T-2", Some("backend"), Some("s1"));
+        shop.add("T-3", Some("frontend"), Some("s2"));
+        shop.add("T-4", Some("backend"), Some("s1"));
+        shop.add("T-5", Some("poetry"), None);
         shop
-    }
-
-    fn add(&mut self, title: &str, task_type: &str, sprint: Option<&str>) {
-        let spec = Spec {
-            task_type: Some(task_type.parse().unwrap()),
-            kind: "feature".into(),
-            sprint: sprint.map(str::to_owned),
-            ..Spec::titled(title)
-        };
-        let command = Command::Add { spec: Box::new(spec), depends_on: Default::default(), archived: None };
-        self.submit("@ada", None, None, command).unwrap();
-    }
-
-    fn submit(
-        &mut self,
-        actor: &str,
-        task: Option<&str>,
-        token: Option<Token>,
-        command: Command,
-    ) -> Result<Receipt, Refusal> {
-        self.requests += 1;
-        let envelope = Envelope {
-            request: format!("r{}", self.requests).parse().unwrap(),
-            actor: Some(actor.parse().unwrap()),
-            token,
-            task: task.map(|task| task.parse().unwrap()),
-            project: None,
-            base: None,
-            command,
-        };
-        self.onus.submit(&envelope, &Target::Named)
-    }
-
-    fn claim(&mut self, who: &str, task: &str, place: &str) -> Result<Token, Refusal> {
-        let claim = Command::Claim {
-            workstation: Some(place.parse().unwrap()),
-            here: None,
-            assignee: None,
-            ttl: None,
-            warrant: Warrant::Ordinary,
-        };
-        Ok(self.submit(who, Some(task), None, claim)?.token.unwrap())
     }
 
     fn take_over(&mut self, task: &str, reason: &str) -> Token {
@@ -165,12 +56,6 @@ impl Shop {
             warrant: Warrant::Ordinary,
         };
         self.submit("@ada", Some(task), None, takeover).unwrap().token.unwrap()
-    }
-
-    fn release(&mut self, who: &str, task: &str, token: Token) {
-        let note = Some(Text::new("see above".into()));
-        let release = Command::Release { note, handoff: None, warrant: Warrant::Ordinary };
-        self.submit(who, Some(task), Some(token), release).unwrap();
     }
 
     fn complete(&mut self, who: &str, task: &str, token: Option<Token>, warrant: Warrant) {
@@ -382,7 +267,7 @@ fn what_looks_wrong_is_found_and_nothing_else() {
         shop.release("@ada", "T-4", token);
     }
     // Somebody sets the clock back by an hour.
-    MOVED.set(-3_600_000);
+    shop::moved(-3_600_000);
     set("17:00");
     shop.claim("@bot", "T-4", "ws-2").unwrap();
     set("20:00");
@@ -418,7 +303,7 @@ fn work_that_the_changed_map_would_not_give_out_is_drift() {
     set("09:00");
     shop.claim("@bot", "T-1", "ws-2").unwrap();
     let map = MAP.replace("\"@bot\"", "\"@ghost\"");
-    std::fs::write(shop._directory.path().join("executor-identity-map.yaml"), map).unwrap();
+    shop.put_up(&map);
     let view = shop.onus.report_anomalies(None, &When::default()).unwrap();
     assert_eq!(view.anomalies.len(), 1);
     assert_eq!(view.anomalies[0].detail, "the map in force does not send backend to @bot in ws-2");

@@ -8,6 +8,7 @@ use onus_app::handoff::HandoffView;
 use onus_app::import::{ImportView, RestoreView};
 use onus_app::ledger::{CheckpointView, GenerationView, VerifyView};
 use onus_app::merge::MergeView;
+use onus_app::milestone::{MilestoneAddedView, MilestonesView, VerifiedView};
 use onus_app::preflight::PreflightView;
 use onus_app::prime::PrimeView;
 use onus_app::report::{AnomaliesView, AuditView, IncidentView, NowView, SearchView, SprintView};
@@ -66,6 +67,9 @@ fn document() -> String {
     generator.subschema_for::<AnomaliesView>();
     generator.subschema_for::<SearchView>();
     generator.subschema_for::<UsageView>();
+    generator.subschema_for::<MilestoneAddedView>();
+    generator.subschema_for::<MilestonesView>();
+    generator.subschema_for::<VerifiedView>();
     generator.subschema_for::<IssuedView>();
     generator.subschema_for::<TokensView>();
     let definitions: Value =

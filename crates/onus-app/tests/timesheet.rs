@@ -3,158 +3,48 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
-use onus_app::Onus;
+mod shop;
+
 use onus_app::progress::Silent;
-use onus_app::registry::Founding;
-use onus_app::submit::{Receipt, Target};
 use onus_app::timesheet::{Ask, TimesheetView, csv, ics, xlsx};
 use onus_app::usage::{Reporter, Sample};
 use onus_core::code::Code;
-use onus_core::command::{Command, Envelope, Warrant};
-use onus_core::event::{WorkerAdded, WorkstationAdded};
+use onus_core::command::{Command, Warrant};
 use onus_core::id::{Handle, Seq};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::session::Counts;
-use onus_core::settings::Settings;
-use onus_core::task::{Priority, Risk, Spec};
-use onus_core::text::Text;
-use onus_core::time::{Date, Now, Tick, Timestamp};
+use onus_core::time::Date;
 use onus_core::timesheet::Dimension;
-use onus_core::worker::Kind;
-use onus_core::workstation::{Lifecycle, WorkstationKind};
-use onus_store::sqlite::{Options, Sqlite};
-use std::cell::Cell;
+use shop::{Shop, at, set};
 use std::io::Read as _;
-use tempfile::TempDir;
-
-thread_local! {
-    static NOW: Cell<i64> = const { Cell::new(0) };
-}
-
-fn clock() -> Now {
-    let wall = NOW.get();
-    Now { wall: Timestamp(wall), tick: Tick { host: "h".into(), boot: "b".into(), millis: wall } }
-}
-
-fn at(text: &str) -> Timestamp {
-    onus_host::zone::moment("UTC", text).unwrap()
-}
 
 fn date(text: &str) -> Date {
     text.parse().unwrap()
 }
 
-struct Shop {
-    onus: Onus<Sqlite>,
-    requests: u32,
-    _directory: TempDir,
-}
-
 impl Shop {
     /// @ada in New York, @bot in Berlin, the tasks T-1 and T-2.
     fn new() -> Shop {
-        NOW.set(at("2026-10-01T00:00").0);
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("onus.db");
-        let store = Sqlite::create(&path, &Options::one_shot(clock)).unwrap();
-        let place = onus_host::place::find(directory.path()).unwrap();
-        let mut onus =
-            Onus { store, settings: Settings::default(), path, place, sight: onus_app::Sight::Workstations };
-        let worker = |handle: &str, kind, tz: &str| WorkerAdded {
-            handle: handle.parse().unwrap(),
-            kind,
-            tier: None,
-            role: None,
-            tz: tz.into(),
-        };
-        let founding = Founding {
-            project: Some("T".parse().unwrap()),
-            default_project: "T".parse().unwrap(),
-            person: worker("@ada", Kind::Human, "America/New_York"),
-            checkout: None,
-        };
-        onus.init(&founding, |_| Ok("00".repeat(32))).unwrap();
-        let ada: Handle = "@ada".parse().unwrap();
-        onus.add_worker(Some(&ada), &worker("@bot", Kind::Agent, "Europe/Berlin")).unwrap();
-        for name in ["ws-1", "ws-2"] {
-            let wanted = WorkstationAdded {
-                name: name.parse().unwrap(),
-                kind: WorkstationKind::Logical,
-                path: None,
-                lifecycle: Lifecycle::Reusable,
-                branch: None,
-                probes: Vec::new(),
-            };
-            onus.add_workstation(Some(&ada), &wanted).unwrap();
-        }
-        let mut shop = Shop { onus, requests: 0, _directory: directory };
-        shop.add("first, \"quoted\"", Some("=s1"));
-        shop.add("second", None);
+        let mut shop = Shop::open("2026-10-01T00:00", "America/New_York", &["ws-1", "ws-2"], None);
+        shop.hire("@bot", "Europe/Berlin");
+        shop.add("first, \"quoted\"", None, Some("=s1"));
+        shop.add("second", None, None);
         shop
-    }
-
-    fn add(&mut self, title: &str, sprint: Option<&str>) {
-        let spec = Spec {
-            title: title.into(),
-            body: None,
-            task_type: None,
-            kind: "feature".into(),
-            priority: Priority::P2,
-            risk: Risk::Normal,
-            role: None,
-            lane: None,
-            sprint: sprint.map(str::to_owned),
-            tags: vec![],
-            scope: vec![],
-            parent: None,
-            merge_order: None,
-            origin: None,
-            checks: vec![],
-        };
-        let command = Command::Add { spec: Box::new(spec), depends_on: Default::default(), archived: None };
-        self.submit("@ada", None, None, command).unwrap();
-    }
-
-    fn submit(
-        &mut self,
-        actor: &str,
-        task: Option<&str>,
-        token: Option<Token>,
-        command: Command,
-    ) -> Result<Receipt, Refusal> {
-        self.requests += 1;
-        let envelope = Envelope {
-            request: format!("r{}", self.requests).parse().unwrap(),
-            actor: Some(actor.parse().unwrap()),
-            token,
-            task: task.map(|task| task.parse().unwrap()),
-            project: None,
-            base: None,
-            command,
-        };
-        self.onus.submit(&envelope, &Target::Named)
     }
 
     /// Somebody works on a task from one moment to another, and gives it back. Gives the session's number.
     fn work(&mut self, who: &str, task: &str, from: &str, to: &str) -> Seq {
-        NOW.set(at(from).0);
-        let token = self.claim(who, task);
-        NOW.set(at(to).0);
-        let release = Command::Release {
-            note: Some(Text::new("see".into())),
-            handoff: None,
-            warrant: Warrant::Ordinary,
-        };
-        self.submit(who, Some(task), Some(token), release).unwrap();
+        set(from);
+        let token = self.take(who, task);
+        set(to);
+        self.release(who, task, token);
         self.onus.sessions(Some(&task.parse().unwrap()), None, 1).unwrap().sessions[0].id
     }
 
-    fn claim(&mut self, who: &str, task: &str) -> Token {
-        let workstation = Some(if who == "@ada" { "ws-1" } else { "ws-2" }.parse().unwrap());
-        let claim =
-            Command::Claim { workstation, here: None, assignee: None, ttl: None, warrant: Warrant::Ordinary };
-        self.submit(who, Some(task), None, claim).unwrap().token.unwrap()
+    /// Everybody has a workstation of their own.
+    fn take(&mut self, who: &str, task: &str) -> Token {
+        self.claim(who, task, if who == "@ada" { "ws-1" } else { "ws-2" }).unwrap()
     }
 
     fn correct(&mut self, task: &str, session: Seq, from: &str, to: &str) {
@@ -230,7 +120,7 @@ fn each_worker_has_its_own_days_even_where_clocks_are_changed() {
     assert_eq!(view.total_seconds, 8 * HOUR);
     let day = shop.onus.day(&"@bot".parse().unwrap(), date("2026-10-25")).unwrap();
     assert_eq!((day.sessions.len(), day.total_seconds, day.tz.as_str()), (1, 6 * HOUR, "Europe/Berlin"));
-    assert_eq!(day.tasks[0].acts.last().unwrap().text.as_deref(), Some("see"));
+    assert_eq!(day.tasks[0].acts.last().unwrap().text.as_deref(), Some("see above"));
     // Every grouping has the same sum.
     for bits in 0..1 << Dimension::ALL.len() {
         let chosen = Dimension::ALL.iter().enumerate().filter(|(n, _)| bits >> n & 1 == 1);
@@ -244,11 +134,11 @@ fn each_worker_has_its_own_days_even_where_clocks_are_changed() {
 #[test]
 fn a_running_session_counts_up_to_its_last_sign_of_life() {
     let mut shop = Shop::new();
-    NOW.set(at("2026-10-05T08:00").0);
-    let token = shop.claim("@bot", "T-1");
-    NOW.set(at("2026-10-05T08:10").0);
+    set("2026-10-05T08:00");
+    let token = shop.take("@bot", "T-1");
+    set("2026-10-05T08:10");
     shop.submit("@bot", Some("T-1"), Some(token), Command::Renew { ttl: None, process: None }).unwrap();
-    NOW.set(at("2026-10-05T12:00").0);
+    set("2026-10-05T12:00");
     let view = shop.sheet(None, OCTOBER, &[]);
     assert_eq!((view.total_seconds, view.running), (600, 1));
     let listed = shop.onus.sessions(None, None, 10).unwrap().sessions.remove(0);
@@ -272,7 +162,7 @@ fn an_approval_freezes_by_fingerprint_and_a_correction_shows() {
     let second = shop.work("@bot", "T-2", "2026-10-06T08:00", "2026-10-06T10:00");
     let refused = |answer: Result<String, Refusal>| answer.unwrap_err().code;
     assert_eq!(refused(shop.approve("@ada", "@bot", OCTOBER)), Code::InvalidInput, "October is not over");
-    NOW.set(at("2026-11-02T00:00").0);
+    set("2026-11-02T00:00");
     assert_eq!(refused(shop.approve("@bot", "@bot", OCTOBER)), Code::HumanRequired);
     assert_eq!(refused(shop.approve("@ada", "@nobody", OCTOBER)), Code::UnknownName);
     assert_eq!(shop.approve("@ada", "@bot", OCTOBER).unwrap(), format!("created {} []", 3 * HOUR));
@@ -297,9 +187,9 @@ fn an_approval_freezes_by_fingerprint_and_a_correction_shows() {
 #[test]
 fn nothing_that_still_runs_is_approved() {
     let mut shop = Shop::new();
-    NOW.set(at("2026-10-31T08:00").0);
-    shop.claim("@bot", "T-1");
-    NOW.set(at("2026-11-05T00:00").0);
+    set("2026-10-31T08:00");
+    shop.take("@bot", "T-1");
+    set("2026-11-05T00:00");
     assert_eq!(shop.approve("@ada", "@bot", OCTOBER).unwrap_err().code, Code::WrongState);
     assert_eq!(shop.approve("@ada", "@bot", ("2026-10-01", "2026-10-30")).unwrap(), "created 0 []");
 }

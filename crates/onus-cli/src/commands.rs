@@ -18,11 +18,13 @@ mod handoff;
 mod hook;
 mod import;
 mod init;
+mod intake;
 mod ledger;
 mod list;
 mod man;
 mod mcp;
 mod merge;
+mod milestone;
 mod note;
 mod preflight;
 mod prime;
@@ -101,6 +103,7 @@ pub(crate) enum Verb {
     Doctor(doctor::Doctor),
     Export(export::Export),
     Import(import::Import),
+    Intake(intake::Intake),
     Worker(worker::Worker),
     Workstation(workstation::Workstation),
     Route(route::Route),
@@ -108,6 +111,7 @@ pub(crate) enum Verb {
     Timesheet(timesheet::Timesheet),
     Ledger(ledger::Ledger),
     Report(report::Report),
+    Milestone(milestone::Milestone),
     Hook(hook::Hook),
     Mcp(mcp::Mcp),
     Setup(setup::Setup),
@@ -177,6 +181,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Doctor(verb) => call(&|world| verb.run(world, out)),
         Verb::Export(verb) => call(&|world| verb.run(world, out)),
         Verb::Import(verb) => call(&|world| verb.run(world, out)),
+        Verb::Intake(verb) => call(&|world| verb.run(world, out)),
         Verb::Worker(verb) => call(&|world| verb.run(world, out)),
         Verb::Workstation(verb) => call(&|world| verb.run(world, out)),
         Verb::Route(verb) => call(&|world| verb.run(world, out)),
@@ -184,6 +189,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Timesheet(verb) => call(&|world| verb.run(world, out)),
         Verb::Ledger(verb) => call(&|world| verb.run(world, out)),
         Verb::Report(verb) => call(&|world| verb.run(world, out)),
+        Verb::Milestone(verb) => call(&|world| verb.run(world, out)),
         Verb::Hook(verb) => call(&|world| verb.run(world, out)),
         Verb::Serve(verb) => call(&|world| verb.run(world, out)),
         Verb::Board(verb) => call(&|world| verb.run(world, out)),

@@ -2,6 +2,7 @@
 
 mod dispatch;
 mod effort;
+mod milestone;
 mod preflight;
 mod report;
 mod route;
@@ -11,6 +12,7 @@ mod token;
 
 pub(crate) use dispatch::{change_line, dispatch};
 pub(crate) use effort::{approved, day, sessions, timesheet, usage};
+pub(crate) use milestone::{milestone, milestones};
 pub(crate) use preflight::preflight;
 pub(crate) use report::{anomalies, audit, incident, now, sprint};
 pub(crate) use route::{explain, history, route};

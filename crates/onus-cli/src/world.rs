@@ -62,9 +62,10 @@ impl World {
         })
     }
 
-    /// Opens the store for callers whose workstations are elsewhere.
+    /// Opens the store for as long as a server runs, for callers whose workstations are elsewhere.
     pub(crate) fn open_for_others(&self) -> Result<Store, Refusal> {
-        Ok(Onus { sight: Sight::Store, ..self.open()? })
+        self.check_file_system()?;
+        Ok(Onus { sight: Sight::Store, ..self.with(self.location.open_to_stay(clock::now)?)? })
     }
 
     /// Opens the store, making it first where there is none.

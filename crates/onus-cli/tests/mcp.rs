@@ -288,3 +288,35 @@ fn words_of_tasks_stay_data() {
     client.ok("claim", json!({ "task": id, "workstation": "ws-1" }));
     assert_eq!(client.refused("check", json!({ "task": id })), "check_unapproved");
 }
+
+/// Lines that no client would send, between calls that one would.
+#[test]
+fn whatever_is_said_the_next_call_is_answered() {
+    let site = Site::new();
+    site.agents(1);
+    let task = site.add("work");
+    let mut client = Client::legacy(&site, "@a1", "2025-06-18");
+    let examples: Vec<String> = [
+        ("tools/call", json!({ "name": "show", "arguments": { "task": task } })),
+        (
+            "tools/call",
+            json!({ "name": "note", "arguments": { "task": task, "text": "x", "lease": "1.1.ab" } }),
+        ),
+        ("tools/call", json!({ "name": "ask", "arguments": { "title": "more", "checks": ["true"] } })),
+        ("resources/read", json!({ "uri": format!("onus://task/{task}") })),
+        ("prompts/get", json!({ "name": "prime" })),
+        ("notifications/cancelled", json!({ "requestId": "h", "reason": "none" })),
+    ]
+    .map(|(method, params)| json!({ "jsonrpc": "2.0", "id": "h", "method": method, "params": params }))
+    .map(|message| message.to_string())
+    .to_vec();
+    let rounds = if std::env::var_os("ONUS_SOAK").is_some() { 50_000 } else { 500 };
+    for round in 0..rounds {
+        // Few at a time: neither side fills the other's pipe while it waits for it.
+        for seed in 2 * round..2 * round + 2 {
+            let line = onus_sim::hostile::mutated(seed, &examples);
+            client.to.as_mut().unwrap().write_all(&[&line, &b"\n"[..]].concat()).unwrap();
+        }
+        client.ok("show", json!({ "task": task }));
+    }
+}

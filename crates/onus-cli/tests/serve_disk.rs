@@ -82,7 +82,7 @@ fn a_server_whose_disk_fails_loses_nothing_that_it_acknowledged() {
     if !injectable() {
         return;
     }
-    let (most, apart) = if std::env::var_os("ONUS_SOAK").is_some() { (60, 3) } else { (5, 13) };
+    let (most, apart) = if std::env::var_os("ONUS_SOAK").is_some() { (20, 9) } else { (5, 13) };
     let site = Site::at(None).founded();
     let bearers = site.token_bearers(CALLERS);
     let (mut round, mut known, mut unknown) = (0, 0, 0);

@@ -17,9 +17,9 @@ use support::server::Server;
 /// What the script says when the tool cannot be had here.
 const UNAVAILABLE: i32 = 77;
 
-/// For each of the operations, so that all of them together are a few hundred, or five thousand.
+/// For each of the operations, so that all of them together are a few hundred, or fifty thousand.
 fn examples() -> &'static str {
-    if std::env::var_os("ONUS_SOAK").is_some() { "170" } else { "10" }
+    if std::env::var_os("ONUS_SOAK").is_some() { "700" } else { "10" }
 }
 
 #[test]

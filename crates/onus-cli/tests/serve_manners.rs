@@ -16,7 +16,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::time::Duration;
 use support::server::Server;
-use support::{Site, text};
+use support::{Site, finish, start, text};
 
 /// Sends bytes as they are and gives what comes back until the server closes.
 fn raw(server: &Server, bytes: &[u8]) -> String {
@@ -44,8 +44,11 @@ fn nobody_is_answered_without_a_good_token() {
     let basic = server.try_call("GET", "/v1/ready", &[("authorization", "Basic eDp5")], None).unwrap();
     basic.refused(401, "unauthenticated");
     server.get(&agent, "/v1/ready").ok();
+    let task = server.add(&person, "talked about");
+    let note = |token: &str, body: Value| server.post(token, &format!("/v1/tasks/{task}/notes"), body);
+    note(&agent, json!({ "text": "a word" })).ok();
 
-    // What is revoked is refused at once.
+    // What is revoked is refused at once, also where its bearer was known a moment ago.
     let id = site.by_person(&["worker", "token", "list"])["tokens"]
         .as_array()
         .unwrap()
@@ -54,8 +57,12 @@ fn nobody_is_answered_without_a_good_token() {
         .unwrap()["id"]
         .clone();
     site.by_person(&["worker", "token", "revoke", text(&id)]);
+    note(&agent, json!({ "text": "another word" })).refused(401, "unauthenticated");
+    note(&agent, json!({ "nonsense": 1 })).refused(401, "unauthenticated");
     server.get(&agent, "/v1/ready").refused(401, "unauthenticated");
     server.get(&person, "/v1/ready").ok();
+    let said = site.by_person(&["ledger", "log", "--task", &task]);
+    assert_eq!(said["entries"].as_array().unwrap().len(), 2, "{said}");
 }
 
 #[test]
@@ -75,6 +82,33 @@ fn a_token_carries_no_more_than_its_kind_and_its_place() {
     server
         .post(&bound, &format!("/v1/tasks/{task}/drop"), json!({ "reason": "x" }))
         .refused(403, "human_required");
+}
+
+#[test]
+fn how_the_store_is_kept_is_told_to_people() {
+    let site = Site::new();
+    site.agents(1);
+    let (person, agent) = (site.token(&site.person), site.token("@a1"));
+    let server = Server::start(&site);
+    let remote = |token: &str, args: &[&str]| {
+        let mut onus = site.command(&[args, &["--json"]].concat());
+        finish(start(onus.env("ONUS_STORE", &server.url).env("ONUS_TOKEN", token)))
+    };
+    let told = remote(&person, &["doctor"]).json();
+    let names = |view: &Value| -> Vec<Value> {
+        view["checks"].as_array().unwrap().iter().map(|check| check["name"].clone()).collect()
+    };
+    assert_eq!(told["ok"], true);
+    assert_eq!(names(&told), names(&site.run(&["doctor", "--json"]).json()));
+    for args in [&["doctor"][..], &["ledger", "raise-generation", "--reason", "lost a day"]] {
+        assert_eq!(remote(&agent, args).code(), "human_required");
+    }
+    assert_eq!(remote(&person, &["ledger", "raise-generation"]).code(), "reason_required");
+    let raised = remote(&person, &["ledger", "raise-generation", "--reason", "lost a day"]).json();
+    assert_eq!(raised["generation"], 2);
+    // What a third party is given is the same wherever it is asked for.
+    let exported = remote(&agent, &["ledger", "export"]);
+    assert_eq!((exported.exit, exported.stdout), (Some(0), site.run(&["ledger", "export"]).stdout));
 }
 
 #[test]

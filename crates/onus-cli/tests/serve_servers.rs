@@ -48,6 +48,7 @@ fn what_holds_at_one_server_holds_at_two() {
     a_queue_is_drained_without_a_loss_or_a_double(&stage);
     a_holder_and_a_person_never_both_win(&stage);
     a_key_has_one_effect_at_both(&stage);
+    what_is_revoked_commands_nothing_anywhere(&stage);
     stage.site.assert_sound();
 }
 
@@ -133,6 +134,20 @@ fn a_key_has_one_effect_at_both(stage: &Stage) {
 
 /// 32 holders finish at one server while a person takes their tasks away at the other: each task goes one way, and
 /// whoever came too late changes nothing.
+/// Both servers know the bearer; neither is told that the token is revoked.
+fn what_is_revoked_commands_nothing_anywhere(stage: &Stage) {
+    let Stage { site, servers, person, .. } = stage;
+    let issued = site.by_person(&["worker", "token", "add", "@a1"]);
+    let (token, id) = (text(&issued["secret"]), text(&issued["token"]["id"]));
+    let task = servers[0].add(person, "talked about");
+    let note =
+        |server: &Server| server.post(token, &format!("/v1/tasks/{task}/notes"), json!({ "text": "a word" }));
+    servers.iter().for_each(|server| drop(note(server).ok()));
+    site.by_person(&["worker", "token", "revoke", id]);
+    servers.iter().for_each(|server| note(server).refused(401, "unauthenticated"));
+    assert_eq!(servers[1].get(person, &format!("/v1/tasks/{task}")).ok()["task"]["version"], 3);
+}
+
 fn a_holder_and_a_person_never_both_win(stage: &Stage) {
     let Stage { site, servers, bearers, person } = stage;
     let holders = &bearers[..CALLERS / 2];

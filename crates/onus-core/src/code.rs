@@ -56,6 +56,8 @@ codes! {
     EvidenceMissing        "evidence_missing"        409  5 "Required evidence is missing",
     RootCauseMissing       "root_cause_missing"      409  5 "A defect needs its root cause",
     NotMerged              "not_merged"              409  5 "The work is not in the main branch",
+    GateBypassed           "gate_bypassed"           409  5 "A gate was bypassed",
+    MilestoneIncomplete    "milestone_incomplete"    409  5 "Something is missing from the milestone",
     SelfReview             "self_review"             403  5 "Nobody reviews their own work",
     QueueInvalid           "queue_invalid"           409  5 "The queue has findings",
     LedgerBroken           "ledger_broken"           409  5 "The record does not verify",

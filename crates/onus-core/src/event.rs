@@ -5,9 +5,11 @@ use crate::evidence::{CheckVerdict, Classification, Ground, ReviewVerdict, RootC
 use crate::hash::Digest;
 use crate::id::CheckId;
 use crate::id::{
-    BranchName, CommitId, Epoch, Handle, ProjectKey, Role, Seq, TaskId, TokenId, WorkstationName,
+    BranchName, CommitId, Epoch, Handle, MilestoneName, ProjectKey, Role, Seq, TaskId, TokenId,
+    WorkstationName,
 };
 use crate::lease::LeaseId;
+use crate::milestone::Selection;
 use crate::probe::{Probe, ProbeResult};
 use crate::process::{Death, Process};
 use crate::refusal::Finding;
@@ -142,6 +144,10 @@ events! {
     Imported = "imported",
     /// A person approved a worker's time between two days.
     TimesheetApproved = "timesheet_approved",
+    /// Some tasks are to be verified together.
+    MilestoneAdded = "milestone_added",
+    /// Nothing was missing any more.
+    MilestoneClosed = "milestone_closed",
 }
 
 fn is_false(b: &bool) -> bool {
@@ -441,6 +447,19 @@ data! {
         from: Date,
         to: Date,
         /// Of the sessions and usages that were approved.
+        fingerprint: Digest,
+    }
+
+    MilestoneAdded {
+        name: MilestoneName,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
+        selection: Selection,
+    }
+
+    MilestoneClosed {
+        name: MilestoneName,
+        /// Of what was verified.
         fingerprint: Digest,
     }
 }

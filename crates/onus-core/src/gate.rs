@@ -20,23 +20,8 @@ pub fn findings(place: &Place, task: &TaskId, vacated: Option<&WorkstationName>)
                 .hint(format!("a person runs: onus workstation add {asked} --kind worktree")),
         ];
     };
-    let mut found = Vec::new();
+    let mut found = readiness(workstation, &place.probes);
     let name = &workstation.name;
-    match workstation.state {
-        WorkstationState::Ready => {}
-        WorkstationState::Registered => found.extend(unready(name, &place.probes)),
-        WorkstationState::Quarantined => found.push(
-            Finding::new(
-                Code::WorkstationQuarantined,
-                format!("{name} is quarantined{}", because(workstation)),
-            )
-            .hint(format!("use another one, or a person runs: onus workstation restore {name}")),
-        ),
-        WorkstationState::Retired => found.push(
-            Finding::new(Code::WorkstationNotReady, format!("{name} is retired{}", because(workstation)))
-                .hint("use another one: onus workstation list"),
-        ),
-    }
     if let Some((held, by)) = &place.holds
         && held != task
         && vacated != Some(name)
@@ -47,6 +32,26 @@ pub fn findings(place: &Place, task: &TaskId, vacated: Option<&WorkstationName>)
         );
     }
     found
+}
+
+/// Whether the place itself is in order, whoever it is for.
+pub fn readiness(workstation: &Workstation, probes: &[ProbeResult]) -> Vec<Finding> {
+    let name = &workstation.name;
+    match workstation.state {
+        WorkstationState::Ready => Vec::new(),
+        WorkstationState::Registered => unready(name, probes),
+        WorkstationState::Quarantined => vec![
+            Finding::new(
+                Code::WorkstationQuarantined,
+                format!("{name} is quarantined{}", because(workstation)),
+            )
+            .hint(format!("use another one, or a person runs: onus workstation restore {name}")),
+        ],
+        WorkstationState::Retired => vec![
+            Finding::new(Code::WorkstationNotReady, format!("{name} is retired{}", because(workstation)))
+                .hint("use another one: onus workstation list"),
+        ],
+    }
 }
 
 /// One finding for each probe that does not pass.

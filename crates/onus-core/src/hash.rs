@@ -72,7 +72,7 @@ impl Fields {
     }
 
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
-        push_decimal(&mut self.waiting, bytes.len() as u64);
+        self.waiting.extend_from_slice(decimal(bytes.len() as u64, &mut [0; DIGITS_MAX]));
         self.waiting.push(b':');
         if self.waiting.len() + bytes.len() > WAITING_MAX {
             self.hash.update(&self.waiting);
@@ -90,12 +90,10 @@ impl Fields {
     }
 
     pub fn int(&mut self, n: i64) -> &mut Self {
-        let mut digits = Vec::with_capacity(20);
-        if n < 0 {
-            digits.push(b'-');
-        }
-        push_decimal(&mut digits, n.unsigned_abs());
-        self.bytes(&digits)
+        // The sign stands before whatever digits there are.
+        let mut space = [b'-'; DIGITS_MAX + 1];
+        let length = decimal(n.unsigned_abs(), &mut space).len() + usize::from(n < 0);
+        self.bytes(&space[DIGITS_MAX + 1 - length..])
     }
 
     pub fn digest(&self) -> Digest {
@@ -103,18 +101,20 @@ impl Fields {
     }
 }
 
-fn push_decimal(into: &mut Vec<u8>, mut n: u64) {
-    let mut digits = [0; 20];
-    let mut first = digits.len();
+/// The digits of the largest number.
+const DIGITS_MAX: usize = 20;
+
+/// Writes a number's digits at the end of some space and gives them.
+fn decimal(mut n: u64, space: &mut [u8]) -> &[u8] {
+    let mut first = space.len();
     loop {
         first -= 1;
-        digits[first] = b'0' + (n % 10) as u8;
+        space[first] = b'0' + (n % 10) as u8;
         n /= 10;
         if n == 0 {
-            break;
+            return &space[first..];
         }
     }
-    into.extend_from_slice(&digits[first..]);
 }
 
 /// The digest of bytes that come in pieces.

@@ -114,6 +114,10 @@ checked_name!(
     WorkstationName, "^[a-z][a-z0-9-]{0,63}$", "a workstation name", is_name
 );
 checked_name!(
+    /// A set of tasks that is verified together: `sprint-12`.
+    MilestoneName, "^[a-z][a-z0-9-]{0,63}$", "a milestone's name", is_name
+);
+checked_name!(
     /// The capital letters before the dash of `API-12`.
     ProjectKey, "^[A-Z][A-Z0-9]{0,15}$", "a project key",
     |text| name_tail(text, u8::is_ascii_uppercase, |b| b.is_ascii_uppercase() || b.is_ascii_digit(), 16)
@@ -160,11 +164,20 @@ checked_name!(
     /// A branch, without `refs/heads/`: `agent/ws-backend-01`.
     BranchName, "^[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}$", "a branch name", is_branch
 );
+fn is_channel(text: &str) -> bool {
+    let is_plain = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_' | b'.');
+    name_tail(text, u8::is_ascii_lowercase, is_plain, 32)
+}
+
+checked_name!(
+    /// The system that an ask lives in: `github`.
+    ChannelName, "^[a-z][a-z0-9_.-]{0,31}$", "a channel's name", is_channel
+);
 checked_name!(
     /// Where an ask lives in its own system: `channel:key`, e.g. `github:acme/api#12`.
     OriginRef, "^[a-z][a-z0-9_.-]{0,31}:\\S{1,400}$", "an origin (CHANNEL:KEY)",
     |text| text.split_once(':').is_some_and(|(channel, key)| {
-        name_tail(channel, u8::is_ascii_lowercase, |b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_' | b'.'), 32)
+        is_channel(channel)
             && (1..=400).contains(&key.len())
             && !key.chars().any(|c| c.is_whitespace() || c.is_control())
     })

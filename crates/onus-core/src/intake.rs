@@ -1,4 +1,6 @@
-//! What an imported line becomes: how it is found again, which id it keeps, in which state it arrives (mission A2, D14).
+//! How asks come in. What an imported line becomes: how it is found again, which id it keeps, in which state it arrives (mission A2, D14).
+
+pub mod channel;
 
 use crate::id::{OriginRef, TaskId};
 use crate::task::StateName;

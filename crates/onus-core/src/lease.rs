@@ -282,6 +282,8 @@ mod tests {
         ] {
             assert!(bad.parse::<Token>().is_err(), "{bad}");
         }
-        assert!(!format!("{token:?}").contains("abab"));
+        assert_eq!(format!("{token:?}"), "1.12.…");
+        let sealed = format!("{:?}", LeaseId::new(token.lease));
+        assert!(sealed.starts_with("lease:") && sealed.len() == 38 && !sealed.contains("abab"), "{sealed}");
     }
 }

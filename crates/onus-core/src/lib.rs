@@ -22,6 +22,7 @@ pub mod intake;
 pub mod lane;
 pub mod lease;
 pub mod ledger;
+pub mod milestone;
 pub mod naming;
 pub mod price;
 pub mod probe;

@@ -1,6 +1,7 @@
 //! What a team may set in `onus.yaml`. Every field has a safe default; unknown keys are refused by the reader.
 
-use crate::id::{Handle, ProjectKey};
+use crate::id::{ChannelName, Handle, ProjectKey};
+use crate::intake::channel::Channel;
 use crate::price::Prices;
 use crate::time::Millis;
 use crate::worker::Kind;
@@ -21,6 +22,7 @@ pub struct Settings {
     pub routing: RoutingSettings,
     pub exception: ExceptionSettings,
     pub effort: EffortSettings,
+    pub intake: IntakeSettings,
     /// What a model's tokens cost, for records that tell no cost. A model that is not named has none.
     pub prices: Prices,
 }
@@ -165,6 +167,14 @@ pub enum Uncommitted {
     Report,
     /// Nothing is granted until the difference is committed or undone.
     Refuse,
+}
+
+/// Where asks come from (mission A2).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct IntakeSettings {
+    /// By the name that their asks' origins begin with.
+    pub channels: BTreeMap<ChannelName, Channel>,
 }
 
 /// What time is worth (mission A4, E4).

@@ -6,7 +6,7 @@
 mod permits;
 mod text;
 
-pub use permits::{administers, permits};
+pub use permits::{administers, judges, permits};
 pub use text::{Random, TokenText};
 
 use crate::code::Code;

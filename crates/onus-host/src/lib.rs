@@ -28,6 +28,7 @@ pub mod probe;
 pub mod process;
 pub mod ref_file;
 pub mod refs;
+pub mod secret;
 pub mod settings;
 pub mod setup;
 pub mod supervise;

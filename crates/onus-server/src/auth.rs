@@ -1,5 +1,5 @@
-//! Who asks: the bearer of a token, or a browser that keeps one in its cookie. Every request asks the store anew, so that
-//! what was revoked is refused at once.
+//! Which token a request shows: its bearer's, or the one that a browser keeps in its cookie. Whose it is, and whether it is
+//! good, is asked in `admission.rs`.
 
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, Method};

@@ -12,10 +12,11 @@ use axum::extract::Request;
 use axum::http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use axum::http::{HeaderName, Response};
 use onus_app::far;
+use onus_app::token::{Shown, parse};
 use onus_core::code::Code;
 use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
-use onus_core::token::{Principal, administers};
+use onus_core::token::Principal;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -50,6 +51,7 @@ pub(crate) async fn called(server: Arc<Server>, name: String, request: Request) 
 async fn answered(server: &Arc<Server>, name: String, request: Request) -> Result<String, Problem> {
     let (parts, body) = request.into_parts();
     let presented = auth::presented(&parts.headers)?;
+    let shown = presented.clone();
     let believed = believed(&parts.headers)?;
     let guard = Arc::clone(server);
     let admit = move |store: &mut crate::store::Store| -> Result<Principal, Refusal> {
@@ -69,20 +71,20 @@ async fn answered(server: &Arc<Server>, name: String, request: Request) -> Resul
     let arguments =
         String::from_utf8(bytes.to_vec()).map_err(|_| Refusal::invalid("the call is not UTF-8"))?;
     if name == "submit" {
+        let text = parse(&shown)?;
         let carried = server.readers.ask(move |store| {
             let principal = admit(store)?;
             let (envelope, target) = far::arrived(&arguments, principal.worker.as_ref())?;
-            Ok((store.witnessed(principal.carry(envelope)?)?, target))
+            Ok(((store.witnessed(principal.carry(envelope)?)?, target), Shown { text, principal }))
         });
-        let receipt = server.writer.submit(vec![carried.await?]).await?.into_iter().next();
+        let (call, shown) = carried.await?;
+        let receipt = server.submitted(vec![call], Some(shown)).await?.into_iter().next();
         return Ok(far::receipt(receipt.ok_or_else(crate::route::unanswered)??)?);
     }
     let wakes = far::is_write(&name);
     let answer = server.readers.ask(move |store| {
         let principal = admit(store)?;
-        if far::is_administration(&name) {
-            administers(&principal)?;
-        }
+        far::permits(&principal, &name)?;
         far::answer(store, principal.worker.as_ref(), &name, &arguments)
     });
     let answer = answer.await?;

@@ -5,14 +5,14 @@ use crate::store::{Open, Store, is_lost, reopen};
 use onus_app::view::EntryView;
 use onus_core::id::Seq;
 use onus_core::refusal::Refusal;
-use onus_store::postgres::{Address, Listener};
+use onus_store::postgres::{Address, Listener, Wake};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, PoisonError, RwLock};
-use std::thread::JoinHandle;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::thread::{JoinHandle, Thread};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -78,6 +78,8 @@ pub(crate) struct Hub {
     last: watch::Sender<Seq>,
     listeners: AtomicUsize,
     wake: SyncSender<()>,
+    /// The thread that hears of other servers' commits.
+    follower: OnceLock<Thread>,
 }
 
 /// What is known behind some entry.
@@ -103,6 +105,7 @@ impl Hub {
             last: watch::Sender::new(newest),
             listeners: AtomicUsize::new(0),
             wake,
+            follower: OnceLock::new(),
         });
         let (shared, open) = (Arc::downgrade(&hub), open.clone());
         let thread = std::thread::spawn(move || {
@@ -117,37 +120,57 @@ impl Hub {
             }
         });
         if let Some(database) = database {
-            hub.follow(Listener::open(database)?);
+            hub.follow(database.clone());
         }
         Ok((hub, thread))
     }
 
-    /// Passes on what the database says of other servers' commits.
-    fn follow(self: &Arc<Hub>, mut database: Listener) {
+    /// Passes on what the database says of other servers' commits, while somebody listens: a word for nobody would cost
+    /// the database a process to wake with every commit.
+    fn follow(self: &Arc<Hub>, database: Address) {
         let shared = Arc::downgrade(self);
-        std::thread::spawn(move || {
+        let thread = std::thread::spawn(move || {
+            let mut listener: Option<Listener> = None;
             loop {
-                let heard = database.wait(ALONE);
-                let Some(hub) = shared.upgrade() else { return };
+                let Some(is_wanted) = shared.upgrade().map(|hub| hub.has_listeners()) else { return };
+                if !is_wanted {
+                    listener = None;
+                    std::thread::park_timeout(ALONE);
+                    continue;
+                }
+                let heard = match &mut listener {
+                    Some(listener) => listener.wait(ALONE),
+                    // What was said before is looked up.
+                    none => Listener::open(&database)
+                        .map(|open| *none = Some(open))
+                        .map(|()| Some(Wake::Reconnected)),
+                };
                 match heard {
                     Ok(None) => {}
-                    Ok(Some(_)) => hub.wake(),
+                    Ok(Some(_)) => shared.upgrade().iter().for_each(|hub| hub.wake()),
                     // The database is away; it is asked again soon.
                     Err(_) => std::thread::sleep(LOOK),
                 }
             }
         });
+        let _ = self.follower.set(thread.thread().clone());
     }
 
-    /// Something was committed here.
+    /// Something was committed here. Where nobody listens, nobody need look.
     pub(crate) fn wake(&self) {
-        // A full channel means that it is awake already.
-        let _ = self.wake.try_send(());
+        if self.has_listeners() {
+            // A full channel means that it is awake already.
+            let _ = self.wake.try_send(());
+        }
+    }
+
+    fn has_listeners(&self) -> bool {
+        self.listeners.load(Ordering::Relaxed) > 0
     }
 
     /// Waits for something to do; false when there will never be anything again.
     fn rest(self: Arc<Hub>, woken: &Receiver<()>, look: Duration) -> bool {
-        let alone = self.listeners.load(Ordering::Relaxed) == 0;
+        let alone = !self.has_listeners();
         // The thread must not keep the hub alive while it waits.
         drop(self);
         match woken.recv_timeout(if alone { ALONE } else { look }) {
@@ -159,7 +182,7 @@ impl Hub {
     /// Reads what is new, while somebody listens. What was written while nobody did is not read for nobody: whoever wants
     /// it reads it from the record.
     fn catch_up(&self, store: &mut Store, awake: &mut bool) -> Result<(), Refusal> {
-        while self.listeners.load(Ordering::Relaxed) > 0 {
+        while self.has_listeners() {
             if !*awake {
                 let newest = newest(store)?;
                 self.latest.write().unwrap_or_else(PoisonError::into_inner).clear();
@@ -195,6 +218,7 @@ impl Hub {
 
     pub(crate) fn listen(self: &Arc<Hub>) -> Ear {
         self.listeners.fetch_add(1, Ordering::Relaxed);
+        self.follower.get().into_iter().for_each(Thread::unpark);
         self.wake();
         Ear { last: self.last.subscribe(), hub: Arc::clone(self) }
     }

@@ -3,11 +3,13 @@
 //! A request is understood in [`serve`], asked or written by the threads of [`readers`] and [`writer`], and answered
 //! with the documents that `onus --json` prints. Nothing here decides anything: every front end submits the same commands.
 
+mod admission;
 mod auth;
 mod board;
 mod call;
 mod config;
 mod events;
+mod intake;
 mod listen;
 mod log;
 mod mcp;
@@ -20,6 +22,7 @@ pub mod readers;
 mod route;
 mod routes;
 mod serve;
+mod service;
 mod sse;
 pub mod store;
 mod traces;
@@ -29,3 +32,4 @@ pub use config::{Config, Tls};
 pub use listen::run;
 pub use log::{Log, start as start_log};
 pub use openapi::document as openapi_document;
+pub use service::Service;

@@ -37,8 +37,11 @@ pub fn run(config: Config, open: &Open, ready: impl FnOnce(SocketAddr)) -> Resul
     config.check()?;
     raise_file_limit();
     let acceptor = config.tls.as_ref().map(acceptor).transpose()?;
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|e| unusable(&e))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(speakers())
+        .enable_all()
+        .build()
+        .map_err(|e| unusable(&e))?;
     let (end, ending) = watch::channel(false);
     let server = Arc::new(Server::start(config, open, ending)?);
     let served = runtime.block_on(accept(&server, acceptor, ready, &end));
@@ -48,6 +51,12 @@ pub fn run(config: Config, open: &Open, ready: impl FnOnce(SocketAddr)) -> Resul
         server.finish();
     }
     served
+}
+
+/// How many threads speak to callers: half of the processors. The others have the store's threads to carry, and often the
+/// database; threads that take work from each other cost more than they bring.
+fn speakers() -> usize {
+    std::thread::available_parallelism().map_or(1, |count| (count.get() / 2).max(1))
 }
 
 async fn accept(

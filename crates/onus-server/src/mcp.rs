@@ -33,7 +33,8 @@ impl Desk for Counter {
     }
 
     fn submit(&self, envelope: Envelope, target: Target) -> Result<Receipt, Refusal> {
-        let answers = Handle::current().block_on(self.server.writer.submit(vec![(envelope, target)]))?;
+        let answers =
+            Handle::current().block_on(self.server.writer.submit(vec![(envelope, target)], None))?;
         answers.into_iter().next().unwrap_or_else(|| Err(busy("the server is shutting down")))
     }
 }

@@ -1,10 +1,13 @@
 //! The OpenAPI 3.1 document: the table of routes, told to machines.
 
 use crate::events::EventView;
+use crate::intake;
 use crate::problem::ProblemView;
 use crate::route::{Route, Sort};
 use crate::routes;
-use onus_core::id::{Handle, RequestId, WorkstationName};
+use onus_app::intake::IntakeView;
+use onus_core::id::{ChannelName, Handle, MilestoneName, RequestId, WorkstationName};
+use onus_core::intake::channel::{Headers, Preset};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -45,6 +48,7 @@ pub fn document() -> String {
         path[route.sort.method().as_str().to_ascii_lowercase()] = operation;
     }
     paths.insert("/v1/events".into(), json!({ "get": events(&mut generator, &problem) }));
+    paths.insert(intake::PATH.into(), json!({ "post": delivered(&mut generator, &problem) }));
     for (path, name, about, kind) in [
         ("/openapi.json", "openapi", "This document", "application/json"),
         ("/healthz", "healthz", "Whether the process runs", "text/plain; charset=utf-8"),
@@ -88,9 +92,10 @@ fn operation(generator: &mut SchemaGenerator, route: &Route, problem: &Value) ->
         parameters.push(json!({ "name": "id", "in": "path", "required": true, "schema": id }));
     }
     if route.path.contains("{name}") {
-        let name = match route.path.starts_with("/v1/workers/") {
-            true => generator.subschema_for::<Handle>().to_value(),
-            false => generator.subschema_for::<WorkstationName>().to_value(),
+        let name = match route.path.split('/').nth(2) {
+            Some("workers") => generator.subschema_for::<Handle>().to_value(),
+            Some("milestones") => generator.subschema_for::<MilestoneName>().to_value(),
+            _ => generator.subschema_for::<WorkstationName>().to_value(),
         };
         parameters.push(json!({ "name": "name", "in": "path", "required": true, "schema": name }));
     }
@@ -190,6 +195,30 @@ fn events(generator: &mut SchemaGenerator, problem: &Value) -> Value {
         "operationId": "events",
         "summary": "Every change as it happens; resumable by the id of the last event",
         "parameters": [after, header("Last-Event-ID", "The id of the last event that was seen", "^[0-9]{1,18}$")],
+        "responses": responses,
+    })
+}
+
+/// Deliveries of other systems: signed, and laid out as their channel says.
+fn delivered(generator: &mut SchemaGenerator, problem: &Value) -> Value {
+    let channel = generator.subschema_for::<ChannelName>().to_value();
+    let answer = generator.subschema_for::<IntakeView>().to_value();
+    let about = "An ask of another system: one ask, one task";
+    let success = json!({ "description": about, "content": { "application/json": { "schema": answer } } });
+    let mut responses = responses(problem, &[ANY, COMMANDS]);
+    responses.insert("201".into(), success.clone());
+    responses.insert("200".into(), success);
+    let Headers { signature, delivery, .. } = Preset::Generic.headers();
+    json!({
+        "operationId": intake::NAME,
+        "summary": about,
+        "security": [],
+        "parameters": [
+            { "name": "channel", "in": "path", "required": true, "schema": channel },
+            header(signature, "HMAC-SHA256 of the body with the channel's secret", "^sha256=[0-9a-f]{64}$"),
+            header(delivery, "Names this delivery: the same one again has no second effect", "^[!-~]{1,200}$"),
+        ],
+        "requestBody": { "content": { "application/json": { "schema": { "type": "object" } } } },
         "responses": responses,
     })
 }

@@ -4,8 +4,8 @@
 use crate::store::{Open, Store, is_lost, reopen};
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
@@ -17,20 +17,74 @@ type Job = Box<dyn FnOnce(&mut Store) -> bool + Send>;
 
 #[derive(Debug)]
 pub struct Readers {
-    jobs: SyncSender<Job>,
+    line: Arc<Line>,
     threads: Vec<JoinHandle<()>>,
+}
+
+/// Questions that wait. One that comes wakes one thread, and no other.
+#[derive(Default)]
+struct Line {
+    waiting: Mutex<Waiting>,
+    come: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    jobs: VecDeque<Job>,
+    is_closed: bool,
+}
+
+impl std::fmt::Debug for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Line").finish_non_exhaustive()
+    }
+}
+
+impl Line {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn join(&self, job: Job) -> Result<(), Refusal> {
+        let mut waiting = self.waiting();
+        if waiting.jobs.len() >= WAITING {
+            return Err(busy("too many questions wait already"));
+        }
+        waiting.jobs.push_back(job);
+        drop(waiting);
+        self.come.notify_one();
+        Ok(())
+    }
+
+    /// The next question; none when there will never be one again.
+    fn next(&self) -> Option<Job> {
+        let mut waiting = self.waiting();
+        loop {
+            if let Some(job) = waiting.jobs.pop_front() {
+                return Some(job);
+            }
+            if waiting.is_closed {
+                return None;
+            }
+            waiting = self.come.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn close(&self) {
+        self.waiting().is_closed = true;
+        self.come.notify_all();
+    }
 }
 
 impl Readers {
     pub fn start(open: &Open, count: usize) -> Result<Readers, Refusal> {
-        let (jobs, queue) = sync_channel(WAITING);
-        let queue = Arc::new(Mutex::new(queue));
+        let line = Arc::new(Line::default());
         let mut threads = Vec::with_capacity(count);
         for _ in 0..count {
-            let (store, open, queue) = (open()?, Arc::clone(open), Arc::clone(&queue));
-            threads.push(std::thread::spawn(move || answer(store, &open, &queue)));
+            let (store, open, line) = (open()?, Arc::clone(open), Arc::clone(&line));
+            threads.push(std::thread::spawn(move || answer(store, &open, &line)));
         }
-        Ok(Readers { jobs, threads })
+        Ok(Readers { line, threads })
     }
 
     /// Runs `question` on one of the threads.
@@ -39,33 +93,27 @@ impl Readers {
         question: impl FnOnce(&mut Store) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         let (reply, answer) = oneshot::channel();
-        let job: Job = Box::new(move |store| {
+        self.line.join(Box::new(move |store| {
             let answer = question(store);
             let lost = is_lost(&answer);
             // Whoever asked may have gone.
             drop(reply.send(answer));
             lost
-        });
-        self.jobs.try_send(job).map_err(|error| match error {
-            TrySendError::Full(_) => busy("too many questions wait already"),
-            TrySendError::Disconnected(_) => busy("the server is shutting down"),
-        })?;
+        }))?;
         answer.await.unwrap_or_else(|_| Err(busy("the server is shutting down")))
     }
 
     /// Answers what waits, then ends the threads.
     pub fn finish(self) {
-        drop(self.jobs);
+        self.line.close();
         for thread in self.threads {
             drop(thread.join());
         }
     }
 }
 
-fn answer(mut store: Store, open: &Open, queue: &Mutex<Receiver<Job>>) {
-    loop {
-        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(job) = next else { return };
+fn answer(mut store: Store, open: &Open, line: &Line) {
+    while let Some(job) = line.next() {
         if job(&mut store) {
             reopen(&mut store, open);
         }

@@ -11,7 +11,7 @@ use onus_core::command::{Command, Envelope};
 use onus_core::id::{Handle, ProjectKey, RequestId, TaskId};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
-use onus_core::token::{Principal, administers};
+use onus_core::token::{Principal, administers, judges};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -290,7 +290,7 @@ where
     }
 }
 
-/// A change of the workspace itself.
+/// A change of the workspace itself: a person's.
 pub(crate) fn administration<B, V>(
     path: &'static str,
     name: &'static str,
@@ -301,8 +301,36 @@ where
     B: DeserializeOwned + JsonSchema + 'static,
     V: Told + JsonSchema + 'static,
 {
+    at_once(path, name, about, administers, act)
+}
+
+/// The same, of what a verifier may judge, too.
+pub(crate) fn judgement<B, V>(
+    path: &'static str,
+    name: &'static str,
+    about: &'static str,
+    act: fn(&mut Store, &Asked, B) -> Result<V, Refusal>,
+) -> Route
+where
+    B: DeserializeOwned + JsonSchema + 'static,
+    V: Told + JsonSchema + 'static,
+{
+    at_once(path, name, about, judges, act)
+}
+
+fn at_once<B, V>(
+    path: &'static str,
+    name: &'static str,
+    about: &'static str,
+    permits: fn(&Principal) -> Result<(), Refusal>,
+    act: fn(&mut Store, &Asked, B) -> Result<V, Refusal>,
+) -> Route
+where
+    B: DeserializeOwned + JsonSchema + 'static,
+    V: Told + JsonSchema + 'static,
+{
     let administered = submitting::<B, V>(path, name, about, move |store, asked, body| {
-        administers(&asked.principal)?;
+        permits(&asked.principal)?;
         Ok(Next::Answer(act(store, asked, body)?.told()?))
     });
     Route { sort: Sort::Administration, ..administered }

@@ -1,5 +1,6 @@
 //! From a request to its answer: who asks, what is asked, then the threads that know the store.
 
+use crate::admission::Bearers;
 use crate::config::Config;
 use crate::events::{Hub, newest};
 use crate::metrics::Metrics;
@@ -11,17 +12,17 @@ use crate::route::{After, Answer, Asked, Next, Route, Sort};
 use crate::store::Open;
 use crate::traces::{Trace, Traces};
 use crate::writer::Writer;
-use crate::{auth, board, call, mcp, openapi, routes, sse};
+use crate::{auth, board, call, intake, mcp, openapi, routes, sse};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, RawPathParams, Request};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::http::{Response, StatusCode};
 use axum::routing::{MethodFilter, MethodRouter, get, on, post};
+use onus_app::token::{Shown, parse};
 use onus_core::code::Code;
 use onus_core::id::{RequestId, TaskId};
 use onus_core::refusal::Refusal;
-use onus_core::token::Principal;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -40,7 +41,8 @@ pub(crate) struct Server {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) traces: Option<Traces>,
     origins: Origins,
-    rate: Rate,
+    pub(crate) rate: Rate,
+    pub(crate) bearers: Bearers,
     /// True once the server ends: what lasts for ever ends then, too.
     pub(crate) ending: watch::Receiver<bool>,
     events: JoinHandle<()>,
@@ -67,6 +69,7 @@ impl Server {
             traces: config.traces.as_deref().map(Traces::start).transpose()?,
             origins: Origins::new(&config),
             rate: Rate::new(config.rate),
+            bearers: Bearers::default(),
             ending,
             events,
             config,
@@ -108,12 +111,18 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
     let table = paths.into_iter().fold(Router::new(), |router, (path, handler)| router.route(path, handler));
     let (events, ready, metrics, guard) =
         (Arc::clone(server), Arc::clone(server), Arc::clone(server), Arc::clone(server));
-    let calls = Arc::clone(server);
+    let (calls, channels) = (Arc::clone(server), Arc::clone(server));
     table
         .route(
             "/v1/call/{name}",
             post(move |Path(name): Path<String>, request: Request| {
                 call::called(Arc::clone(&calls), name, request)
+            }),
+        )
+        .route(
+            intake::PATH,
+            post(move |Path(channel): Path<String>, request: Request| {
+                intake::received(Arc::clone(&channels), channel, request)
             }),
         )
         .route("/v1/events", get(move |request: Request| listened(Arc::clone(&events), request)))
@@ -252,18 +261,23 @@ async fn asked(
     let (guard, act) = (Arc::clone(server), Arc::clone(route));
     let uri = parts.uri;
     let part = seen.trace.part("ask");
-    let (worker, next) = server
+    let (principal, text, next) = server
         .readers
         .ask(move |store| {
-            let principal = guard.admit(store, &presented)?;
-            let worker = principal.worker.clone();
-            let asked = Asked { principal, task, name, uri, body, key, version };
-            // Who asked is worth knowing also where the answer is no.
-            Ok((worker, (act.act)(store, &asked)))
+            let make = |principal| Asked { principal, task, name, uri, body, key, version };
+            match act.sort {
+                Sort::Command => guard.commanded(store, &act, parse(&presented)?, make),
+                Sort::Question | Sort::Administration => {
+                    let asked = make(guard.admit(store, &presented)?);
+                    // Who asked is worth knowing also where the answer is no.
+                    let next = (act.act)(store, &asked);
+                    Ok((asked.principal, None, next))
+                }
+            }
         })
         .await?;
     drop(part);
-    seen.worker = worker.map(|worker| worker.to_string());
+    seen.worker = principal.worker.as_ref().map(ToString::to_string);
     let answer = match next? {
         Next::Answer(answer) => {
             if route.sort == Sort::Administration {
@@ -273,7 +287,7 @@ async fn asked(
         }
         Next::Submit { calls, tell } => {
             let part = seen.trace.part("write");
-            let receipts = server.writer.submit(calls).await?;
+            let receipts = server.submitted(calls, text.map(|text| Shown { text, principal })).await?;
             drop(part);
             match tell(receipts)? {
                 After::Answer(answer) => answer,
@@ -288,23 +302,6 @@ async fn asked(
 }
 
 impl Server {
-    /// The bearer of the token, if it may ask now.
-    pub(crate) fn admit(
-        &self,
-        store: &mut crate::store::Store,
-        presented: &str,
-    ) -> Result<Principal, Refusal> {
-        let principal = store.authenticate(presented)?;
-        if self.rate.allows(principal.token_id.as_str(), Instant::now()) {
-            return Ok(principal);
-        }
-        let who =
-            principal.worker.map_or_else(|| principal.token_id.to_string(), |worker| worker.to_string());
-        let detail = format!("{who} asks more often than {} times a second", self.config.rate);
-        Err(Refusal::new(Code::TooManyRequests, detail)
-            .hint("wait, then repeat the call with the same Idempotency-Key"))
-    }
-
     /// Every "no" is counted, and what concerns permission is logged for whoever looks after the server.
     pub(crate) fn refused(
         &self,
@@ -388,7 +385,7 @@ pub(crate) async fn read(
     }
 }
 
-fn response(answer: Answer, known: Option<i64>, key: Option<&str>) -> Response<Body> {
+pub(crate) fn response(answer: Answer, known: Option<i64>, key: Option<&str>) -> Response<Body> {
     let is_known = known.is_some() && known == answer.version;
     let mut response = Response::new(if is_known { Body::empty() } else { Body::from(answer.body) });
     *response.status_mut() = match (&answer.location, is_known) {

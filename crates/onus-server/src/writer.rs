@@ -1,14 +1,18 @@
 //! The one thread that writes: it takes whatever waits and commits it together (group commit).
 //!
-//! While one batch waits for the disk the next one gathers, so the more there is to do, the less of it is waiting.
+//! While one batch waits for the disk the next one gathers, so the more there is to do, the less of it is waiting. Whoever
+//! was just answered often asks again at once: a batch waits a moment for as many as the last one had.
 
 use crate::readers::busy;
 use crate::store::{Open, Store, is_lost, reopen};
-use onus_app::submit::{Receipt, Target};
+use onus_app::memory::Memory;
+use onus_app::submit::{Order, Receipt, Target};
+use onus_app::token::Shown;
 use onus_core::command::Envelope;
 use onus_core::refusal::Refusal;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// So many orders may wait; the next one is told to come back.
@@ -17,17 +21,21 @@ const WAITING: usize = 4_096;
 /// So many commands go into one commit: nobody waits for more than these before them.
 const TOGETHER: usize = 64;
 
+/// So long a batch waits to become as large as the last one: a fraction of what a commit takes.
+const SOON: Duration = Duration::from_micros(500);
+
 pub type Answer = Result<Receipt, Refusal>;
 
-/// Commands that are carried out next to each other.
-struct Order {
+/// Commands that are carried out next to each other, and the token that was shown for them.
+struct Waiting {
     calls: Vec<(Envelope, Target)>,
+    shown: Option<Shown>,
     reply: oneshot::Sender<Vec<Answer>>,
 }
 
 #[derive(Debug)]
 pub struct Writer {
-    orders: SyncSender<Order>,
+    orders: SyncSender<Waiting>,
     thread: JoinHandle<()>,
 }
 
@@ -42,10 +50,14 @@ impl Writer {
         Ok(Writer { orders, thread })
     }
 
-    /// Carries the commands out; one answer for each.
-    pub async fn submit(&self, calls: Vec<(Envelope, Target)>) -> Result<Vec<Answer>, Refusal> {
+    /// Carries the commands out, if the token is still good then; one answer for each.
+    pub async fn submit(
+        &self,
+        calls: Vec<(Envelope, Target)>,
+        shown: Option<Shown>,
+    ) -> Result<Vec<Answer>, Refusal> {
         let (reply, answer) = oneshot::channel();
-        self.orders.try_send(Order { calls, reply }).map_err(|error| match error {
+        self.orders.try_send(Waiting { calls, shown, reply }).map_err(|error| match error {
             TrySendError::Full(_) => busy("too many commands wait already"),
             TrySendError::Disconnected(_) => busy("the server is shutting down"),
         })?;
@@ -59,34 +71,44 @@ impl Writer {
     }
 }
 
-fn write(mut store: Store, open: &Open, queue: &Receiver<Order>, committed: &Committed) {
+fn write(mut store: Store, open: &Open, queue: &Receiver<Waiting>, committed: &Committed) {
+    let (mut memory, mut last) = (Memory::default(), 0);
     while let Ok(first) = queue.recv() {
         let mut count = first.calls.len();
-        let mut orders = vec![first];
+        let mut waiting = vec![first];
+        let until = Instant::now() + SOON;
         while count < TOGETHER
-            && let Ok(next) = queue.try_recv()
+            && let Some(next) = next(queue, (count < last).then_some(until))
         {
             count += next.calls.len();
-            orders.push(next);
+            waiting.push(next);
         }
+        last = count;
         // None of them has been answered, so any order is right. What ends sets free what a grant may want.
-        orders.sort_by_key(|order| order.calls.iter().any(|(envelope, _)| envelope.command.is_grant()));
-        let (mut calls, mut replies) = (Vec::with_capacity(count), Vec::with_capacity(orders.len()));
-        for order in orders {
-            replies.push((order.calls.len(), order.reply));
-            calls.extend(order.calls);
-        }
-        let mut answers = store.submit_many(&calls).into_iter();
+        waiting.sort_by_key(|one| one.calls.iter().any(|(envelope, _)| envelope.command.is_grant()));
+        let orders = waiting.iter().map(|one| Order { calls: &one.calls, shown: one.shown.as_ref() });
+        let mut answers = store.submit_orders(&orders.collect::<Vec<_>>(), &mut memory).into_iter();
         let mut lost = false;
-        for (count, reply) in replies {
-            let own: Vec<Answer> = answers.by_ref().take(count).collect();
+        for one in waiting {
+            let own: Vec<Answer> = answers.by_ref().take(one.calls.len()).collect();
             lost |= own.iter().any(is_lost);
             // Whoever asked may have gone; what it asked for is done all the same.
-            drop(reply.send(own));
+            drop(one.reply.send(own));
         }
-        committed(calls.len());
+        committed(count);
         if lost {
             reopen(&mut store, open);
+            memory.doubt();
         }
+    }
+}
+
+/// What waits, or comes in time where more is expected.
+fn next(queue: &Receiver<Waiting>, until: Option<Instant>) -> Option<Waiting> {
+    match (queue.try_recv(), until) {
+        (Err(TryRecvError::Empty), Some(until)) => {
+            queue.recv_timeout(until.saturating_duration_since(Instant::now())).ok()
+        }
+        (found, _) => found.ok(),
     }
 }

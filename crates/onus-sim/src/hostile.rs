@@ -1,10 +1,14 @@
 //! Every parser, given whatever bytes: no panic, and what is taken reads back as what it was.
 //!
-//! The targets are plain functions: `tests/hostile.rs` gives them mutated examples, `fuzz/` gives them what a fuzzer finds.
+//! The targets are plain functions, and the doors of a whole server: `tests/hostile.rs` gives them mutated examples,
+//! `fuzz/` gives them what a fuzzer finds.
 
 mod bytes;
+mod doors;
+mod example;
 
 pub use bytes::mutated;
+pub use doors::Doors;
 
 use onus_app::usage::{otel, transcript};
 use onus_core::event::Event;

@@ -12,7 +12,7 @@ mod play;
 mod run;
 mod step;
 mod store;
-mod team;
+pub(crate) mod team;
 mod witness;
 
 pub use judge::Violation;
@@ -20,3 +20,4 @@ pub use plant::Plant;
 pub use play::Counts;
 pub use run::{Failure, Plan};
 pub use store::Kind;
+pub(crate) use store::room;

@@ -1,8 +1,8 @@
 //! Every parser against mutated examples: no panic, whatever comes. `ONUS_SOAK=1` for the long way; `fuzz/` for a fuzzer.
 
-#![allow(clippy::panic, clippy::print_stderr, reason = "a test may fail loudly")]
+#![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used, reason = "a test may fail loudly")]
 
-use onus_sim::hostile::{TARGETS, Target, mutated};
+use onus_sim::hostile::{Doors, TARGETS, Target, mutated};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 fn cases() -> u64 {
@@ -27,9 +27,57 @@ fn no_parser_panics() {
     }
 }
 
+/// Lines of an import, taken and not.
+const LINES: &[&str] = &[
+    "{\"title\":\"one\",\"id\":\"T-7\",\"checks\":[\"cargo test\"],\"scope\":[\"src/**\"]}\n{\"title\":\"two\",\"depends_on\":[\"T-7\"]}\n",
+    "{\"title\":\"x\",\"origin_ask_ref\":\"github:a/b#1\",\"parent\":\"github:a/b#2\",\"priority\":\"P0\",\"state\":\"done\"}\n",
+];
+
+/// Through the doors of a server: bodies, queries, headers, cookies, ids of events, calls, tools.
+#[test]
+fn no_request_breaks_a_server() {
+    let mut doors = Doors::open().unwrap();
+    let examples = Doors::examples();
+    // The instrument: everybody is let in, and most of what is asked makes sense.
+    let told: Vec<u16> = examples.iter().map(|example| doors.ask(example.as_bytes()).unwrap()).collect();
+    let answered = told.iter().filter(|status| matches!(status, 200..=303)).count();
+    eprintln!("{answered} of {} examples are answered", examples.len());
+    assert!(!told.contains(&401), "{told:?}");
+    assert!(answered * 2 > examples.len(), "{told:?}");
+    let mut held = |input: &[u8], seed: u64, ask: fn(&mut Doors, &[u8])| {
+        if catch_unwind(AssertUnwindSafe(|| ask(&mut doors, input))).is_err() {
+            panic!("a server breaks (seed {seed}) on {:?}", String::from_utf8_lossy(input));
+        }
+    };
+    let ask: fn(&mut Doors, &[u8]) = |doors, input| {
+        let _ = doors.ask(input);
+    };
+    // A request is a hundred times the work of a parser.
+    for seed in 0..cases().div_ceil(4) {
+        held(&mutated(seed, &examples), seed, ask);
+        held(&mutated(seed, LINES), seed, Doors::import);
+    }
+    for nest in nests() {
+        held(nest.as_bytes(), 0, Doors::import);
+        for example in examples.iter().filter(|example| example.starts_with("POST")).step_by(4) {
+            let (head, _) = example.split_once("\n\n").unwrap();
+            held(format!("{head}\n\n{nest}").as_bytes(), 0, ask);
+        }
+    }
+}
+
 /// Nests and bombs, for every parser that reads a tree: they end, and what they take is bounded by their caps.
 #[test]
 fn nests_and_bombs_are_stopped() {
+    for input in nests() {
+        for target in TARGETS {
+            hold(target, input.as_bytes(), 0);
+            hold(target, format!("noted {input}").as_bytes(), 0);
+        }
+    }
+}
+
+fn nests() -> Vec<String> {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..12 {
         let many = vec![format!("*a{}", level - 1); 9].join(", ");
@@ -38,10 +86,5 @@ fn nests_and_bombs_are_stopped() {
     let nests = ["[", "{\"a\":", "- ", "(", "{", "&a [", "a: {", "**/", "{a,", "[!", "1h", "\"\\u"];
     let deep = nests.iter().map(|nest| nest.repeat(20_000));
     let large = ["x".repeat(2_000_000), "{a,b}".repeat(30), "*a".repeat(200), "[a-z]*?".repeat(60)];
-    for input in deep.chain(large).chain([bomb]) {
-        for target in TARGETS {
-            hold(target, input.as_bytes(), 0);
-            hold(target, format!("noted {input}").as_bytes(), 0);
-        }
-    }
+    deep.chain(large).chain([bomb]).collect()
 }

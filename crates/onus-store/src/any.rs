@@ -52,10 +52,19 @@ impl Location {
         }
     }
 
-    /// Opens the store that is there.
+    /// Opens the store that is there, for one call.
     pub fn open(&self, clock: fn() -> Now) -> Result<Any> {
+        self.open_with(&Options::one_shot(clock))
+    }
+
+    /// Opens the store that is there, to stay.
+    pub fn open_to_stay(&self, clock: fn() -> Now) -> Result<Any> {
+        self.open_with(&Options::staying(clock))
+    }
+
+    fn open_with(&self, options: &Options) -> Result<Any> {
         match self {
-            Location::File(path) => Sqlite::open(path, &Options::one_shot(clock)).map(Any::Sqlite),
+            Location::File(path) => Sqlite::open(path, options).map(Any::Sqlite),
             Location::Database(address) => {
                 Postgres::open(address).map(|store| Any::Postgres(Box::new(store)))
             }

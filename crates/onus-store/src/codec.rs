@@ -27,11 +27,21 @@ macro_rules! task_columns {
     };
 }
 
+/// That something has not ended, for whoever finds its row by its key. Said like this, PostgreSQL cannot go by an index of
+/// what has not ended: that is short, so it reads all of it, and where work comes and goes it is full of what has ended.
+macro_rules! goes_on {
+    ($ended_at:literal) => {
+        concat!("coalesce(", $ended_at, ", -1) = -1 ")
+    };
+}
+
 /// A task with the assignment in force.
 macro_rules! task_from {
     () => {
-        "FROM task t LEFT JOIN assignment a ON a.workspace = t.workspace AND a.task = t.id AND a.epoch = t.epoch \
-         AND a.ended_at IS NULL "
+        concat!(
+            "FROM task t LEFT JOIN assignment a ON a.workspace = t.workspace AND a.task = t.id AND a.epoch = t.epoch AND ",
+            $crate::codec::goes_on!("a.ended_at")
+        )
     };
 }
 
@@ -50,7 +60,7 @@ macro_rules! workstation_columns {
     };
 }
 
-pub(crate) use {assignment_columns, task_columns, task_from, workstation_columns};
+pub(crate) use {assignment_columns, goes_on, task_columns, task_from, workstation_columns};
 
 /// A task with the last hash of its chain.
 #[derive(Debug, Clone)]

@@ -9,6 +9,7 @@ mod codec;
 pub mod error;
 pub mod evidence;
 pub mod load;
+pub mod milestone;
 pub mod port;
 pub mod postgres;
 pub mod read;

@@ -1,23 +1,25 @@
 //! Loads everything a decision needs, under lock.
 
+mod at_work;
 pub(crate) mod grant;
 pub(crate) mod session;
 
+pub use at_work::AtWork;
 pub use grant::{Ground, Holding, signals, workstation};
 
-use crate::codec::{self, task_columns, task_from};
+use crate::codec::{self, goes_on, task_columns, task_from};
 use crate::error::{Result, StoreError};
 use crate::evidence;
 use crate::port::{Sql, Tx, Value};
-use crate::{args, sql};
+use crate::{args, sql, token};
 use onus_core::command::{Command, Envelope};
 use onus_core::evidence::{Evidence, Review};
 use onus_core::facts::{Caller, Dependency, Slice};
 use onus_core::hash::Digest;
-use onus_core::id::{Generation, Handle, OriginRef, RequestId, Seq, TaskId, WorkspaceId};
+use onus_core::id::{Generation, Handle, OriginRef, RequestId, Seq, TaskId, TokenId, WorkspaceId};
 use onus_core::identity_map::Policy;
 use onus_core::session::Recorded;
-use onus_core::task::{Assignment, Blocker, State, StateName, Task};
+use onus_core::task::{Blocker, State, StateName, Task};
 use onus_core::time::Timestamp;
 use onus_core::worker::{Kind, Worker};
 use onus_core::workstation::{Lifecycle, WorkstationState};
@@ -33,8 +35,10 @@ sql! {
     pub(crate) WORKER = "SELECT handle, kind, tier, role, state, tz FROM worker WHERE workspace = ?1 AND handle = ?2";
     pub(crate) TASK = "SELECT ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 AND t.id = ?2";
     /// What kind of worker holds a task, and how the workstation is in which it does.
-    pub(crate) HOLDER = "SELECT k.kind, w.state, w.lifecycle FROM worker k JOIN workstation w ON w.workspace = k.workspace \
-        WHERE k.workspace = ?1 AND k.handle = ?2 AND w.name = ?3";
+    pub(crate) HOLDER = "SELECT k.kind, w.state, w.lifecycle FROM assignment a \
+        JOIN worker k ON k.workspace = a.workspace AND k.handle = a.assignee \
+        JOIN workstation w ON w.workspace = a.workspace AND w.name = a.workstation \
+        WHERE a.workspace = ?1 AND a.task = ?2 AND ", goes_on!("a.ended_at");
     pub(crate) DEPENDENCIES = "SELECT d.depends_on, t.state, d.excepted FROM dependency d \
         LEFT JOIN task t ON t.workspace = d.workspace AND t.id = d.depends_on \
         WHERE d.workspace = ?1 AND d.task = ?2 ORDER BY d.depends_on";
@@ -191,33 +195,23 @@ pub struct Loaded {
 /// A question, and what it is asked about.
 type Question<'a> = (&'static Sql, Vec<Value<'a>>);
 
-/// Announces what calls will ask before they can be refused or carried out.
+/// Announces what calls will ask before they can be refused or carried out, and what the tokens shown for them are.
 pub fn expect_calls<'e>(
     tx: &mut dyn Tx,
-    envelopes: impl Iterator<Item = &'e Envelope> + Clone,
+    envelopes: impl Iterator<Item = &'e Envelope>,
+    tokens: impl Iterator<Item = &'e TokenId>,
 ) -> Result<()> {
     if !tx.looks_ahead() {
         return Ok(());
     }
     let workspace = tx.workspace().0;
     let mut questions: Vec<Question<'_>> = vec![(&WORKSPACE, args![workspace].into())];
-    for envelope in envelopes.clone() {
+    questions.extend(tokens.map(|id| (&token::ADMITTED, args![workspace, id.as_str()].into())));
+    for envelope in envelopes {
         questions.push((&REQUEST, vec![workspace.into(), request_key(&envelope.request).into()]));
         foreseen(workspace, envelope, &mut questions);
     }
-    tx.expect(&questions)?;
-    // What hangs on those answers is worth a second announcement only where many share it.
-    let mut questions: Vec<Question<'_>> = Vec::new();
-    for id in envelopes.filter(|envelope| !envelope.command.is_grant()).filter_map(|one| one.task.as_ref()) {
-        if let Some(held) = task(tx, id)?.as_ref().and_then(|stored| stored.task.assignment()) {
-            questions.push((&HOLDER, holder_args(workspace, held)));
-        }
-    }
     tx.expect(&questions)
-}
-
-fn holder_args(workspace: i64, held: &Assignment) -> Vec<Value<'static>> {
-    args![workspace, held.assignee.to_string(), held.workstation.to_string()].into()
 }
 
 /// What [`facts`] will ask, as far as the command alone tells.
@@ -229,11 +223,16 @@ fn foreseen<'e>(workspace: i64, envelope: &'e Envelope, questions: &mut Vec<Ques
         let of_task = || args![workspace, id.to_string()].into();
         questions.push((&TASK, of_task()));
         match &envelope.command {
-            Command::Claim { .. } | Command::Takeover { .. } => questions.push((&DEPENDENCIES, of_task())),
-            Command::Complete { .. } => {
-                questions.extend([(&evidence::EVIDENCE, of_task()), (&evidence::REVIEWS, of_task())]);
+            Command::Claim { .. } => questions.push((&DEPENDENCIES, of_task())),
+            Command::Takeover { .. } => {
+                questions.extend([(&HOLDER, of_task()), (&DEPENDENCIES, of_task())]);
             }
-            _ => {}
+            Command::Complete { .. } => questions.extend([
+                (&HOLDER, of_task()),
+                (&evidence::EVIDENCE, of_task()),
+                (&evidence::REVIEWS, of_task()),
+            ]),
+            _ => questions.push((&HOLDER, of_task())),
         }
     }
     if let Command::Claim { workstation: Some(name), assignee, .. } = &envelope.command {
@@ -253,14 +252,20 @@ pub fn expect_dependencies(tx: &mut dyn Tx, tasks: &[Stored]) -> Result<()> {
 }
 
 /// Loads the facts of one call. `policy` says which candidates matter.
-pub fn facts(tx: &mut dyn Tx, envelope: &Envelope, policy: &Policy, now: Timestamp) -> Result<Loaded> {
+pub fn facts(
+    tx: &mut dyn Tx,
+    envelope: &Envelope,
+    policy: &Policy,
+    now: Timestamp,
+    at_work: &mut AtWork,
+) -> Result<Loaded> {
     if tx.looks_ahead() {
         let mut questions = Vec::new();
         foreseen(tx.workspace().0, envelope, &mut questions);
         tx.expect(&questions)?;
     }
     let stored = envelope.task.as_ref().map(|id| task(tx, id)).transpose()?.flatten();
-    facts_of(tx, envelope, stored, policy, now)
+    facts_of(tx, envelope, stored, policy, now, at_work)
 }
 
 /// The same, where the task has been read already.
@@ -270,6 +275,7 @@ pub fn facts_of(
     stored: Option<Stored>,
     policy: &Policy,
     now: Timestamp,
+    at_work: &mut AtWork,
 ) -> Result<Loaded> {
     let workspace = tx.workspace();
     let mut loaded = Loaded {
@@ -289,8 +295,9 @@ pub fn facts_of(
         rested: None,
         ground: Ground::default(),
     };
-    if let Some(held) = loaded.task.as_ref().and_then(|stored| stored.task.assignment())
-        && let Some(mut row) = tx.row(&HOLDER, &holder_args(workspace.0, held))?
+    if let Some(held) =
+        loaded.task.as_ref().map(|stored| &stored.task).filter(|task| task.assignment().is_some())
+        && let Some(mut row) = tx.row(&HOLDER, &args![workspace.0, held.id.to_string()])?
     {
         loaded.holder = Some(codec::word(row.text()?.as_str(), Kind::parse)?);
         let state = codec::word(row.text()?.as_str(), WorkstationState::parse)?;
@@ -312,7 +319,7 @@ pub fn facts_of(
             loaded.reachable = reachable(tx, on)?;
         }
         Command::Claim { .. } | Command::Takeover { .. } => {
-            grant::load(tx, envelope, policy, now, &mut loaded)?;
+            grant::load(tx, envelope, policy, now, at_work, &mut loaded)?;
             let grantee = match loaded.mentioned.as_ref().unwrap_or(&loaded.caller) {
                 Caller::Registered(worker) => Some(&worker.handle),
                 Caller::Anonymous | Caller::Unregistered(_) => None,

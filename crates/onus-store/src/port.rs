@@ -211,6 +211,10 @@ pub trait Tx {
     /// Goes back to the mark and forgets it. Where that cannot be done any more, the whole transaction has failed.
     fn undo(&mut self) -> Result<()>;
 
+    /// Told that what follows was decided, and is meant to stay: a database that pays for a mark need not keep it up. Where
+    /// it has to be undone all the same, the whole transaction has failed.
+    fn decided(&mut self) {}
+
     /// Whether it is worth telling what will be asked next.
     fn looks_ahead(&self) -> bool {
         false
@@ -219,6 +223,11 @@ pub trait Tx {
     /// Told of questions that will be asked next: a database on another machine answers them all at once.
     fn expect(&mut self, _questions: &[(&Sql, Vec<Value<'_>>)]) -> Result<()> {
         Ok(())
+    }
+
+    /// Which of the connections this is that the store has had: behind another one may be another database.
+    fn connection(&self) -> u64 {
+        0
     }
 
     /// Told of every entry that the ledger gets: a database that wakes listeners does so at the commit.

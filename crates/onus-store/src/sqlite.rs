@@ -7,7 +7,7 @@ mod open;
 mod queue;
 
 pub use integrity::{Depth, Modes};
-pub use open::{Closing, Options};
+pub use open::{Options, Stay};
 
 use crate::error::{Result, StoreError};
 use crate::port::{Look, Outcome, Row, Sql, Store, Tx, Value};
@@ -15,7 +15,7 @@ use onus_core::id::WorkspaceId;
 use onus_core::time::Now;
 use queue::WriterQueue;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, ErrorCode, ToSql};
+use rusqlite::{CachedStatement, Connection, ErrorCode, ToSql};
 use std::path::{Path, PathBuf};
 
 /// An embedded store holds exactly one workspace.
@@ -28,6 +28,7 @@ pub struct Sqlite {
     queue: WriterQueue,
     path: PathBuf,
     clock: fn() -> Now,
+    stay: Stay,
 }
 
 impl Sqlite {
@@ -43,7 +44,7 @@ impl Store for Sqlite {
 
     fn read<T>(&mut self, work: impl FnOnce(&mut dyn Tx) -> Result<T>) -> Result<T> {
         let tx = self.connection.unchecked_transaction().map_err(before_commit)?;
-        let result = work(&mut SqliteTx { connection: &self.connection, clock: self.clock });
+        let result = work(&mut SqliteTx::new(&self.connection, self.clock));
         drop(tx);
         result
     }
@@ -57,10 +58,13 @@ impl Store for Sqlite {
         let tx =
             rusqlite::Transaction::new_unchecked(&self.connection, rusqlite::TransactionBehavior::Immediate)
                 .map_err(before_commit)?;
-        match work(&mut SqliteTx { connection: &self.connection, clock: self.clock })? {
+        let outcome = work(&mut SqliteTx::new(&self.connection, self.clock))?;
+        match outcome {
             Outcome::Commit(value) => {
                 tx.commit().map_err(during_commit)?;
-                log::keep_short(&self.connection, &self.path);
+                if self.stay == Stay::OneCall {
+                    log::keep_short(&self.connection, &self.path);
+                }
                 Ok(value)
             }
             Outcome::Rollback(value) => {
@@ -74,6 +78,21 @@ impl Store for Sqlite {
 struct SqliteTx<'c> {
     connection: &'c Connection,
     clock: fn() -> Now,
+    /// The statements that this transaction has used, by where their texts lie: a batch runs a dozen of them again and
+    /// again, and the connection's own cache hashes and copies the text each time.
+    statements: Vec<(&'static str, CachedStatement<'c>)>,
+    mark: Mark,
+}
+
+/// How far a mark is set. SQLite copies every page that changes behind one, so it is set when it has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Nowhere,
+    /// Nothing was written since.
+    Noted,
+    Set,
+    /// What was written since is meant to stay.
+    GivenUp,
 }
 
 impl Tx for SqliteTx<'_> {
@@ -96,7 +115,7 @@ impl Tx for SqliteTx<'_> {
 
     fn each(&mut self, sql: &Sql, args: &[Value<'_>], row: &mut dyn FnMut(Row) -> Result<()>) -> Result<()> {
         let named = |error| before_commit(error).in_statement(sql.name);
-        let mut statement = self.connection.prepare_cached(sql.text).map_err(named)?;
+        let statement = self.statement(sql.text).map_err(named)?;
         let columns = statement.column_count();
         let mut rows = statement.query(rusqlite::params_from_iter(args)).map_err(named)?;
         while let Some(found) = rows.next().map_err(named)? {
@@ -111,7 +130,7 @@ impl Tx for SqliteTx<'_> {
 
     fn visit(&mut self, sql: &Sql, args: &[Value<'_>], look: Look<'_>) -> Result<()> {
         let named = |error| before_commit(error).in_statement(sql.name);
-        let mut statement = self.connection.prepare_cached(sql.text).map_err(named)?;
+        let statement = self.statement(sql.text).map_err(named)?;
         let columns = statement.column_count();
         let mut rows = statement.query(rusqlite::params_from_iter(args)).map_err(named)?;
         while let Some(found) = rows.next().map_err(named)? {
@@ -126,32 +145,63 @@ impl Tx for SqliteTx<'_> {
 
     fn run(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<u64> {
         let named = |error| before_commit(error).in_statement(sql.name);
-        let mut statement = self.connection.prepare_cached(sql.text).map_err(named)?;
+        if self.mark == Mark::Noted {
+            self.bare("SAVEPOINT mark")?;
+            self.mark = Mark::Set;
+        }
+        let statement = self.statement(sql.text).map_err(named)?;
         let touched = statement.execute(rusqlite::params_from_iter(args)).map_err(named)?;
         Ok(touched as u64)
     }
 
     fn mark(&mut self) -> Result<()> {
-        self.bare("SAVEPOINT mark")
+        self.mark = Mark::Noted;
+        Ok(())
+    }
+
+    fn decided(&mut self) {
+        if self.mark == Mark::Noted {
+            self.mark = Mark::GivenUp;
+        }
     }
 
     fn keep(&mut self) -> Result<()> {
-        self.bare("RELEASE mark")
+        match std::mem::replace(&mut self.mark, Mark::Nowhere) {
+            Mark::Set => self.bare("RELEASE mark"),
+            Mark::Nowhere | Mark::Noted | Mark::GivenUp => Ok(()),
+        }
     }
 
     fn undo(&mut self) -> Result<()> {
-        self.bare("ROLLBACK TO mark")?;
-        self.bare("RELEASE mark")
+        match std::mem::replace(&mut self.mark, Mark::Nowhere) {
+            Mark::Set => {
+                self.bare("ROLLBACK TO mark")?;
+                self.bare("RELEASE mark")
+            }
+            Mark::GivenUp => Err(StoreError::Guard("what was decided could not be carried out".into())),
+            Mark::Nowhere | Mark::Noted => Ok(()),
+        }
     }
 }
 
-impl SqliteTx<'_> {
-    fn bare(&self, text: &str) -> Result<()> {
-        self.connection
-            .prepare_cached(text)
-            .and_then(|mut statement| statement.execute([]))
-            .map_err(before_commit)?;
-        Ok(())
+impl<'c> SqliteTx<'c> {
+    fn new(connection: &'c Connection, clock: fn() -> Now) -> SqliteTx<'c> {
+        SqliteTx { connection, clock, statements: Vec::new(), mark: Mark::Nowhere }
+    }
+
+    fn statement(&mut self, text: &'static str) -> rusqlite::Result<&mut CachedStatement<'c>> {
+        let at = match self.statements.iter().position(|(known, _)| std::ptr::eq(*known, text)) {
+            Some(at) => at,
+            None => {
+                self.statements.push((text, self.connection.prepare_cached(text)?));
+                self.statements.len() - 1
+            }
+        };
+        Ok(&mut self.statements[at].1)
+    }
+
+    fn bare(&mut self, text: &'static str) -> Result<()> {
+        self.statement(text).and_then(|statement| statement.execute([])).map(drop).map_err(before_commit)
     }
 }
 

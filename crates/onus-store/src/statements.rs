@@ -62,6 +62,7 @@ pub const HOT: &[Sql] = &[
     apply::UPDATE_TASK,
     apply::REFRESH_TASK,
     apply::REFRESH_DEPENDENTS,
+    apply::SOME_DEPENDENT,
     apply::RENEW_ASSIGNMENT,
     apply::END_ASSIGNMENT,
     apply::STOP_SESSION,

@@ -27,7 +27,7 @@ sql! {
         WHERE t.workspace = ?1 AND t.id = ?2";
     TOKENS = "SELECT ", columns!(), " FROM token WHERE workspace = ?1 ORDER BY created_at, id";
     REVOKE_TOKEN = "UPDATE token SET revoked_at = ?3 WHERE workspace = ?1 AND id = ?2 AND revoked_at IS NULL";
-    USE_TOKEN = "UPDATE token SET used_at = ?3 WHERE workspace = ?1 AND id = ?2 AND (used_at IS NULL OR used_at < ?3)";
+    pub(crate) USE_TOKEN = "UPDATE token SET used_at = ?3 WHERE workspace = ?1 AND id = ?2 AND (used_at IS NULL OR used_at < ?3)";
 }
 
 /// A token's row.
@@ -116,5 +116,5 @@ pub fn revoke(tx: &mut dyn Tx, id: &TokenId, at: Timestamp) -> Result<()> {
 /// Notes a use; that somebody else noted a later one is fine.
 pub fn used(tx: &mut dyn Tx, id: &TokenId, at: Timestamp) -> Result<()> {
     let workspace = tx.workspace();
-    tx.run(&USE_TOKEN, &args![workspace.0, id.as_str(), at.0]).map(drop)
+    tx.run_any(&USE_TOKEN, &args![workspace.0, id.as_str(), at.0])
 }

@@ -11,8 +11,8 @@ use onus_core::worker::{Kind as WorkerKind, Worker, WorkerState};
 use onus_store::bulk::table::{Kind, SCHEMA, TABLES};
 use onus_store::error::StoreError;
 use onus_store::port::{Outcome, Store, Tx};
-use onus_store::postgres::{Address, Listener, Postgres, Wake};
-use onus_store::{apply, args, load, registry, sql};
+use onus_store::postgres::{Address, BEGIN_WRITE, Listener, Postgres, Wake, spelled};
+use onus_store::{apply, args, load, registry, sql, statements};
 use onus_testkit::{Cluster, Durability};
 use std::time::Duration;
 
@@ -246,6 +246,56 @@ fn a_change_that_failed_is_never_acknowledged() {
 }
 
 /// What is only glanced at is as it is now, remembered by nobody, and a question that failed spoils no later one.
+/// Its tables were empty when the server last looked at them, or a moment ago: the next task is found by its index all
+/// the same, in its order, and nothing is read that is not given.
+#[test]
+fn a_writer_goes_by_keys_whatever_the_server_knows_of_its_tables() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let url = cluster.database();
+    let mut store = Postgres::create(&address(&url)).unwrap();
+    found(&mut store, "0190-plans").unwrap();
+    cluster.psql(name(&url), "VACUUM ANALYZE");
+    let fill = include_str!("conformance/fill.sql").replace("ANALYZE;", "");
+    cluster.psql(name(&url), &fill);
+    let plan = |statement: &str| {
+        let sql = statements::HOT.iter().find(|sql| sql.name == statement).unwrap().text;
+        let values = (1..=99).take_while(|n| sql.contains(&format!("?{n}"))).map(|_| "NULL");
+        let values = values.collect::<Vec<_>>().join(", ");
+        let text = spelled(sql);
+        cluster.psql(
+            name(&url),
+            &format!("{BEGIN_WRITE}; PREPARE p AS {text}; EXPLAIN (COSTS OFF) EXECUTE p({values}); ROLLBACK"),
+        )
+    };
+    let ready = plan("READY");
+    assert!(ready.contains("Index Scan using task_ready") && !ready.contains("Sort"), "{ready}");
+    // Of what has not ended there are few, and of what has ended in their index many.
+    for statement in ["READY", "TASK", "HOLDER", "END_ASSIGNMENT", "RENEW_ASSIGNMENT"] {
+        let plan = plan(statement);
+        assert!(plan.contains("assignment_pkey") && !plan.contains("assignment_live"), "{plan}");
+    }
+    let stop = plan("STOP_SESSION");
+    assert!(stop.contains("session_task") && !stop.contains("session_long"), "{stop}");
+}
+
+/// Nobody waits for the server to notice by itself that a table was filled.
+#[test]
+fn a_table_that_was_filled_is_looked_at() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let url = cluster.database();
+    let mut store = Postgres::create(&address(&url)).unwrap();
+    found(&mut store, "0190-filled").unwrap();
+    let known =
+        || cluster.psql(name(&url), "SELECT reltuples::bigint FROM pg_class WHERE relname = 'ledger'");
+    let fill = |store: &mut Postgres, entries: std::ops::Range<i64>| {
+        store.write(|tx| entries.clone().try_for_each(|seq| append(tx, seq)).map(Outcome::Commit)).unwrap();
+    };
+    fill(&mut store, 1..10);
+    assert_eq!(known(), "-1\n");
+    fill(&mut store, 10..5_000);
+    assert_eq!(known(), "4999\n");
+}
+
 #[test]
 fn a_glance_sees_what_is_committed() {
     let Some(cluster) = Cluster::shared() else { return };

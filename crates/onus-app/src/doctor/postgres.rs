@@ -1,18 +1,18 @@
 //! What a database server can suffer from. Its pages are its own business: `pg_amcheck` looks at them.
 
 use super::Outcome::{Ill, Well};
-use super::{Checked, Examined, Outcome, others};
+use super::{CheckView, Examined, Outcome, others, view};
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
 use onus_store::postgres::{Modes, Postgres};
 
 impl Examined for Postgres {
-    fn examine(&mut self) -> Vec<Checked> {
+    fn examine(&mut self) -> Vec<CheckView> {
         let modes = self.modes().map_err(Refusal::from);
         vec![
-            ("schema", modes.as_ref().map(schema).map_err(Clone::clone)),
-            ("durability", modes.as_ref().map(durability).map_err(Clone::clone)),
-            ("references", references(self)),
+            view("schema", modes.as_ref().map(schema).map_err(Clone::clone)),
+            view("durability", modes.as_ref().map(durability).map_err(Clone::clone)),
+            view("references", references(self)),
         ]
     }
 }

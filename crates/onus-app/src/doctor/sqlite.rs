@@ -1,7 +1,7 @@
 //! What a file can suffer from.
 
 use super::Outcome::{Ill, Well};
-use super::{Checked, Examined, Outcome, others};
+use super::{CheckView, Examined, Outcome, others, view};
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
 use onus_host::filesystem::network_file_system;
@@ -14,16 +14,16 @@ use std::path::{Path, PathBuf};
 const SYNCHRONOUS_FULL: i64 = 2;
 
 impl Examined for Sqlite {
-    fn examine(&mut self) -> Vec<Checked> {
+    fn examine(&mut self) -> Vec<CheckView> {
         let path = self.path();
         vec![
-            ("schema", schema(self)),
-            ("pages", pages(self)),
-            ("references", references(self)),
-            ("durability", durability(self)),
-            ("file system", Ok(file_system(path))),
-            ("permissions", permissions(path)),
-            ("backups", backups(path)),
+            view("schema", schema(self)),
+            view("pages", pages(self)),
+            view("references", references(self)),
+            view("durability", durability(self)),
+            view("file system", Ok(file_system(path))),
+            view("permissions", permissions(path)),
+            view("backups", backups(path)),
         ]
     }
 }

@@ -4,8 +4,9 @@ use super::finding::{Findings, Kind};
 use super::locate::{self, Site};
 use onus_core::event::{Event, Stamped, TimesheetApproved, WorkspaceCreated};
 use onus_core::hash::Digest;
-use onus_core::id::{Generation, Handle, ProjectKey, Seq, TokenId, WorkstationName};
+use onus_core::id::{Generation, Handle, MilestoneName, ProjectKey, Seq, TokenId, WorkstationName};
 use onus_core::ledger::EntryRef;
+use onus_core::milestone::{self, Milestone};
 use onus_core::registry::{token, worker, workstation};
 use onus_core::token::AccessToken;
 use onus_core::worker::Worker;
@@ -27,6 +28,7 @@ pub(super) struct Register {
     workers: BTreeMap<Handle, (Seq, Worker)>,
     workstations: BTreeMap<WorkstationName, (Seq, Workstation)>,
     tokens: BTreeMap<TokenId, (Seq, AccessToken)>,
+    milestones: BTreeMap<MilestoneName, (Seq, Milestone)>,
     approvals: BTreeMap<Seq, TimesheetApproved>,
     last: Digest,
     count: i64,
@@ -42,6 +44,7 @@ impl Register {
             workers: BTreeMap::new(),
             workstations: BTreeMap::new(),
             tokens: BTreeMap::new(),
+            milestones: BTreeMap::new(),
             approvals: BTreeMap::new(),
             last: Digest::ZERO,
             count: 0,
@@ -78,7 +81,7 @@ impl Register {
         if is_new { Ok(()) } else { Err("it cannot follow what came before it".to_owned()) }
     }
 
-    /// Plays what happened to a worker, a workstation or a token.
+    /// Plays what happened to a worker, a workstation, a token or a milestone.
     fn register(&mut self, entry: &Stamped) -> std::result::Result<(), String> {
         let (seq, event) = (entry.seq, &entry.event);
         if let Some(handle) = worker::changed(event) {
@@ -97,6 +100,12 @@ impl Register {
             let before = self.tokens.remove(id).map(|(_, token)| token);
             let after = token::evolve(before, entry).map_err(|wrong| wrong.to_string())?;
             self.tokens.insert(id.clone(), (seq, after));
+            return Ok(());
+        }
+        if let Some(name) = milestone::changed(event) {
+            let before = self.milestones.remove(name).map(|(_, milestone)| milestone);
+            let after = milestone::evolve(before, entry).map_err(|wrong| wrong.to_string())?;
+            self.milestones.insert(name.clone(), (seq, after));
             return Ok(());
         }
         Err(format!("`{}` concerns a task, and names none", event.verb()))
@@ -161,6 +170,12 @@ impl Register {
             differs(found, "token", is.id.as_str(), tokens.remove(&is.id).as_ref(), &is);
         }
         gone(found, "token", &tokens);
+        let mut milestones = self.milestones.clone();
+        for row in onus_store::milestone::every(tx)? {
+            let is = row.milestone;
+            differs(found, "milestone", is.name.as_str(), milestones.remove(&is.name).as_ref(), &is);
+        }
+        gone(found, "milestone", &milestones);
         self.approved(tx, found)
     }
 

@@ -38,10 +38,12 @@ pub enum AuditKind {
     Time,
     /// Earlier lease tokens were declared dead.
     Generation,
+    /// Tasks are verified together, or were.
+    Milestone,
 }
 
 impl AuditKind {
-    pub const ALL: [AuditKind; 9] = [
+    pub const ALL: [AuditKind; 10] = [
         AuditKind::Grant,
         AuditKind::OutsidePolicy,
         AuditKind::Forced,
@@ -51,6 +53,7 @@ impl AuditKind {
         AuditKind::Token,
         AuditKind::Time,
         AuditKind::Generation,
+        AuditKind::Milestone,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -64,6 +67,7 @@ impl AuditKind {
             AuditKind::Token => "token",
             AuditKind::Time => "time",
             AuditKind::Generation => "generation",
+            AuditKind::Milestone => "milestone",
         }
     }
 
@@ -87,6 +91,7 @@ impl AuditKind {
             Event::TokenIssued(_) | Event::TokenRevoked(_) => AuditKind::Token,
             Event::SessionCorrected(_) | Event::TimesheetApproved(_) => AuditKind::Time,
             Event::GenerationRaised(_) => AuditKind::Generation,
+            Event::MilestoneAdded(_) | Event::MilestoneClosed(_) => AuditKind::Milestone,
             other => return forced(other).map(|_| AuditKind::Forced),
         })
     }

@@ -2,11 +2,20 @@
 
 use super::{Answer, Call, Common, Outside, Receipt, Target, named};
 use crate::Onus;
+use crate::memory::Memory;
+use crate::token::{self, Shown};
 use onus_core::command::Envelope;
 use onus_core::identity_map::Policy;
 use onus_core::refusal::Refusal;
 use onus_store::error::StoreError;
 use onus_store::port::{Outcome, Store, Tx};
+
+/// What one caller asks for in one go, and the token that it showed for it, if it came over a network.
+#[derive(Debug, Clone, Copy)]
+pub struct Order<'a> {
+    pub calls: &'a [(Envelope, Target)],
+    pub shown: Option<&'a Shown>,
+}
 
 /// Why nothing of a batch was carried out.
 enum Failed {
@@ -30,27 +39,61 @@ impl<S: Store> Onus<S> {
     /// Carries commands out one after the other and commits them together. A refused one undoes only itself; where the
     /// commit fails, each of them is told so, and its request id tells what became of it.
     pub fn submit_many(&mut self, calls: &[(Envelope, Target)]) -> Vec<Result<Receipt, Refusal>> {
-        if let [(envelope, target)] = calls {
-            return vec![self.submit(envelope, target)];
+        match calls {
+            [(envelope, target)] => vec![self.submit(envelope, target)],
+            _ => self.submit_orders(&[Order { calls, shown: None }], &mut Memory::default()),
+        }
+    }
+
+    /// The same for several callers, by a process that stays and has a memory of all that it has submitted; one answer for
+    /// each command, in their order.
+    pub fn submit_orders(
+        &mut self,
+        orders: &[Order<'_>],
+        memory: &mut Memory,
+    ) -> Vec<Result<Receipt, Refusal>> {
+        if let [Order { calls: [_], .. }] = orders {
+            return self.one_by_one(orders, memory);
         }
         let (outside, store) = self.parts();
+        let mut kept = *memory;
         let answered = store.write(|tx| {
-            let common = Common::load(tx, calls.iter().map(|(envelope, target)| (envelope, target)))?;
+            let calls =
+                orders.iter().flat_map(|order| order.calls).map(|(envelope, target)| (envelope, target));
+            let common = Common::load(tx, calls, orders.iter().filter_map(|order| order.shown))?;
+            let common = Common { memory: *memory, ..common };
             let mut batch = Batch { outside, policy: None, common, has_changed: false };
-            let answers =
-                calls.iter().map(|call| batch.carry_out(tx, call)).collect::<Result<Vec<_>, _>>()?;
-            Ok(if batch.has_changed { Outcome::Commit(answers) } else { Outcome::Rollback(answers) })
+            let mut answers = Vec::new();
+            for order in orders {
+                batch.carry_out_all(tx, order, &mut answers)?;
+            }
+            if !batch.has_changed {
+                return Ok(Outcome::Rollback(answers));
+            }
+            kept = batch.common.memory;
+            Ok(Outcome::Commit(answers))
         });
         let failed = match answered {
-            Ok(answers) => return answers,
-            // A guard did not hold, and a database on another machine said so when it could not be told whose it was.
-            Err(Failed::Store(StoreError::Guard(_))) => {
-                return calls.iter().map(|(envelope, target)| self.submit(envelope, target)).collect();
+            Ok(answers) => {
+                *memory = kept;
+                return answers;
             }
+            // A guard did not hold, and a database on another machine said so when it could not be told whose it was.
+            Err(Failed::Store(StoreError::Guard(_))) => return self.one_by_one(orders, memory),
             Err(Failed::Store(error)) => error.into(),
             Err(Failed::Refused(refusal)) => refusal,
         };
-        calls.iter().map(|(envelope, _)| Err(named(Refusal::clone(&failed), envelope))).collect()
+        let envelopes = orders.iter().flat_map(|order| order.calls).map(|(envelope, _)| envelope);
+        envelopes.map(|envelope| Err(named(Refusal::clone(&failed), envelope))).collect()
+    }
+
+    fn one_by_one(&mut self, orders: &[Order<'_>], memory: &mut Memory) -> Vec<Result<Receipt, Refusal>> {
+        let calls = orders.iter().flat_map(|order| order.calls.iter().map(|call| (call, order.shown)));
+        calls
+            .map(|((envelope, target), shown)| {
+                self.transact(envelope, target, shown, memory, |outcome| outcome)
+            })
+            .collect()
     }
 }
 
@@ -64,18 +107,39 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
+    /// The answers to one caller's commands, if its token is good.
+    fn carry_out_all(
+        &mut self,
+        tx: &mut dyn Tx,
+        order: &Order<'_>,
+        answers: &mut Vec<Answer>,
+    ) -> Result<(), StoreError> {
+        match order.shown.map(|shown| token::judge(tx, shown)).transpose() {
+            Ok(noted) => self.has_changed |= noted.unwrap_or_default(),
+            Err(refusal) => {
+                answers.extend(order.calls.iter().map(|(envelope, _)| Err(named(refusal.clone(), envelope))));
+                return Ok(());
+            }
+        }
+        for call in order.calls {
+            answers.push(self.carry_out(tx, call)?);
+        }
+        Ok(())
+    }
+
     /// The answer to one command; an error concerns them all.
     fn carry_out(&mut self, tx: &mut dyn Tx, call: &(Envelope, Target)) -> Result<Answer, StoreError> {
         let (envelope, target) = call;
-        let workspace = self.common.workspace.clone();
+        let (workspace, memory) = (self.common.workspace.clone(), self.common.memory);
         tx.mark()?;
         let decided = self.decide(tx, envelope, target);
         let answer = match decided {
             Ok(Outcome::Commit(answer)) => match tx.keep() {
                 Ok(()) => {
                     self.has_changed = true;
-                    let granted = answer.as_ref().ok().map(|receipt| &receipt.task.id);
-                    self.common.ready.changed(&envelope.command, granted);
+                    let task = answer.as_ref().ok().map(|receipt| &receipt.task);
+                    task.into_iter().for_each(|task| self.common.at_work.changed(task));
+                    self.common.ready.changed(&envelope.command, task.map(|task| &task.id));
                     return Ok(answer.map_err(|refusal| named(refusal, envelope)));
                 }
                 // A database on another machine may say only now that a guard did not hold.
@@ -85,7 +149,7 @@ impl Batch<'_> {
             Err(refusal) => Err(refusal),
         };
         tx.undo()?;
-        self.common.workspace = workspace;
+        (self.common.workspace, self.common.memory) = (workspace, memory);
         Ok(answer.map_err(|refusal| named(refusal, envelope)))
     }
 

@@ -25,7 +25,8 @@ impl Call<'_> {
         for place in 0..CANDIDATES {
             let Some(stored) = self.common.ready.at(tx, filter, place)? else { break };
             let envelope = Envelope { task: Some(stored.task.id.clone()), ..self.envelope.clone() };
-            let loaded = load::facts_of(tx, &envelope, Some(stored), self.policy, self.now.wall)?;
+            let (policy, now, at_work) = (self.policy, self.now.wall, &mut self.common.at_work);
+            let loaded = load::facts_of(tx, &envelope, Some(stored), policy, now, at_work)?;
             let outcome = self.decide_one(tx, &envelope, loaded)?;
             let concerns_task = |code: Code| {
                 matches!(

@@ -74,7 +74,7 @@ impl<S: Store> Onus<S> {
 impl Rehearsal<'_> {
     /// Carries the command out, as far as this transaction goes.
     pub(crate) fn submit(&mut self, envelope: &Envelope) -> Result<Answer, Refusal> {
-        let mut common = Common::load(self.tx, [(envelope, &Target::Named)].into_iter())?;
+        let mut common = Common::load(self.tx, [(envelope, &Target::Named)].into_iter(), std::iter::empty())?;
         let mut call =
             Call::begin(self.tx, self.outside, self.policy, envelope, &Target::Named, &mut common)?;
         match call.carry_out(self.tx)? {
@@ -105,9 +105,11 @@ impl Judge<'_> {
 
     /// What the rules say to any command.
     pub(crate) fn decide(&mut self, envelope: &Envelope) -> Result<Result<Decision, Refusal>, Refusal> {
-        let mut common = Common::load(self.tx, [(envelope, &Target::Named)].into_iter())?;
-        let call = Call::begin(self.tx, self.outside, self.policy, envelope, &Target::Named, &mut common)?;
-        let loaded = load::facts(self.tx, envelope, self.policy, call.now.wall)?;
+        let mut common = Common::load(self.tx, [(envelope, &Target::Named)].into_iter(), std::iter::empty())?;
+        let mut call =
+            Call::begin(self.tx, self.outside, self.policy, envelope, &Target::Named, &mut common)?;
+        let (now, at_work) = (call.now.wall, &mut call.common.at_work);
+        let loaded = load::facts(self.tx, envelope, self.policy, now, at_work)?;
         let facts = call.facts(self.tx, envelope, loaded)?;
         Ok(decide(&facts, &envelope.command, &call.now, &fresh(&call.now)?))
     }

@@ -12,7 +12,8 @@ use onus_core::refusal::Refusal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const KINDS: &str = "grant, outside_policy, forced, refusal, exception, quarantine, token, time, generation";
+const KINDS: &str =
+    "grant, outside_policy, forced, refusal, exception, quarantine, token, time, generation, milestone";
 
 /// The record and the queue, told for people who decide
 #[derive(Debug, Args)]
@@ -59,7 +60,8 @@ struct Audit {
     #[command(flatten)]
     period: Period,
 
-    /// Only these kinds: grant, outside_policy, forced, refusal, exception, quarantine, token, time, generation
+    /// Only these kinds: grant, outside_policy, forced, refusal, exception, quarantine, token, time, generation,
+    /// milestone
     #[arg(long, value_name = "KINDS", value_delimiter = ',',
           value_parser = |t: &str| word("a kind", t, AuditKind::parse, KINDS))]
     only: Vec<AuditKind>,

@@ -11,24 +11,7 @@ use std::thread::JoinHandle;
 pub(crate) const FILE: &str = "executor-identity-map.yaml";
 
 /// The mission's own map, word for word.
-pub(crate) const SEED: &str = r#"# executor-identity-map.yaml
-routing:
-  - task_type: backend_feature
-    agent_name: "@agent-builder-01"
-    workstation: ws-backend-01
-
-  - task_type: infrastructure_change
-    agent_name: "@agent-infra-01"
-    workstation: ws-infra-prod
-
-  - task_type: frontend_component
-    agent_name: "@agent-builder-02"
-    workstation: ws-frontend-staging
-
-  - task_type: verification
-    agent_name: "@agent-verifier-01"
-    workstation: ws-verification-01
-"#;
+pub(crate) const SEED: &str = include_str!("../../../onus-core/tests/identity_map/seed.yaml");
 
 /// Type, agent and workstation of each of its rules.
 pub(crate) const ROUTES: [(&str, &str, &str); 4] = [

@@ -85,7 +85,7 @@ pub(super) fn grant(
     if context.facts.behind_anchor {
         return Err(Refusal::new(
             Code::StoreBehindAnchor,
-            "the store is older than its anchor: it may have been restored",
+            "the store is older than what was on record: it was restored, or failed over with a loss",
         )
         .hint("a person runs: onus ledger raise-generation --reason TEXT"));
     }

@@ -188,7 +188,11 @@ fn findings(order: &Order, named: Named<'_>) -> Vec<Finding> {
             Finding::new(Code::UnknownName, format!("{handle} is not registered")).hint("onus worker list"),
         );
     } else if let Err(detail) = kind(order, named.worker) {
-        found.push(Finding::new(Code::InvalidInput, detail).hint("--kind person, agent or service"));
+        let hint = match order.label.as_deref() {
+            Some(LINK) => "a link is a person's own: onus worker token link @you",
+            _ => "--kind person, agent or service",
+        };
+        found.push(Finding::new(Code::InvalidInput, detail).hint(hint));
     }
     if let Some(name) = &order.workstation {
         let is_there = named.workstation.is_some_and(|found| found.state != WorkstationState::Retired);

@@ -96,6 +96,8 @@ fn of_the_rest(event: &Event) -> Option<String> {
         Event::TimesheetApproved(approved) => {
             format!("{}, {} to {}", approved.worker, approved.from, approved.to)
         }
+        Event::MilestoneAdded(added) => added.name.to_string(),
+        Event::MilestoneClosed(closed) => closed.name.to_string(),
         _ => return None,
     })
 }

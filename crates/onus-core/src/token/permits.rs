@@ -55,6 +55,14 @@ pub fn administers(principal: &Principal) -> Result<(), Refusal> {
     }
 }
 
+/// Whether the token may carry a judgement about finished work: the rules then say whether its worker is a judge.
+pub fn judges(principal: &Principal) -> Result<(), Refusal> {
+    match principal.kind {
+        TokenKind::Person | TokenKind::Agent => Ok(()),
+        TokenKind::Service => Err(people_only(principal, "judge finished work")),
+    }
+}
+
 fn power(principal: &Principal, command: &Command) -> Power {
     let unless_forced = |warrant: &Warrant| match warrant {
         Warrant::Ordinary => Power::Work,

@@ -14,29 +14,12 @@ mod route;
 use onus_core::id::{Handle, WorkstationName};
 use onus_core::identity_map::{IdentityMap, InForce, Policy, Signals, WorkerSignal, WorkstationSignal};
 use onus_core::refusal::Finding;
-use onus_core::task::{Priority, Risk, Spec};
+use onus_core::task::Spec;
 use onus_core::worker::{Kind, Worker, WorkerState};
 use onus_core::workstation::WorkstationState;
 
 /// The map of the founding paper, word for word.
-const SEED: &str = r#"# executor-identity-map.yaml
-routing:
-  - task_type: backend_feature
-    agent_name: "@agent-builder-01"
-    workstation: ws-backend-01
-
-  - task_type: infrastructure_change
-    agent_name: "@agent-infra-01"
-    workstation: ws-infra-prod
-
-  - task_type: frontend_component
-    agent_name: "@agent-builder-02"
-    workstation: ws-frontend-staging
-
-  - task_type: verification
-    agent_name: "@agent-verifier-01"
-    workstation: ws-verification-01
-"#;
+const SEED: &str = include_str!("seed.yaml");
 
 #[track_caller]
 fn map(yaml: &str) -> IdentityMap {
@@ -62,23 +45,8 @@ fn workstation(name: &str) -> WorkstationName {
 
 /// A task of a type; `-` has none.
 fn task(task_type: &str) -> Spec {
-    Spec {
-        title: "a task".to_owned(),
-        body: None,
-        task_type: (task_type != "-").then(|| task_type.parse().unwrap()),
-        kind: "feature".to_owned(),
-        priority: Priority::P2,
-        risk: Risk::Normal,
-        role: None,
-        lane: None,
-        sprint: None,
-        tags: Vec::new(),
-        scope: Vec::new(),
-        parent: None,
-        merge_order: None,
-        origin: None,
-        checks: Vec::new(),
-    }
+    let task_type = (task_type != "-").then(|| task_type.parse().unwrap());
+    Spec { task_type, kind: "feature".into(), ..Spec::titled("a task") }
 }
 
 fn in_role(role: &str) -> Spec {

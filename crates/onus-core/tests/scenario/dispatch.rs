@@ -114,8 +114,17 @@ fn quarantine_suspends_the_lease_and_frees_the_task() {
         "add; claim p; workstation p quarantined; takeover a; takeover q",
         "ok; ok e1; ok; human_required; ok e2",
     );
-    // A note by a suspended holder is heard, but keeps nothing alive.
-    check(&format!("{held}; tick 5m; note a; lease"), "ok; ok e1; ok; ok; ok; 15m until 900s renewed 0");
+    // What a suspended holder says is heard, but keeps nothing alive.
+    for verb in ["note", "handoff"] {
+        check(
+            &format!("{held}; tick 5m; {verb} a; lease"),
+            "ok; ok e1; ok; ok; ok; 15m until 900s renewed 0",
+        );
+        check(
+            &format!("add; claim a; tick 5m; {verb} a; lease"),
+            "ok; ok e1; ok; ok; 15m until 1200s renewed 1",
+        );
+    }
 }
 
 #[test]
@@ -133,6 +142,18 @@ fn a_failing_probe_closes_the_gate_and_a_passing_one_opens_it() {
 }
 
 #[test]
+fn a_closed_gate_says_why() {
+    for state in ["quarantined", "retired"] {
+        let told = refusal(&format!("add; workstation a {state} why=smoke; claim a"));
+        assert_eq!(told.detail, format!("ws-a is {state}: smoke"));
+        assert_eq!(
+            refusal(&format!("add; workstation a {state}; claim a")).detail,
+            format!("ws-a is {state}")
+        );
+    }
+}
+
+#[test]
 fn an_approved_exception_steps_over_a_dependency() {
     let waiting = "add; add on=1; claim a";
     check(
@@ -142,6 +163,7 @@ fn an_approved_exception_steps_over_a_dependency() {
     check(&format!("{waiting}; approve p on=1"), "ok; ok; dependency_incomplete; unknown_name");
     check(&format!("{waiting}; except a on=1 mute"), "ok; ok; dependency_incomplete; reason_required");
     check(&format!("{waiting}; except a on=1 final"), "ok; ok; dependency_incomplete; reason_required");
+    assert_eq!(refusal(&format!("{waiting}; except a on=1 final")).hint.as_deref(), Some("--rollback TEXT"));
     check("add; add; except a on=1", "ok; ok; unknown_name");
     check(
         "add; add on=1; except a on=1; approve p on=1; approve p on=1; except a on=1",
@@ -169,6 +191,11 @@ fn slices_merge_in_their_order() {
         &format!("{granted}; dependency_incomplete; ok; ok; dependency_incomplete; ok; ok"),
     );
     check(&format!("{slices}; drop p #2; merge b #3"), &format!("{granted}; ok e2; ok"));
+    // Slices of one number are in nobody's way.
+    check(
+        "add; add parent=1 order=1; claim a; add parent=1 order=1; claim b; merge b #3; merge a #2",
+        "ok; ok; ok e1; ok; ok e1; ok; ok",
+    );
     check("add; claim a; merge b; merge a token=forged; merge a", "ok; ok e1; lease_required; fenced; ok");
     check("add; claim a; tick 20m; merge a; lease", "ok; ok e1; ok; ok; 15m until 2100s renewed 1");
 }
@@ -183,5 +210,9 @@ fn only_what_has_ended_is_salvaged() {
     check(
         "add; claim a; takeover! p; salvage p of=2; salvage p ref=refs/heads/main",
         "ok; ok e1; ok e2 forced; invalid_input; invalid_input",
+    );
+    check(
+        "add; claim a; release a; salvage p of=0; salvage p of=2; salvage p of=1",
+        "ok; ok e1; ok; invalid_input; invalid_input; ok",
     );
 }

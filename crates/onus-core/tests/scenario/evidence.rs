@@ -119,5 +119,6 @@ fn a_review_is_another_ones_word() {
 fn done_means_merged() {
     check("add; claim a; complete a unmerged=2; complete a", "ok; ok e1; not_merged; ok");
     check("add; claim a; complete! p unmerged=2", "ok; ok e1; ok forced");
+    check("unmerged; add; claim a; complete a unmerged=2", "ok; ok; ok e1; ok");
     assert_eq!(refusal("add; claim a; complete a unmerged=2").hint.as_deref(), Some("onus merge T-1"));
 }

@@ -64,9 +64,22 @@ fn a_fenced_caller_is_told_who_holds_the_task_and_since_when() {
     let told = refusal("add; claim a; tick 16m; takeover b; renew a");
     assert_eq!(told.detail, "T-1 is held by @b since 2026-09-21T14:29:20.000Z");
     assert_eq!(told.task.as_deref(), Some("T-1"));
-    assert!(told.hint.is_some());
+    let stop = "stop writing; onus show T-1 tells what became of it";
+    let kept = format!("{stop}; what was left behind is kept in refs/onus/salvage/T-1/1");
+    assert_eq!(told.hint, Some(kept));
     let told = refusal("add; claim a; release a; renew a");
     assert_eq!(told.detail, "T-1 is open since 2026-09-21T14:13:20.000Z");
+    assert_eq!(told.hint.as_deref(), Some(stop), "nothing was taken from it");
+}
+
+#[test]
+fn who_shows_no_lease_is_told_the_way_in() {
+    let hint = |steps| refusal(steps).hint.unwrap();
+    assert_eq!(hint("add; renew a"), "onus claim T-1");
+    assert_eq!(
+        hint("add; claim a; renew b"),
+        "@a holds it; pass its --lease, or run from its workstation ws-a"
+    );
 }
 
 #[test]
@@ -185,6 +198,11 @@ fn a_reboot_of_the_holders_host_proves_it_dead() {
     // Still no force: if nobody took over, the holder's token is good.
     check("add; claim a; reboot; renew a; takeover b", "ok; ok e1; ok; ok late 0ms; not_expired");
     check("add; claim a; reboot; claim b", "ok; ok e1; ok; lease_held");
+    let hint = |steps| refusal(steps).hint.unwrap();
+    let over = "onus takeover T-1 --reason TEXT, or take other work: onus ready";
+    assert_eq!(hint("add; claim a; reboot; claim b"), format!("its host has rebooted: {over}"));
+    assert_eq!(hint("add; claim a; tick 16m; claim b"), format!("the lease has expired: {over}"));
+    assert_eq!(hint("add; claim a; claim b"), "take other work: onus ready, or onus claim --next");
     // A reboot of some other host proves nothing.
     check("add; claim a; host h2; reboot; takeover b", "ok; ok e1; ok; ok; not_expired");
 }

@@ -11,6 +11,8 @@ mod evidence;
 #[cfg(test)]
 mod lease;
 #[cfg(test)]
+mod milestone;
+#[cfg(test)]
 mod moves;
 #[cfg(test)]
 mod scope;

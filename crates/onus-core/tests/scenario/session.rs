@@ -147,6 +147,7 @@ fn people_correct_with_a_reason_and_never_into_another_session() {
     assert_eq!(code(correct(&mut world, "p", second, 69, 80, "early")), Some(Code::InvalidInput));
     assert!(matches!(correct(&mut world, "p", first, 0, 70, "again"), Ok(Done::Existing(_))));
     assert!(correct(&mut world, "p", second, 75, 75, "nothing was done").is_ok());
+    assert!(correct(&mut world, "p", second, 70, 140, "from the end of the first until now").is_ok());
 }
 
 #[test]

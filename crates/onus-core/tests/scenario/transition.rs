@@ -32,7 +32,7 @@ fn force_is_for_people_with_a_reason() {
     check("add; claim a; release! p; renew a; state", "ok; ok e1; ok forced; fenced; open");
     check("add; claim a; complete! p; renew a; state", "ok; ok e1; ok forced; fenced; complete p forced");
     check("add; complete! p; state", "ok; ok forced; complete p forced");
-    check("add; complete! p silent", "ok; resolution_required");
+    check("add; complete! p silent; complete! p blank", "ok; resolution_required; resolution_required");
     // One reason serves both: why it is taken over, and why against the rules.
     check("add; claim a; takeover! p bare", "ok; ok e1; ok e2 forced");
     check(
@@ -329,4 +329,10 @@ fn anybody_may_comment_and_a_stale_holder_may_not_pose_as_one() {
         "add; note a note=\u{7}; claim a; release a note=\u{7}; state",
         "ok; invalid_input; ok e1; invalid_input; in_progress a",
     );
+}
+
+#[test]
+fn lists_have_an_end() {
+    check("add tags=255; add tags=256; add tags=257", "ok; ok; invalid_input");
+    assert_eq!(refusal("add tags=257").detail, "257 tags; the limit is 256");
 }

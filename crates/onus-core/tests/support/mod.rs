@@ -24,7 +24,7 @@ use onus_core::refusal::Refusal;
 use onus_core::registry::{self, workstation::readiness};
 use onus_core::session::{Recorded, Usage};
 use onus_core::settings::Settings;
-use onus_core::task::{Assignment, Blocker, Priority, Risk, Spec, State, Task, evolve};
+use onus_core::task::{Assignment, Blocker, Spec, State, Task, evolve};
 use onus_core::text::Text;
 use onus_core::time::{Millis, Now, Tick, Timestamp};
 use onus_core::worker::{Kind, VERIFIER_ROLE, Worker, WorkerState};
@@ -120,23 +120,7 @@ pub(crate) fn text(content: &str) -> Text {
 }
 
 pub(crate) fn spec(title: &str) -> Spec {
-    Spec {
-        title: title.to_owned(),
-        body: None,
-        task_type: None,
-        kind: "feature".to_owned(),
-        priority: Priority::P2,
-        risk: Risk::Normal,
-        role: None,
-        lane: None,
-        sprint: None,
-        tags: Vec::new(),
-        scope: Vec::new(),
-        parent: None,
-        merge_order: None,
-        origin: None,
-        checks: Vec::new(),
-    }
+    Spec { kind: "feature".into(), ..Spec::titled(title) }
 }
 
 pub(crate) fn worker(name: &str, kind: Kind, role: Option<&str>) -> Worker {

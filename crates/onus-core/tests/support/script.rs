@@ -3,7 +3,7 @@
 //! A step is `verb[!] [worker] [#task] [key=value | word]...`; `!` forces. Without `#n` a step is about the task added
 //! last. Workers are those of [`World::new`], `-` is nobody and `x` is not registered. A worker shows the last token
 //! that it was given for the task; `token=none|forged|epoch|first|<worker>` shows another one. `mute` leaves the reason
-//! out, `bare` only the one for the force, `silent` the resolution.
+//! out, `bare` only the one for the force, `silent` the resolution, and `blank` makes it one of blanks.
 
 use super::{BEGIN, Done, World, handle, process, spec, task_id, text, workstation_of};
 use onus_core::code::Code;
@@ -16,12 +16,19 @@ use onus_core::identity_map::{InForce, Policy};
 use onus_core::lease::Token;
 use onus_core::ledger::Entry;
 use onus_core::refusal::{Finding, Refusal};
+use onus_core::settings::MergePolicy;
 use onus_core::task::{Check, CheckState, State, StateName};
 use onus_core::task::{CheckKind, Risk};
 use onus_core::time::{Millis, Timestamp};
 use onus_core::worker::WorkerState;
 use onus_core::workstation::WorkstationState;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// What the holder of T-1 says to the next one.
+const HANDOFF: &str = r#"{"format":"onus-handoff/1","task":"T-1","status":"in_progress","depends_on_satisfied":true,
+"depends_on":[],"commits":[],"files":[],"tests_run":[],"risks":[],"blockers":[],"next_slice":null,"lane":null,
+"summary":"half done","by":"@a","at":"2026-09-21T14:13:20.000Z","epoch":1,"workstation":"ws-a","branch":null,"base":null,
+"head":null,"dirty":[],"salvage":null}"#;
 
 #[derive(Debug)]
 pub(crate) struct Script {
@@ -166,6 +173,7 @@ impl<'a> Step<'a> {
                 handoff: None,
             },
             "unblock" => Command::Unblock,
+            "handoff" => Command::Handoff { note: None, document: text(HANDOFF) },
             "start" => Command::StartSession,
             "stop" => Command::StopSession,
             "note" => Command::Note { text: text(self.value("note").unwrap_or("so far so good")) },
@@ -183,7 +191,7 @@ impl<'a> Step<'a> {
                 }),
             },
             "complete" => Command::Complete {
-                resolution: (!self.has("silent")).then(|| text("done")),
+                resolution: (!self.has("silent")).then(|| text(if self.has("blank") { " " } else { "done" })),
                 root_cause: self
                     .value("cause")
                     .map(|cause| RootCause { statement: cause.to_owned(), owner: "src/lib.rs".to_owned() }),
@@ -247,6 +255,8 @@ impl<'a> Step<'a> {
         spec.merge_order = self.value("order").map(|order| order.parse().unwrap());
         spec.scope =
             self.value("scope").into_iter().flat_map(|scope| scope.split('+')).map(str::to_owned).collect();
+        let tags = self.value("tags").map_or(0, |count| count.parse().unwrap());
+        spec.tags = (0..tags).map(|n: usize| format!("tag-{n}")).collect();
         if self.has("check") {
             let (kind, state) = (CheckKind::Acceptance, CheckState::Approved);
             spec.checks.push(Check { command: "make test".into(), state, kind });
@@ -352,12 +362,14 @@ impl Script {
             "host" => world.host(argument),
             "generation" => world.generation += 1,
             "anchor" => world.behind_anchor = argument == "ahead",
+            "unmerged" => world.settings.complete.merged = MergePolicy::Off,
             "map" => world.policy = policy(argument),
             "probe" => world.probe(&workstation_of(argument), step.words[1]),
             "pause" => world.workers.get_mut(&handle(argument)).unwrap().state = WorkerState::Paused,
             "workstation" => {
-                let state = WorkstationState::parse(step.words[1]).unwrap();
-                world.workstations.get_mut(&workstation_of(argument)).unwrap().state = state;
+                let found = world.workstations.get_mut(&workstation_of(argument)).unwrap();
+                found.state = WorkstationState::parse(step.words[1]).unwrap();
+                found.reason = step.value("why").map(str::to_owned);
             }
             "grace" => {
                 let grace = Some(Millis::parse(argument).unwrap());

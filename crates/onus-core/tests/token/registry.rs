@@ -3,7 +3,7 @@ use onus_core::code::Code;
 use onus_core::event::{Event, Stamped, TokenIssued, TokenRevoked};
 use onus_core::facts::Caller;
 use onus_core::refusal::Refusal;
-use onus_core::registry::token::{Named, Order, evolve, issue, revoke};
+use onus_core::registry::token::{Named, Order, calls, changed, evolve, issue, redeem, revoke};
 use onus_core::time::{Millis, Timestamp};
 use onus_core::token::{AccessToken, Random, TokenKind, TokenState, TokenText};
 use onus_core::worker::{Kind, Worker, WorkerState};
@@ -169,4 +169,32 @@ fn the_record_tells_the_row_and_no_secret() {
     let first = evolve(None, &entry(BEGIN, event.clone().into())).unwrap();
     assert!(evolve(Some(first), &entry(BEGIN, event.clone().into())).is_err());
     assert!(evolve(None, &entry(BEGIN, TokenRevoked { id: event.id, reason: None }.into())).is_err());
+}
+
+#[test]
+fn a_link_makes_no_calls_and_is_exchanged_once() {
+    let person = worker("p", Kind::Human);
+    let admitted = |token: &AccessToken, text: &TokenText| {
+        token.admit(text, &text.hash(), Some(&person), BEGIN).unwrap()
+    };
+    let (link, text) = issued(&Order::link(handle("p")));
+    assert_eq!(link.state(BEGIN.plus(Millis(599_999))), TokenState::Active);
+    assert_eq!(link.state(BEGIN.plus(Millis::minutes(10))), TokenState::Expired);
+    let holder = admitted(&link, &text);
+    assert_eq!(calls(&holder).unwrap_err().code, Code::Unauthenticated);
+
+    let random = Random { id: [4; 5], secret: [7; 20] };
+    let (by, revoked, given, text) = redeem(&holder, BEGIN, &random).unwrap();
+    assert_eq!((by, &revoked.id), (handle("p"), &link.id));
+    let (revoked, given) = (Event::from(revoked), Event::from(given));
+    assert_eq!((changed(&revoked), changed(&given)), (Some(&link.id), Some(text.id())));
+    let spent = evolve(Some(link), &entry(BEGIN, revoked.clone())).unwrap();
+    assert_eq!(spent.state(BEGIN), TokenState::Revoked);
+    assert!(evolve(Some(spent), &entry(BEGIN, revoked)).is_err(), "nothing is revoked twice");
+
+    let browsers = evolve(None, &entry(BEGIN, given)).unwrap();
+    assert_eq!(browsers.state(BEGIN.plus(Millis::hours(12))), TokenState::Expired);
+    let browser = admitted(&browsers, &text);
+    assert!(calls(&browser).is_ok());
+    assert_eq!(redeem(&browser, BEGIN, &random).unwrap_err().code, Code::Unauthenticated);
 }

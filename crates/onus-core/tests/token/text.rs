@@ -1,5 +1,5 @@
 use super::support::history::hold;
-use onus_core::hash::BASE32;
+use onus_core::hash::{BASE32, crc32, encode_base32};
 use onus_core::token::{Random, TokenKind, TokenText};
 use proptest::prelude::*;
 
@@ -45,6 +45,17 @@ fn any_one_changed_character_is_refused() {
     }
 }
 
+/// Nor does what nobody has typed wrong: a sum that fits makes no token of what is none.
+#[test]
+fn characters_of_no_token_are_refused_with_their_right_sum() {
+    let token = TokenText::new(TokenKind::Agent, &Random { id: [7; 5], secret: [9; 20] });
+    for wrong in ['i', 'o', 'A', '-', ' '] {
+        let body = format!("{}{wrong}{}", &token.reveal()[..20], &token.reveal()[21..47]);
+        let text = format!("{body}{}", encode_base32(&crc32(body.as_bytes()).to_be_bytes()));
+        assert!(text.len() == 54 && text.parse::<TokenText>().is_err(), "{text}");
+    }
+}
+
 #[test]
 fn swapped_neighbours_and_other_lengths_are_refused() {
     hold(256, &(tokens(), 0..53_usize), |(token, at)| {
@@ -64,6 +75,7 @@ fn swapped_neighbours_and_other_lengths_are_refused() {
 fn neither_a_log_nor_an_error_shows_the_secret() {
     let token = TokenText::new(TokenKind::Person, &Random { id: [1; 5], secret: [0xab; 20] });
     let secret = &token.reveal()[15..];
+    assert_eq!(format!("{token:?}"), format!("{}…", &token.reveal()[..15]), "its public half, and no more");
     assert!(!format!("{token:?}").contains(&secret[..6]));
     let nearly = format!("{}x", &token.reveal()[..53]);
     let error = nearly.parse::<TokenText>().unwrap_err();

@@ -83,7 +83,7 @@ struct AuditQuery {
     since: Option<String>,
     /// Likewise; a day counts to its end. Default: now
     until: Option<String>,
-    /// Only these kinds, with commas: grant, outside_policy, forced, refusal, exception, quarantine, token, time, generation
+    /// Only these kinds, with commas: grant, outside_policy, forced, refusal, exception, quarantine, token, time, generation, milestone
     only: Option<String>,
 }
 

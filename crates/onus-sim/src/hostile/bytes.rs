@@ -34,9 +34,9 @@ const ODD: [&[u8]; 24] = [
 const LONG: usize = 70_000;
 
 /// One of the examples after a few random changes; the same seed gives the same bytes.
-pub fn mutated(seed: u64, examples: &[&str]) -> Vec<u8> {
+pub fn mutated(seed: u64, examples: &[impl AsRef<str>]) -> Vec<u8> {
     let mut rng = Rng::new(seed);
-    let pick = |rng: &mut Rng| examples.get(rng.below(examples.len())).copied().unwrap_or_default();
+    let pick = |rng: &mut Rng| examples.get(rng.below(examples.len())).map_or("", AsRef::as_ref);
     let mut bytes = pick(&mut rng).as_bytes().to_vec();
     for _ in 0..rng.below(5) {
         let at = rng.below(bytes.len() + 1);

@@ -193,6 +193,10 @@ impl Tx for FaultyTx<'_> {
         self.inner.undo()
     }
 
+    fn decided(&mut self) {
+        self.inner.decided();
+    }
+
     fn expect(&mut self, questions: &[(&Sql, Vec<Value<'_>>)]) -> Result<()> {
         self.inner.expect(questions)
     }

@@ -58,7 +58,7 @@ fn no_clock() -> Now {
 }
 
 /// Crashes are the simulation's own, so memory serves where there is some: a sync costs nothing there.
-fn room() -> PathBuf {
+pub(crate) fn room() -> PathBuf {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
 }

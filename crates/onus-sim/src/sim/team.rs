@@ -22,11 +22,11 @@ fn parsed<T: std::str::FromStr<Err = String>>(text: &str) -> Result<T, Refusal> 
     text.parse().map_err(Refusal::invalid)
 }
 
-pub(super) fn worker(n: usize) -> Result<Handle, Refusal> {
+pub(crate) fn worker(n: usize) -> Result<Handle, Refusal> {
     parsed(WORKERS[n % WORKERS.len()])
 }
 
-pub(super) fn workstation(n: usize) -> Result<WorkstationName, Refusal> {
+pub(crate) fn workstation(n: usize) -> Result<WorkstationName, Refusal> {
     parsed(&format!("ws-{}", n % WORKSTATIONS + 1))
 }
 
@@ -50,7 +50,7 @@ fn added(n: usize) -> Result<WorkerAdded, Refusal> {
 }
 
 /// Makes the workspace and everybody in it.
-pub(super) fn found<S: Store>(onus: &mut Onus<S>) -> Result<(), Refusal> {
+pub(crate) fn found<S: Store>(onus: &mut Onus<S>) -> Result<(), Refusal> {
     let founding = Founding {
         project: Some(parsed("T")?),
         default_project: parsed("T")?,

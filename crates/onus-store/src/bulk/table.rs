@@ -7,7 +7,7 @@ use crate::error::{Result, StoreError};
 use crate::port::{Sql, Tx, Value};
 
 /// The schema whose columns these are.
-pub const SCHEMA: i64 = 6;
+pub const SCHEMA: i64 = 8;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +85,11 @@ tables! {
         "closed_at" Int "?31", "forced" Int "?32", "waits" Int "?33", "exceptions" Text "?34",
     }
     "dependency" of "workspace" by "task, depends_on" { "task" Text "?2", "depends_on" Text "?3", "excepted" Int "?4" }
+    "milestone" of "workspace" by "name" {
+        "name" Text "?2", "title" Text "?3", "sprint" Text "?4", "tag" Text "?5", "parent" Text "?6", "born" Int "?7",
+        "closed" Int "?8", "fingerprint" Blob "?9",
+    }
+    "milestone_task" of "workspace" by "milestone, task" { "milestone" Text "?2", "task" Text "?3" }
     "assignment" of "workspace" by "task, epoch" {
         "task" Text "?2", "epoch" Int "?3", "assignee" Text "?4", "tier" Text "?5", "workstation" Text "?6",
         "lease_id" Blob "?7", "ttl_ms" Int "?8", "assigned_at" Int "?9", "renewed_at" Int "?10", "tick" Text "?11",

@@ -1,5 +1,6 @@
 //! What a grant stands on: the place, who else is at work, and what the identity map's candidates are doing.
 
+use super::at_work::AtWork;
 use super::{Loaded, caller, dependencies_of, reachable};
 use crate::codec::{self, workstation_columns};
 use crate::error::Result;
@@ -8,7 +9,7 @@ use crate::port::Tx;
 use crate::{args, registry, sql};
 use onus_core::command::{Command, Envelope};
 use onus_core::facts::{Builder, Caller, Place};
-use onus_core::id::{Handle, Role, TaskId, WorkstationName};
+use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::identity_map::{self, Policy, Signals, WorkerSignal, WorkstationSignal};
 use onus_core::lane::Occupied;
 use onus_core::queue;
@@ -18,10 +19,10 @@ use onus_core::worker::Worker;
 use onus_core::workstation::{Workstation, WorkstationState};
 
 sql! {
-    /// The live assignments of other tasks, with the scopes they hold. There are never more than workstations, so
-    /// they lead the join: `CROSS` keeps the database from beginning with the tasks.
-    pub(crate) LIVE_SCOPES = "SELECT a.task, a.assignee, t.scope FROM assignment a CROSS JOIN task t \
-        WHERE a.workspace = ?1 AND a.ended_at IS NULL AND a.task <> ?2 \
+    /// The live assignments, with the scopes they hold. There are never more than workstations, so they lead the join:
+    /// `CROSS` keeps the database from beginning with the tasks.
+    pub(crate) LIVE_SCOPES = "SELECT a.workstation, a.task, a.assignee, t.scope FROM assignment a CROSS JOIN task t \
+        WHERE a.workspace = ?1 AND a.ended_at IS NULL \
         AND t.workspace = a.workspace AND t.id = a.task AND t.scope IS NOT NULL ORDER BY a.workstation";
     pub(crate) WORKSTATION = "SELECT ", workstation_columns!(), ", a.task, a.assignee \
         FROM workstation w LEFT JOIN assignment a ON a.workspace = w.workspace AND a.workstation = w.name \
@@ -30,10 +31,10 @@ sql! {
     pub(crate) FREE_WORKSTATIONS = "SELECT w.name FROM workstation w WHERE w.workspace = ?1 AND w.state = 'ready' AND NOT EXISTS ( \
             SELECT 1 FROM assignment a WHERE a.workspace = w.workspace AND a.workstation = w.name AND a.ended_at IS NULL) \
         ORDER BY w.name LIMIT 8";
-    /// Who is at work in a role, and in which of its lanes. Live assignments lead the join, as in `LIVE_SCOPES`.
-    pub(crate) OCCUPIED = "SELECT a.task, a.assignee, coalesce(a.lane, t.lane, 1) FROM assignment a CROSS JOIN task t \
-        WHERE a.workspace = ?1 AND a.ended_at IS NULL AND a.task <> ?2 \
-        AND t.workspace = a.workspace AND t.id = a.task AND t.role = ?3 ORDER BY a.workstation";
+    /// Who is at work in which role, and in which of its lanes. Live assignments lead the join, as in `LIVE_SCOPES`.
+    pub(crate) OCCUPIED = "SELECT a.workstation, a.task, a.assignee, t.role, coalesce(a.lane, t.lane, 1) \
+        FROM assignment a CROSS JOIN task t WHERE a.workspace = ?1 AND a.ended_at IS NULL \
+        AND t.workspace = a.workspace AND t.id = a.task AND t.role IS NOT NULL ORDER BY a.workstation";
     /// `CROSS` keeps the database from beginning with the assignments.
     pub(crate) BUILDERS = "SELECT a.task, a.assignee, a.workstation FROM dependency d CROSS JOIN assignment a \
         WHERE d.workspace = ?1 AND d.task = ?2 AND a.workspace = d.workspace AND a.task = d.depends_on";
@@ -67,6 +68,7 @@ pub(super) fn load(
     envelope: &Envelope,
     policy: &Policy,
     now: Timestamp,
+    at_work: &mut AtWork,
     loaded: &mut Loaded,
 ) -> Result<()> {
     let (named, here) = match &envelope.command {
@@ -93,10 +95,10 @@ pub(super) fn load(
     let chosen = chosen(policy, &task.spec, grantee, &ground.signals, named, here);
     ground.place = place(tx, chosen)?;
     if !task.spec.scope.is_empty() {
-        ground.live_scopes = live_scopes(tx, &task.id)?;
+        ground.live_scopes = at_work.scopes_but(tx, &task.id)?;
     }
     if let Some(role) = &task.spec.role {
-        ground.occupied = occupied(tx, &task.id, role)?;
+        ground.occupied = at_work.in_role_but(tx, role, &task.id)?;
     }
     if identity_map::needs_independence(policy, &task.spec) {
         ground.builders = builders(tx, &task.id)?;
@@ -156,20 +158,6 @@ fn utilisation(tx: &mut dyn Tx, worker: &Handle, name: &WorkstationName, now: Ti
         worked = worked.saturating_add(to.saturating_sub(from).max(0));
     }
     Ok(u8::try_from(worked.saturating_mul(100) / DAY.0).unwrap_or(100).min(100))
-}
-
-fn live_scopes(tx: &mut dyn Tx, but: &TaskId) -> Result<Vec<(TaskId, Handle, Vec<String>)>> {
-    let workspace = tx.workspace();
-    let rows = tx.rows(&LIVE_SCOPES, &args![workspace.0, but.to_string()])?;
-    rows.into_iter().map(|mut row| Ok((row.parsed()?, row.parsed()?, codec::json_list(&mut row)?))).collect()
-}
-
-fn occupied(tx: &mut dyn Tx, but: &TaskId, role: &Role) -> Result<Vec<Occupied>> {
-    let workspace = tx.workspace();
-    let rows = tx.rows(&OCCUPIED, &args![workspace.0, but.to_string(), role.as_str()])?;
-    rows.into_iter()
-        .map(|mut row| Ok(Occupied { task: row.parsed()?, holder: row.parsed()?, lane: row.int()? }))
-        .collect()
 }
 
 /// Who built what a task depends on.

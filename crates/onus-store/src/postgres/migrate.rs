@@ -8,6 +8,8 @@ use crate::error::{Result, StoreError};
 const MIGRATIONS: &[(i64, &str)] = &[
     (5, include_str!("../../schema/postgres/005_team.sql")),
     (6, include_str!("../../schema/postgres/006_report.sql")),
+    (7, include_str!("../../schema/postgres/007_milestone.sql")),
+    (8, include_str!("../../schema/postgres/008_queue.sql")),
 ];
 
 pub(super) const LATEST: i64 = crate::bulk::table::SCHEMA;

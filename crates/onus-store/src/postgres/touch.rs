@@ -5,7 +5,7 @@
 
 use super::memory::{Answer, Asked};
 use crate::port::{Sql, Value};
-use crate::{apply, evidence, load, load::grant, load::session};
+use crate::{apply, evidence, load, load::grant, load::session, token};
 
 /// Rows that belong together. Positions are those of the values that a statement is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,7 @@ pub(super) enum Rows {
     /// The sessions of a worker.
     OfWorker(usize),
     OfRequest(usize),
+    OfToken(usize),
 }
 
 /// When a change is made.
@@ -26,7 +27,7 @@ pub(super) enum Rows {
 enum Turn {
     /// Together with those of the same text; these values tell the rows apart.
     Together(&'static [usize]),
-    /// After all others: it computes something from what they leave.
+    /// After all others, together: it computes something from what they leave, however often it is asked to.
     Last,
 }
 
@@ -34,13 +35,14 @@ enum Turn {
 const QUESTIONS: &[(Sql, &[Rows])] = &[
     (load::REQUEST, &[Rows::OfRequest(1)]),
     (load::WORKER, &[]),
-    (load::HOLDER, &[]),
+    (load::HOLDER, &[Rows::OfTask(1)]),
     (load::TASK, &[Rows::OfTask(1)]),
     (load::DEPENDENCIES, &[Rows::OfTask(1), Rows::OfTasksFound(0)]),
     (grant::WORKSTATION, &[Rows::InWorkstation(1)]),
     (session::LAST, &[Rows::OfWorker(1)]),
     (evidence::EVIDENCE, &[]),
     (evidence::REVIEWS, &[]),
+    (token::ADMITTED, &[Rows::OfToken(1)]),
 ];
 
 /// Changes, when they are made, and the rows that they touch, as far as a listed question reads them.
@@ -54,6 +56,7 @@ const CHANGES: &[(Sql, Turn, &[Rows])] = &[
     (apply::STOP_SESSION, Turn::Together(&[1, 2]), &[Rows::OfWorker(5)]),
     (apply::INSERT_NOTE, Turn::Together(&[1]), &[]),
     (apply::INSERT_REQUEST, Turn::Together(&[1]), &[Rows::OfRequest(1)]),
+    (token::USE_TOKEN, Turn::Together(&[1]), &[Rows::OfToken(1)]),
     // It writes `waits`, which no listed question reads.
     (apply::REFRESH_DEPENDENTS, Turn::Last, &[]),
 ];
@@ -99,7 +102,8 @@ pub(super) fn meet(
         (Rows::OfTask(own), Rows::OfTask(other))
         | (Rows::InWorkstation(own), Rows::InWorkstation(other))
         | (Rows::OfWorker(own), Rows::OfWorker(other))
-        | (Rows::OfRequest(own), Rows::OfRequest(other)) => args.get(own) == asked.args.get(other),
+        | (Rows::OfRequest(own), Rows::OfRequest(other))
+        | (Rows::OfToken(own), Rows::OfToken(other)) => args.get(own) == asked.args.get(other),
         _ => false,
     };
     changed.iter().any(|changed| read.iter().any(|read| meets(changed, read)))
@@ -116,7 +120,12 @@ pub(super) fn groups(changes: Vec<Change>) -> Vec<Vec<Change>> {
             None => groups.push(vec![change]),
         }
     }
-    groups.extend(last.into_iter().map(|change| vec![change]));
+    for change in last {
+        match groups.last_mut() {
+            Some(group) if group.iter().all(|other| other.sql.text == change.sql.text) => group.push(change),
+            _ => groups.push(vec![change]),
+        }
+    }
     groups
 }
 
@@ -199,13 +208,14 @@ mod tests {
         // Nothing passes a statement that nothing is known about; what is computed from the rest comes last.
         let unlisted = vec![
             change(apply::REFRESH_DEPENDENTS, &args![1, "T-1"]),
+            change(apply::REFRESH_DEPENDENTS, &args![1, "T-2"]),
             change(apply::INSERT_NOTE, &args![1, 1]),
             change(apply::MOVE_HEAD, &args![1]),
             change(apply::INSERT_NOTE, &args![1, 2]),
         ];
         assert_eq!(
             shown(&groups(unlisted)),
-            ["INSERT_NOTE 1", "MOVE_HEAD 1", "INSERT_NOTE 1", "REFRESH_DEPENDENTS 1"]
+            ["INSERT_NOTE 1", "MOVE_HEAD 1", "INSERT_NOTE 1", "REFRESH_DEPENDENTS 2"]
         );
     }
 
@@ -226,6 +236,8 @@ mod tests {
             (ended, grant::WORKSTATION, args![1, "ws-2"].to_vec(), true),
             (stopped.clone(), session::LAST, args![1, "@a", "ws-1"].to_vec(), false),
             (stopped, session::LAST, args![1, "@b", "ws-1"].to_vec(), true),
+            ((token::USE_TOKEN, args![1, "t1", 9].to_vec()), token::ADMITTED, args![1, "t1"].to_vec(), false),
+            ((token::USE_TOKEN, args![1, "t1", 9].to_vec()), token::ADMITTED, args![1, "t2"].to_vec(), true),
         ] {
             let mut memory = Memory::default();
             memory.keep(Asked::new(&question, &asked), depends.clone());

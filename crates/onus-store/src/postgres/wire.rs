@@ -76,6 +76,8 @@ pub(super) struct Wire {
     under_way: VecDeque<UnderWay>,
     memory: Memory,
     health: Health,
+    /// How many transactions have changed something.
+    writes: u32,
 }
 
 impl fmt::Debug for Wire {
@@ -95,7 +97,14 @@ impl Wire {
             under_way: VecDeque::new(),
             memory: Memory::default(),
             health: Health::Sound,
+            writes: 0,
         }
+    }
+
+    /// Counts one more transaction. Plans are due at the 8th, the 64th, the 512th, …: tables may have grown that much.
+    pub(super) fn is_due_for_plans(&mut self) -> bool {
+        self.writes = self.writes.wrapping_add(1);
+        self.writes > 1 && self.writes.is_power_of_two() && self.writes.trailing_zeros().is_multiple_of(3)
     }
 
     pub(super) fn is_lost(&self) -> bool {

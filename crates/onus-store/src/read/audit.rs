@@ -4,12 +4,10 @@
 //! Two columns are secret or long, and the record has only their digests: a lease id is given as its seal, a text as
 //! its SHA-256.
 
-use crate::codec::{
-    self, StoredTask, assignment_columns, entry_columns, exceptions_text, json_text, list_text, sign_text,
-    task_columns, task_from,
-};
+use crate::codec::{self, StoredTask, entry_columns, exceptions_text, json_text, list_text, sign_text};
 use crate::error::{Result, StoreError};
-use crate::port::{Row, Tx, Value};
+use crate::load;
+use crate::port::{Tx, Value};
 use crate::{args, sql};
 use onus_core::effect::Effect;
 use onus_core::hash::Digest;
@@ -21,7 +19,7 @@ use onus_core::text::Text;
 use onus_core::time::Timestamp;
 
 use super::effort::{CORRECTED, USED};
-use super::story::{PastAssignment, Session};
+use super::story::Session;
 
 /// Whose it is, the text that the record has by its digest, the rest as `evidence::run_columns` gives it.
 macro_rules! run_columns {
@@ -34,12 +32,6 @@ macro_rules! run_columns {
 macro_rules! review_columns {
     () => {
         "task, note, seq, verdict, classification, commit_id"
-    };
-}
-
-macro_rules! session_columns {
-    () => {
-        "id, epoch, worker, workstation, started_at, ended_at, end_reason"
     };
 }
 
@@ -60,7 +52,7 @@ sql! {
     DEPENDENCIES = "SELECT task, depends_on, excepted FROM dependency WHERE workspace = ?1";
     ASSIGNMENTS = "SELECT task, lease_id, epoch, assignee, tier, workstation, ttl_ms, assigned_at, renewed_at, tick, \
         renewals, handoff_reason, forced, route, lane, base, resting, ended_at, end_reason FROM assignment WHERE workspace = ?1";
-    SESSIONS = "SELECT task, ", session_columns!(), " FROM session WHERE +workspace = ?1";
+    SESSIONS = "SELECT task, id, epoch, worker, workstation, started_at, ended_at, end_reason FROM session WHERE +workspace = ?1";
     SESSION_FACTS = "SELECT task, ", fact_columns!(), " FROM session_fact WHERE +workspace = ?1";
     NOTES = "SELECT task, text, seq, kind FROM note WHERE +workspace = ?1";
     RUNS = "SELECT ", run_columns!(), " FROM evidence WHERE +workspace = ?1";
@@ -68,10 +60,6 @@ sql! {
     RUNS_OF = "SELECT ", run_columns!(), " FROM evidence WHERE workspace = ?1 AND task = ?2";
     REVIEWS_OF = "SELECT ", review_columns!(), " FROM review WHERE workspace = ?1 AND task = ?2";
     ENTRIES = "SELECT ", entry_columns!(), " FROM ledger l WHERE +l.workspace = ?1 AND l.seq > ?2 ORDER BY l.seq";
-    TASK_ROW = "SELECT ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 AND t.id = ?2";
-    ASSIGNMENTS_OF = "SELECT epoch, ended_at, end_reason, ", assignment_columns!(), "FROM assignment \
-        WHERE workspace = ?1 AND task = ?2 ORDER BY epoch";
-    SESSIONS_OF = "SELECT ", session_columns!(), " FROM session WHERE workspace = ?1 AND task = ?2 ORDER BY id";
     FACTS_OF = "SELECT ", fact_columns!(), " FROM session_fact WHERE workspace = ?1 AND task = ?2 ORDER BY seq";
     NOTES_OF = "SELECT seq, kind, text FROM note WHERE workspace = ?1 AND task = ?2 ORDER BY seq";
 }
@@ -372,38 +360,7 @@ fn blob_of<'a>(value: &'a Value<'_>) -> Option<&'a [u8]> {
 /// One task's row, understood; an error where it makes no sense.
 pub fn task_row(tx: &mut dyn Tx, task: &str) -> Result<Option<Result<StoredTask>>> {
     let workspace = tx.workspace();
-    Ok(tx.row(&TASK_ROW, &args![workspace.0, task])?.map(|mut row| codec::task(&mut row)))
-}
-
-pub fn assignments_of(tx: &mut dyn Tx, task: &str) -> Result<Vec<Result<PastAssignment>>> {
-    let workspace = tx.workspace();
-    Ok(tx.rows(&ASSIGNMENTS_OF, &args![workspace.0, task])?.into_iter().map(past_assignment).collect())
-}
-
-fn past_assignment(mut row: Row) -> Result<PastAssignment> {
-    let epoch = row.int()?;
-    let ended_at = row.opt_int()?.map(Timestamp);
-    let end_reason = row.opt_text()?;
-    let assignment = codec::assignment(&mut row, epoch)?
-        .ok_or_else(|| StoreError::Corrupt("an assignment without an assignee".into()))?;
-    Ok(PastAssignment { assignment, ended_at, end_reason })
-}
-
-pub fn sessions_of(tx: &mut dyn Tx, task: &str) -> Result<Vec<Result<Session>>> {
-    let workspace = tx.workspace();
-    Ok(tx.rows(&SESSIONS_OF, &args![workspace.0, task])?.into_iter().map(read_session).collect())
-}
-
-fn read_session(mut row: Row) -> Result<Session> {
-    Ok(Session {
-        id: row.int()?,
-        epoch: row.int()?,
-        worker: row.parsed()?,
-        workstation: row.text()?,
-        started_at: Timestamp(row.int()?),
-        ended_at: row.opt_int()?.map(Timestamp),
-        end_reason: row.opt_text()?,
-    })
+    Ok(tx.row(&load::TASK, &args![workspace.0, task])?.map(|mut row| codec::task(&mut row)))
 }
 
 /// A note's text with the entry that vouches for it.

@@ -64,7 +64,7 @@ macro_rules! matches {
 /// Spelled exactly as the partial index `task_queue` spells it, so that the planner can use it.
 macro_rules! active {
     () => {
-        "t.workspace = ?1 AND t.state IN ('open', 'in_progress', 'blocked') "
+        "t.workspace = ?1 AND t.state <> 'complete' AND t.state <> 'dropped' "
     };
 }
 
@@ -86,6 +86,8 @@ macro_rules! window_columns {
         "t.id, t.state, t.waits, t.blocker, t.title "
     };
 }
+
+pub(crate) use active;
 
 sql! {
     /// The first page of all that is active.

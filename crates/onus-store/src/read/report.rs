@@ -3,6 +3,7 @@
 use crate::codec::{self, entry_columns};
 use crate::error::{Result, StoreError};
 use crate::port::{Tx, Value};
+use crate::read::queue::active;
 use crate::{args, sql};
 use onus_core::id::{Handle, Seq, TaskId};
 use onus_core::ledger::Entry;
@@ -37,7 +38,7 @@ sql! {
         WHERE +t.workspace = ?1 AND (CAST(?2 AS TEXT) IS NULL OR t.sprint = ?2)";
     /// The head of the queue; what of it waits for somebody is seen row by row.
     pub(crate) WANTING = "SELECT t.id, t.title, t.state, t.blocker, t.checks, t.risk, t.updated_at, t.exceptions FROM task t \
-        WHERE t.workspace = ?1 AND t.state IN ('open', 'in_progress', 'blocked') ORDER BY t.priority, t.born LIMIT ?2";
+        WHERE ", active!(), "ORDER BY t.priority, t.born LIMIT ?2";
     pub(crate) WORKED = "SELECT 1 FROM session WHERE workspace = ?1 AND worker = ?2 AND started_at >= ?3 AND started_at < ?4 LIMIT 1";
     ANY_APPROVAL = "SELECT 1 FROM approval WHERE workspace = ?1 LIMIT 1";
     pub(crate) BRIEF = "SELECT title, type, kind, sprint, state, checks FROM task WHERE workspace = ?1 AND id = ?2";

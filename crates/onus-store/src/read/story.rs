@@ -2,7 +2,7 @@
 
 use crate::codec::{self, assignment_columns};
 use crate::error::{Result, StoreError};
-use crate::port::Tx;
+use crate::port::{Row, Tx};
 use crate::{args, sql};
 use onus_core::id::{Handle, Seq, TaskId};
 use onus_core::task::{Assignment, Exception};
@@ -36,18 +36,21 @@ pub struct PastAssignment {
 }
 
 pub fn assignments(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<PastAssignment>> {
+    assignments_of(tx, &task.to_string())?.into_iter().collect()
+}
+
+/// Each by itself: where one makes no sense, the others may.
+pub fn assignments_of(tx: &mut dyn Tx, task: &str) -> Result<Vec<Result<PastAssignment>>> {
     let workspace = tx.workspace();
-    let rows = tx.rows(&ASSIGNMENTS, &args![workspace.0, task.to_string()])?;
-    rows.into_iter()
-        .map(|mut row| {
-            let epoch = row.int()?;
-            let ended_at = row.opt_int()?.map(Timestamp);
-            let end_reason = row.opt_text()?;
-            let assignment = codec::assignment(&mut row, epoch)?
-                .ok_or_else(|| StoreError::Corrupt(format!("{task}: an assignment without an assignee")))?;
-            Ok(PastAssignment { assignment, ended_at, end_reason })
-        })
-        .collect()
+    let past = |mut row: Row| {
+        let epoch = row.int()?;
+        let ended_at = row.opt_int()?.map(Timestamp);
+        let end_reason = row.opt_text()?;
+        let assignment = codec::assignment(&mut row, epoch)?
+            .ok_or_else(|| StoreError::Corrupt(format!("{task}: an assignment without an assignee")))?;
+        Ok(PastAssignment { assignment, ended_at, end_reason })
+    };
+    Ok(tx.rows(&ASSIGNMENTS, &args![workspace.0, task])?.into_iter().map(past).collect())
 }
 
 /// A stretch of work: one worker, one workstation, one task.
@@ -63,21 +66,24 @@ pub struct Session {
 }
 
 pub fn sessions(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<Session>> {
+    sessions_of(tx, &task.to_string())?.into_iter().collect()
+}
+
+/// Each by itself, like the assignments.
+pub fn sessions_of(tx: &mut dyn Tx, task: &str) -> Result<Vec<Result<Session>>> {
     let workspace = tx.workspace();
-    let rows = tx.rows(&SESSIONS, &args![workspace.0, task.to_string()])?;
-    rows.into_iter()
-        .map(|mut row| {
-            Ok(Session {
-                id: row.int()?,
-                epoch: row.int()?,
-                worker: row.parsed()?,
-                workstation: row.text()?,
-                started_at: Timestamp(row.int()?),
-                ended_at: row.opt_int()?.map(Timestamp),
-                end_reason: row.opt_text()?,
-            })
+    let session = |mut row: Row| {
+        Ok(Session {
+            id: row.int()?,
+            epoch: row.int()?,
+            worker: row.parsed()?,
+            workstation: row.text()?,
+            started_at: Timestamp(row.int()?),
+            ended_at: row.opt_int()?.map(Timestamp),
+            end_reason: row.opt_text()?,
         })
-        .collect()
+    };
+    Ok(tx.rows(&SESSIONS, &args![workspace.0, task])?.into_iter().map(session).collect())
 }
 
 #[derive(Debug, Clone)]

@@ -13,6 +13,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../schema/sqlite/004_evidence.sql"),
     include_str!("../../schema/sqlite/005_team.sql"),
     include_str!("../../schema/sqlite/006_report.sql"),
+    include_str!("../../schema/sqlite/007_milestone.sql"),
+    include_str!("../../schema/sqlite/008_queue.sql"),
 ];
 
 pub(super) const LATEST: i64 = MIGRATIONS.len() as i64;

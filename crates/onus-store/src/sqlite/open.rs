@@ -12,25 +12,30 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-/// Whether closing writes the log back into the main file.
+/// How long a connection is meant to last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Closing {
-    /// For one-shot calls: closing would cost several times the call itself.
-    LeaveLog,
-    Checkpoint,
+pub enum Stay {
+    /// One call: it leaves the log as it is when it closes, which would cost several times the call itself.
+    OneCall,
+    /// A server's: it keeps what it has read, lets the log grow and writes it back when it closes.
+    Long,
 }
 
 #[derive(Debug, Clone)]
 pub struct Options {
     pub clock: fn() -> Now,
-    pub closing: Closing,
+    pub stay: Stay,
     /// How long a writer stands in line.
     pub patience: Duration,
 }
 
 impl Options {
     pub fn one_shot(clock: fn() -> Now) -> Options {
-        Options { clock, closing: Closing::LeaveLog, patience: Duration::from_secs(30) }
+        Options { clock, stay: Stay::OneCall, patience: Duration::from_secs(30) }
+    }
+
+    pub fn staying(clock: fn() -> Now) -> Options {
+        Options { stay: Stay::Long, ..Options::one_shot(clock) }
     }
 }
 
@@ -83,11 +88,17 @@ impl Sqlite {
     }
 }
 
+/// For a connection that stays. The log's memory lives as long as somebody has the store open, so nobody reads the log
+/// anew: it may grow until writing it back is worth it, and is written over from its beginning after that, which is
+/// quicker to sync than a file that grows. Marks within a transaction are kept in memory, and so are more pages.
+const STAYING: &str = "PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 16777216; \
+    PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;";
+
 fn connect(path: &Path, options: &Options) -> Result<Sqlite> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(before_commit)?;
     connection.busy_timeout(options.patience).map_err(before_commit)?;
-    if options.closing == Closing::LeaveLog {
+    if options.stay == Stay::OneCall {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(before_commit)?;
     }
     // A database file comes from outside: its schema may not call functions, its pages are not trusted.
@@ -101,8 +112,11 @@ fn connect(path: &Path, options: &Options) -> Result<Sqlite> {
     connection
         .execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;")
         .map_err(before_commit)?;
+    if options.stay == Stay::Long {
+        connection.execute_batch(STAYING).map_err(before_commit)?;
+    }
     let queue = WriterQueue::new(path, options.patience);
-    Ok(Sqlite { connection, queue, path: path.to_owned(), clock: options.clock })
+    Ok(Sqlite { connection, queue, path: path.to_owned(), clock: options.clock, stay: options.stay })
 }
 
 fn unusable(path: &Path, error: &io::Error) -> StoreError {

@@ -8,6 +8,7 @@ use onus_core::id::{Seq, TaskId};
 use onus_core::identity_map::Policy;
 use onus_core::session::{Counts, Recorded, Usage};
 use onus_core::time::Timestamp;
+use onus_store::load::AtWork;
 use onus_store::port::{Store, Tx};
 use onus_store::read::effort::{self, Period, Which};
 use onus_store::{apply, args, load, sql};
@@ -125,7 +126,8 @@ fn recorded<S: Store>(store: &mut S, command: Command) -> Recorded {
         base: None,
         command,
     };
-    let loaded = ask(store, |tx| load::facts(tx, &envelope, &Policy::Absent, Timestamp(0)));
+    let loaded =
+        ask(store, |tx| load::facts(tx, &envelope, &Policy::Absent, Timestamp(0), &mut AtWork::default()));
     loaded.session.unwrap()
 }
 
@@ -227,7 +229,10 @@ pub(crate) fn a_grant_is_told_when_the_worker_last_worked_there<H: Harness>(harn
             base: None,
             command,
         };
-        ask(&mut store, |tx| load::facts(tx, &envelope, &Policy::Absent, Timestamp(0))).rested
+        ask(&mut store, |tx| {
+            load::facts(tx, &envelope, &Policy::Absent, Timestamp(0), &mut AtWork::default())
+        })
+        .rested
     };
     assert_eq!(rested("@bot", "ws-1"), Some(hour(5)));
     assert_eq!(rested("@ada", "ws-1"), Some(hour(9)));

@@ -6,7 +6,7 @@ use onus_core::hash::Digest;
 use onus_core::id::{Handle, TaskId, WorkspaceId, WorkstationName};
 use onus_core::lease::LeaseId;
 use onus_core::ledger::Entry;
-use onus_core::task::{Priority, Risk, Spec, Task, evolve};
+use onus_core::task::{Spec, Task, evolve};
 use onus_core::time::{Now, Tick, Timestamp};
 use onus_core::worker::{Kind, Worker, WorkerState};
 use onus_core::workstation::{Lifecycle, Workstation, WorkstationKind, WorkstationState};
@@ -36,11 +36,12 @@ pub(crate) trait Harness: Sync {
 
 pub(crate) struct SqliteFile {
     dir: tempfile::TempDir,
+    options: Options,
 }
 
 impl SqliteFile {
-    pub(crate) fn new() -> SqliteFile {
-        SqliteFile { dir: tempfile::tempdir().unwrap() }
+    pub(crate) fn new(options: fn(fn() -> Now) -> Options) -> SqliteFile {
+        SqliteFile { dir: tempfile::tempdir().unwrap(), options: options(now) }
     }
 }
 
@@ -48,7 +49,7 @@ impl Harness for SqliteFile {
     type Store = Sqlite;
 
     fn connect(&self) -> Sqlite {
-        Sqlite::create(&self.dir.path().join("onus.db"), &Options::one_shot(now)).unwrap()
+        Sqlite::create(&self.dir.path().join("onus.db"), &self.options).unwrap()
     }
 
     fn scans(&self, sql: &str) -> Vec<String> {
@@ -56,8 +57,9 @@ impl Harness for SqliteFile {
         let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let lines = statement.raw_query().mapped(|row| row.get::<_, String>(3)).map(|line| line.unwrap());
         let is_bad = |line: &String| {
-            // All rows of the workspace are all rows there are.
-            let reads_all = line.starts_with("SCAN") || line.ends_with("(workspace=?)");
+            // All rows of the workspace are all rows there are; all sessions of a worker only become more.
+            let ends = ["(workspace=?)", "session_place (workspace=? AND worker=?)"];
+            let reads_all = line.starts_with("SCAN") || ends.iter().any(|end| line.ends_with(end));
             let is_harmless = HARMLESS.iter().any(|known| line.contains(known));
             (reads_all && !is_harmless) || line.contains("USE TEMP B-TREE FOR ORDER BY")
         };
@@ -188,23 +190,7 @@ pub(crate) fn workstation(name: &str) -> Workstation {
 }
 
 pub(crate) fn spec(title: &str) -> Spec {
-    Spec {
-        title: title.into(),
-        body: None,
-        task_type: None,
-        kind: "feature".into(),
-        priority: Priority::P2,
-        risk: Risk::Normal,
-        role: None,
-        lane: None,
-        sprint: None,
-        tags: vec![],
-        scope: vec![],
-        parent: None,
-        merge_order: None,
-        origin: None,
-        checks: vec![],
-    }
+    Spec { kind: "feature".into(), ..Spec::titled(title) }
 }
 
 /// Adds a task with the next free number.

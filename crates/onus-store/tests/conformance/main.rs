@@ -2,18 +2,26 @@
 
 mod effort;
 mod harness;
+mod milestone;
 mod queue;
 mod report;
 mod rows;
 mod token;
 mod transactions;
 
+use onus_store::sqlite::Options;
+
 /// Runs every case of the suite against each database that is there.
 macro_rules! conformance {
     ($([$($module:ident :: $case:ident),+ $(,)?])+) => {
         mod sqlite {
             use super::*;
-            $($(#[test] fn $case() { $module::$case(&harness::SqliteFile::new()); })+)+
+            $($(#[test] fn $case() { $module::$case(&harness::SqliteFile::new(Options::one_shot)); })+)+
+        }
+
+        mod sqlite_that_stays {
+            use super::*;
+            $($(#[test] fn $case() { $module::$case(&harness::SqliteFile::new(Options::staying)); })+)+
         }
 
         mod postgres {
@@ -32,6 +40,8 @@ conformance!([
     transactions::numbers_are_used_once,
     transactions::the_clock_is_read_inside,
     transactions::a_mark_divides_a_transaction,
+    transactions::a_mark_before_nothing_costs_nothing,
+    transactions::what_was_decided_is_never_half_undone,
     rows::every_value_reads_back,
     rows::every_state_reads_back,
     rows::the_guard_of_a_row_holds,
@@ -53,6 +63,8 @@ conformance!([
     report::entries_are_found_by_verb_and_time,
     report::assignments_are_told_with_what_their_tasks_are_about,
     report::what_waits_for_somebody_is_found,
+    milestone::a_milestone_reads_back,
+    milestone::a_milestone_is_about_what_it_names_and_what_shares_it,
     token::a_token_reads_back,
     token::a_token_ends_once_and_its_use_only_rises,
     token::no_two_tokens_share_a_secret,

@@ -107,3 +107,36 @@ pub(crate) fn a_mark_divides_a_transaction<H: Harness>(harness: &H) {
     titles.sort();
     assert_eq!(titles, ["first", "third"]);
 }
+
+/// What was decided stays, or nothing of the transaction does.
+pub(crate) fn what_was_decided_is_never_half_undone<H: Harness>(harness: &H) {
+    let mut store = furnished(harness);
+    for (title, stays) in [("first", true), ("second", false)] {
+        let ended = commit(&mut store, |tx| {
+            tx.mark()?;
+            add(tx, spec(&format!("before {title}")), &[])?;
+            tx.keep()?;
+            tx.mark()?;
+            tx.decided();
+            add(tx, spec(title), &[])?;
+            if stays { tx.keep() } else { tx.undo() }
+        });
+        assert!(ended.is_ok() || (!stays && matches!(ended, Err(StoreError::Guard(_)))), "{ended:?}");
+        let found = titles(&mut harness.connect());
+        assert_eq!(found.contains(&title.to_owned()), stays, "{found:?}");
+        assert_eq!(found.contains(&format!("before {title}")), ended.is_ok(), "{found:?}");
+    }
+}
+
+pub(crate) fn a_mark_before_nothing_costs_nothing<H: Harness>(harness: &H) {
+    let mut store = furnished(harness);
+    commit(&mut store, |tx| {
+        tx.mark()?;
+        tx.undo()?;
+        tx.mark()?;
+        tx.keep()?;
+        add(tx, spec("one"), &[]).map(drop)
+    })
+    .unwrap();
+    assert_eq!(titles(&mut store), ["one"]);
+}

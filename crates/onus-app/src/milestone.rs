@@ -1,0 +1,198 @@
+//! `milestone`: tasks that are verified together (mission C10).
+
+mod verify;
+mod view;
+
+pub use verify::VerifiedView;
+pub use view::{ClosedView, MemberView, MilestoneAddedView, MilestoneLine, MilestoneView, MilestonesView};
+
+use crate::Onus;
+use crate::registry::record;
+use crate::submit::unexpected;
+use onus_core::code::Code;
+use onus_core::event::MilestoneAdded;
+use onus_core::hash::Digest;
+use onus_core::id::{Handle, MilestoneName, Seq, TaskId};
+use onus_core::milestone::{self as rules, MEMBERS_MAX, Member, Story, Verification, findings, fingerprint};
+use onus_core::refusal::{Finding, Refusal};
+use onus_core::registry::{Registration, person};
+use onus_store::error::{Result as StoreResult, StoreError};
+use onus_store::milestone::{self, StoredMilestone};
+use onus_store::port::{Outcome, Store, Tx};
+use onus_store::read::ledger;
+use onus_store::{load, registry};
+use std::collections::BTreeSet;
+
+/// A milestone with everything that it is judged by, on one view of the store.
+#[derive(Debug)]
+struct Seen {
+    stored: StoredMilestone,
+    members: Vec<Member>,
+    missing: Vec<Finding>,
+    /// Of what would be verified now.
+    fingerprint: Digest,
+    /// Whether the record still has what was verified when it was closed.
+    intact: Option<bool>,
+}
+
+impl<S: Store> Onus<S> {
+    pub fn add_milestone(
+        &mut self,
+        actor: Option<&Handle>,
+        wanted: &MilestoneAdded,
+    ) -> Result<MilestoneAddedView, Refusal> {
+        if let Some(answer) = self.far("add_milestone", &(wanted,))? {
+            return Ok(answer);
+        }
+        self.store.write(|tx| {
+            let caller = load::caller(tx, actor)?;
+            let by = person(&caller)?;
+            let found = milestone::find(tx, &wanted.name)?;
+            let unknown = unknown_tasks(tx, wanted)?;
+            match rules::register(found.as_ref().map(|found| &found.milestone), wanted, &unknown)? {
+                outcome @ Registration::Existing => {
+                    let milestone = view_of(tx, &wanted.name)?;
+                    Ok(Outcome::Rollback(MilestoneAddedView { outcome, milestone }))
+                }
+                outcome @ Registration::Created => {
+                    let entry = record(tx, by, wanted.clone())?;
+                    milestone::insert(tx, &rules::evolve(None, &entry).map_err(unexpected)?)?;
+                    let milestone = view_of(tx, &wanted.name)?;
+                    Ok(Outcome::Commit(MilestoneAddedView { outcome, milestone }))
+                }
+            }
+        })
+    }
+
+    /// Every milestone in a few words, the oldest first.
+    pub fn milestones(&mut self) -> Result<MilestonesView, Refusal> {
+        if let Some(answer) = self.far("milestones", &())? {
+            return Ok(answer);
+        }
+        let rows = self.ask(|tx| milestone::every(tx))?;
+        Ok(MilestonesView { milestones: rows.iter().map(MilestoneLine::from).collect() })
+    }
+
+    /// One milestone, with exactly what it lacks.
+    pub fn milestone(&mut self, name: &MilestoneName) -> Result<MilestoneView, Refusal> {
+        if let Some(answer) = self.far("milestone", &(name,))? {
+            return Ok(answer);
+        }
+        let found = self.ask(|tx| milestone::find(tx, name)?.map(|stored| look(tx, stored)).transpose())?;
+        let seen = found.ok_or_else(|| no_milestone(name))?;
+        bounded(&seen)?;
+        Ok(MilestoneView::from(&seen))
+    }
+
+    /// Closes it, if nothing is missing.
+    pub fn close_milestone(
+        &mut self,
+        actor: Option<&Handle>,
+        name: &MilestoneName,
+    ) -> Result<MilestoneView, Refusal> {
+        if let Some(answer) = self.far("close_milestone", &(name,))? {
+            return Ok(answer);
+        }
+        self.store.write(|tx| {
+            let caller = load::caller(tx, actor)?;
+            let stored = milestone::find(tx, name)?.ok_or_else(|| no_milestone(name))?;
+            let seen = look(tx, stored)?;
+            bounded(&seen)?;
+            let before = &seen.stored.milestone;
+            let (by, event) = rules::close(&caller, before, seen.missing.clone(), seen.fingerprint)?;
+            let Some(event) = event else {
+                return Ok(Outcome::Rollback(MilestoneView::from(&seen)));
+            };
+            let entry = record(tx, &by, event)?;
+            let after = rules::evolve(Some(before.clone()), &entry).map_err(unexpected)?;
+            let closed = after.closed.ok_or_else(|| unexpected("a milestone was closed and is not"))?;
+            milestone::close(tx, name, &closed)?;
+            Ok(Outcome::Commit(view_of(tx, name)?))
+        })
+    }
+}
+
+/// The tasks that a milestone names and that are not there.
+fn unknown_tasks(tx: &mut dyn Tx, wanted: &MilestoneAdded) -> StoreResult<Vec<TaskId>> {
+    let mut unknown = Vec::new();
+    for task in wanted.selection.tasks.iter().chain(&wanted.selection.parent) {
+        if load::task(tx, task)?.is_none() {
+            unknown.push(task.clone());
+        }
+    }
+    Ok(unknown)
+}
+
+fn view_of(tx: &mut dyn Tx, name: &MilestoneName) -> Result<MilestoneView, Refusal> {
+    let stored = milestone::find(tx, name)?.ok_or_else(|| no_milestone(name))?;
+    let seen = look(tx, stored)?;
+    bounded(&seen)?;
+    Ok(MilestoneView::from(&seen))
+}
+
+/// Reads everything that a milestone is judged by.
+fn look(tx: &mut dyn Tx, stored: StoredMilestone) -> StoreResult<Seen> {
+    let closed = stored.milestone.closed;
+    let mut members = Vec::new();
+    let mut then = Vec::new();
+    for row in milestone::members(tx, &stored.milestone)? {
+        let (story, past) = stories(tx, &row.task.id, closed.map(|closed| closed.seq))?;
+        if closed.is_some_and(|closed| row.task.born <= closed.seq) {
+            then.push((row.task.id.clone(), past));
+        }
+        members.push(Member { task: row.task, story });
+    }
+    let places = places(tx, &members)?;
+    let name = &stored.milestone.name;
+    let missing = findings(&Verification { name, members: &members, places: &places });
+    let now = members.iter().map(|member| (&member.task.id, &member.story));
+    let print = fingerprint(&stored.milestone, now);
+    let intact = closed.map(|closed| {
+        let past = then.iter().map(|(task, story)| (task, story));
+        fingerprint(&stored.milestone, past) == closed.fingerprint
+    });
+    Ok(Seen { stored, members, missing, fingerprint: print, intact })
+}
+
+/// What the record says about a task now, and what it said up to an entry.
+fn stories(tx: &mut dyn Tx, task: &TaskId, until: Option<Seq>) -> StoreResult<(Story, Story)> {
+    let (mut now, mut past) = (Story::default(), Story::default());
+    ledger::chain(tx, Some(&task.to_string()), &mut |seq, entry| {
+        let entry = entry?;
+        let stamped = entry.open().map_err(StoreError::Corrupt)?;
+        now.tell(&stamped, entry.hash);
+        if until.is_some_and(|until| seq <= until) {
+            past.tell(&stamped, entry.hash);
+        }
+        Ok(())
+    })?;
+    Ok((now, past))
+}
+
+type Probed = (onus_core::workstation::Workstation, Vec<onus_core::probe::ProbeResult>);
+
+/// The workstations in which the tasks were worked on, with what their probes said last.
+fn places(tx: &mut dyn Tx, members: &[Member]) -> StoreResult<Vec<Probed>> {
+    let names: BTreeSet<_> = members.iter().flat_map(|member| &member.story.places).collect();
+    let mut found = Vec::new();
+    for name in names {
+        if let Some((workstation, _)) = load::workstation(tx, name)? {
+            let probes = registry::probes(tx, name)?;
+            found.push((workstation, probes));
+        }
+    }
+    Ok(found)
+}
+
+fn bounded(seen: &Seen) -> Result<(), Refusal> {
+    if seen.members.len() <= MEMBERS_MAX {
+        return Ok(());
+    }
+    let name = &seen.stored.milestone.name;
+    Err(Refusal::invalid(format!("{name} has more than {MEMBERS_MAX} tasks"))
+        .hint("verify fewer together: onus milestone add NAME --sprint, --tag, --parent or --task"))
+}
+
+fn no_milestone(name: &MilestoneName) -> Refusal {
+    Refusal::new(Code::UnknownName, format!("there is no milestone {name}")).hint("onus milestone list")
+}

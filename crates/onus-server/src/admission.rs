@@ -1,0 +1,119 @@
+//! Who may ask, and how often. A question is answered to whoever the store says is there now. A command is made for the
+//! caller that is remembered, and its token is judged in the transaction that carries it out: memory permits nothing, it
+//! saves each command a question of its own.
+
+use crate::route::{Asked, Next, Route};
+use crate::serve::Server;
+use crate::store::Store;
+use onus_app::submit::{Receipt, Target};
+use onus_app::token::Shown;
+use onus_core::code::Code;
+use onus_core::command::Envelope;
+use onus_core::hash::Digest;
+use onus_core::refusal::Refusal;
+use onus_core::token::{Principal, TokenText};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// So many are remembered. A team has fewer; when it has not, they are asked for again.
+const REMEMBERED: usize = 4_096;
+
+/// Whom tokens were good for when they were last shown, by the hash of their text, which opens nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Bearers {
+    known: Mutex<HashMap<Digest, Principal>>,
+}
+
+impl Bearers {
+    fn recall(&self, text: &TokenText) -> Option<Principal> {
+        self.known().get(&text.hash()).cloned()
+    }
+
+    fn remember(&self, text: &TokenText, principal: &Principal) {
+        let mut known = self.known();
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        known.insert(text.hash(), principal.clone());
+    }
+
+    fn forget(&self, text: &TokenText) {
+        self.known().remove(&text.hash());
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<Digest, Principal>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Who asked, with which text if for a command, and what that leads to.
+pub(crate) type Made = (Principal, Option<TokenText>, Result<Next, Refusal>);
+
+impl Server {
+    /// The bearer of the token, if it may ask now.
+    pub(crate) fn admit(&self, store: &mut Store, presented: &str) -> Result<Principal, Refusal> {
+        let principal = store.authenticate(presented)?;
+        self.pace(&principal)?;
+        Ok(principal)
+    }
+
+    /// The commands that a request leads to. Whoever is remembered need not be asked for, since the commands are judged by
+    /// the token once more; where there are none the caller gets its answer here, and must be known for certain.
+    pub(crate) fn commanded(
+        &self,
+        store: &mut Store,
+        route: &Route,
+        text: TokenText,
+        make: impl FnOnce(Principal) -> Asked,
+    ) -> Result<Made, Refusal> {
+        let remembered = self.bearers.recall(&text);
+        let is_certain = remembered.is_none();
+        let principal = match remembered {
+            Some(principal) => principal,
+            None => self.recognise(store, &text)?,
+        };
+        self.pace(&principal)?;
+        let mut asked = make(principal);
+        let mut next = (route.act)(store, &asked);
+        if !is_certain && !matches!(next, Ok(Next::Submit { .. })) {
+            asked.principal = self.recognise(store, &text)?;
+            next = (route.act)(store, &asked);
+        }
+        Ok((asked.principal, Some(text), next))
+    }
+
+    /// The bearer of a token that is shown for commands.
+    fn recognise(&self, store: &mut Store, text: &TokenText) -> Result<Principal, Refusal> {
+        let principal = store.recognise(text)?;
+        self.bearers.remember(text, &principal);
+        Ok(principal)
+    }
+
+    /// Has commands carried out for the bearer of a token.
+    pub(crate) async fn submitted(
+        &self,
+        calls: Vec<(Envelope, Target)>,
+        shown: Option<Shown>,
+    ) -> Result<Vec<Result<Receipt, Refusal>>, Refusal> {
+        let text = shown.as_ref().map(|shown| shown.text.clone());
+        let answers = self.writer.submit(calls, shown).await?;
+        let is_denied = |answer: &Result<Receipt, Refusal>| matches!(answer, Err(refusal) if refusal.code == Code::Unauthenticated);
+        if let Some(text) = text.filter(|_| answers.iter().any(is_denied)) {
+            self.bearers.forget(&text);
+        }
+        Ok(answers)
+    }
+
+    /// Whether the caller does not ask too often.
+    fn pace(&self, principal: &Principal) -> Result<(), Refusal> {
+        if self.rate.allows(principal.token_id.as_str(), Instant::now()) {
+            return Ok(());
+        }
+        let worker = principal.worker.as_ref().map(ToString::to_string);
+        let who = worker.unwrap_or_else(|| principal.token_id.to_string());
+        let detail = format!("{who} asks more often than {} times a second", self.config.rate);
+        Err(Refusal::new(Code::TooManyRequests, detail)
+            .hint("wait, then repeat the call with the same Idempotency-Key"))
+    }
+}

@@ -1,0 +1,75 @@
+//! Milestones. Their checks run where the working trees are (`onus milestone verify`), never on a server.
+
+use super::body::Nothing;
+use crate::route::{Asked, Route, Told, administration, get, judgement};
+use crate::store::Store;
+use onus_app::milestone::{MilestoneAddedView, MilestoneView, MilestonesView};
+use onus_core::event::MilestoneAdded;
+use onus_core::id::{MilestoneName, TaskId};
+use onus_core::milestone::Selection;
+use onus_core::refusal::Refusal;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeSet;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        get("/v1/milestones", "milestones", "Every milestone, the oldest first", milestones),
+        get(
+            "/v1/milestones/{name}",
+            "milestone",
+            "One milestone: its tasks, and exactly what it lacks",
+            milestone,
+        ),
+        administration(
+            "/v1/milestones",
+            "add_milestone",
+            "Name tasks that are to be verified together: people only",
+            add,
+        ),
+        judgement(
+            "/v1/milestones/{name}/close",
+            "close_milestone",
+            "Close it, if nothing is missing: people and verifiers only",
+            close,
+        ),
+    ]
+}
+
+fn milestones(store: &mut Store, _: &Asked, _: Nothing) -> Result<MilestonesView, Refusal> {
+    store.milestones()
+}
+
+fn milestone(store: &mut Store, asked: &Asked, _: Nothing) -> Result<MilestoneView, Refusal> {
+    store.milestone(&asked.name()?)
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct MilestoneBody {
+    name: MilestoneName,
+    title: Option<String>,
+    /// Tasks, one by one
+    #[serde(default)]
+    tasks: BTreeSet<TaskId>,
+    /// All tasks of this sprint
+    sprint: Option<String>,
+    /// All tasks with this tag
+    tag: Option<String>,
+    /// This task and its slices
+    parent: Option<TaskId>,
+}
+
+fn add(store: &mut Store, asked: &Asked, body: MilestoneBody) -> Result<MilestoneAddedView, Refusal> {
+    let MilestoneBody { name, title, tasks, sprint, tag, parent } = body;
+    let wanted = MilestoneAdded { name, title, selection: Selection { tasks, sprint, tag, parent } };
+    store.add_milestone(asked.actor(), &wanted)
+}
+
+fn close(store: &mut Store, asked: &Asked, _: Nothing) -> Result<MilestoneView, Refusal> {
+    store.close_milestone(asked.actor(), &asked.name()?)
+}
+
+impl Told for MilestonesView {}
+impl Told for MilestoneView {}
+impl Told for MilestoneAddedView {}

@@ -1,0 +1,86 @@
+//! Milestones: what is written is what is read, and which tasks they are about.
+
+use crate::harness::{Harness, add, ask, commit, furnished, id, spec};
+use onus_core::hash::Digest;
+use onus_core::milestone::{Closed, Milestone, Selection};
+use onus_core::task::Spec;
+use onus_core::time::Timestamp;
+use onus_store::milestone;
+
+fn named(name: &str, born: i64, selection: Selection) -> Milestone {
+    Milestone { name: id(name), title: Some("Ünïcödé".into()), selection, born, closed: None }
+}
+
+/// Five tasks: of a sprint, with tags, a parent with a slice, and one of nothing.
+fn with_tasks<H: Harness>(harness: &H) -> H::Store {
+    let mut store = furnished(harness);
+    commit(&mut store, |tx| {
+        add(tx, Spec { sprint: Some("12".into()), ..spec("of a sprint") }, &[])?;
+        add(tx, Spec { tags: vec!["a\"b".into(), "release".into()], ..spec("tagged") }, &[])?;
+        add(tx, spec("parent"), &[])?;
+        add(tx, Spec { parent: Some(id("T-3")), tags: vec!["releases".into()], ..spec("slice") }, &[])?;
+        add(tx, spec("alone"), &[])
+    })
+    .unwrap();
+    store
+}
+
+pub(crate) fn a_milestone_reads_back<H: Harness>(harness: &H) {
+    let mut store = with_tasks(harness);
+    let all = Selection {
+        tasks: [id("T-2"), id("T-1")].into(),
+        sprint: Some("12".into()),
+        tag: Some("release".into()),
+        parent: Some(id("T-3")),
+    };
+    let written = [
+        named("later", 2, all),
+        named("first", 1, Selection { tag: Some("x".into()), ..Selection::default() }),
+    ];
+    for milestone in &written {
+        commit(&mut store, |tx| milestone::insert(tx, milestone)).unwrap();
+    }
+    assert!(commit(&mut store, |tx| milestone::insert(tx, &written[0])).is_err(), "one name, one milestone");
+    let mut other = harness.connect();
+    let read = ask(&mut other, |tx| milestone::find(tx, &id("later"))).unwrap();
+    assert_eq!((&read.milestone, &read.closed), (&written[0], &None));
+    assert_eq!(read.added, (id("@ada"), Timestamp(1_000_000)), "who and when is the entry's to say");
+    assert!(ask(&mut other, |tx| milestone::find(tx, &id("nothing"))).is_none());
+
+    let closed = Closed { seq: 4, fingerprint: Digest::of(b"verified") };
+    commit(&mut store, |tx| milestone::close(tx, &id("later"), &closed)).unwrap();
+    assert!(commit(&mut store, |tx| milestone::close(tx, &id("later"), &closed)).is_err(), "closed once");
+    let every = ask(&mut other, |tx| milestone::every(tx));
+    let names: Vec<&str> = every.iter().map(|row| row.milestone.name.as_str()).collect();
+    assert_eq!(names, ["first", "later"], "the oldest first");
+    assert_eq!((every[1].milestone.closed, every[0].milestone.closed), (Some(closed), None));
+    assert_eq!(every[1].closed, Some((id("@ada"), Timestamp(1_000_000))));
+    let nowhere = named("nowhere", 1, Selection { tasks: [id("T-99")].into(), ..Selection::default() });
+    assert!(commit(&mut store, |tx| milestone::insert(tx, &nowhere)).is_err());
+}
+
+pub(crate) fn a_milestone_is_about_what_it_names_and_what_shares_it<H: Harness>(harness: &H) {
+    let mut store = with_tasks(harness);
+    let mut members = |selection: Selection| {
+        let name = format!("m-{}", ask(&mut store, |tx| milestone::every(tx)).len());
+        let milestone = named(&name, 1, selection);
+        commit(&mut store, |tx| milestone::insert(tx, &milestone)).unwrap();
+        let found = ask(&mut store, |tx| milestone::members(tx, &milestone));
+        found.iter().map(|row| row.task.id.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    let none = Selection::default;
+    assert_eq!(members(Selection { tasks: [id("T-5"), id("T-1")].into(), ..none() }), "T-1 T-5");
+    assert_eq!(members(Selection { sprint: Some("12".into()), ..none() }), "T-1");
+    assert_eq!(members(Selection { sprint: Some("1".into()), ..none() }), "");
+    assert_eq!(members(Selection { tag: Some("release".into()), ..none() }), "T-2");
+    assert_eq!(members(Selection { tag: Some("a\"b".into()), ..none() }), "T-2");
+    assert_eq!(members(Selection { tag: Some("b".into()), ..none() }), "");
+    assert_eq!(members(Selection { parent: Some(id("T-3")), ..none() }), "T-3 T-4");
+    let several = Selection {
+        tasks: [id("T-1")].into(),
+        sprint: Some("12".into()),
+        tag: Some("releases".into()),
+        parent: None,
+    };
+    assert_eq!(members(several), "T-1 T-4", "each task once");
+}
