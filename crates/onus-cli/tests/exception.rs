@@ -2,6 +2,8 @@
 
 mod support;
 
+use serde_json::json;
+use support::server::Server;
 use support::{Site, text};
 
 const WHY: [&str; 4] = ["--reason", "the client is blocked", "--rollback", "revert the commit"];
@@ -141,4 +143,26 @@ fn all_of_them_are_listed() {
     assert_eq!(listed(&[&task]), [format!("{task} proposed")]);
     assert_eq!(listed(&["--state", "approved"]), [format!("{second} approved")]);
     assert_eq!(site.run(&["exception", "list", "T-99", "--json"]).code(), "unknown_task");
+}
+
+#[test]
+fn the_server_has_it() {
+    let (site, task, base) = waiting();
+    let agent = &site.agents(1)[0];
+    let server = Server::start(&site);
+    let (person, agent) = (site.token(&site.person), site.token(&agent.handle));
+    let path = format!("/v1/tasks/{task}/exceptions");
+    let request = json!({ "action": "request", "on": base, "reason": WHY[1], "rollback": WHY[3] });
+    let half = json!({ "action": "request", "on": base, "reason": WHY[1] });
+    server.post(&agent, &path, half).refused(422, "reason_required");
+    let asked = server.post(&agent, &path, request).ok();
+    assert_eq!(asked["task"]["exceptions"][0]["state"], "proposed");
+    let approve = json!({ "action": "approve", "on": base });
+    server.post(&agent, &path, approve.clone()).refused(403, "human_required");
+    let key = [("idempotency-key", "approve-1")];
+    let approved = server.post_with(&person, &path, &key, approve.clone()).ok();
+    assert_eq!(approved["task"]["exceptions"][0]["state"], "approved");
+    assert_eq!(server.post_with(&person, &path, &key, approve).ok(), approved, "one effect, one answer");
+    assert_eq!(server.get(&agent, &path).ok()["exceptions"][0]["approved_by"], site.person.as_str());
+    site.assert_sound();
 }
