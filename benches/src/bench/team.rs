@@ -265,7 +265,7 @@ fn end(call: Envelope, receipt: Receipt) -> Outcome<(Envelope, Target)> {
     let envelope = Envelope {
         request: format!("complete-{}", receipt.task.id).parse()?,
         token: receipt.token,
-        task: Some(receipt.task.id.clone()),
+        task: Some(receipt.task.id),
         command: Command::Complete {
             resolution: Some(Text::new("done".to_owned())),
             root_cause: None,
