@@ -121,7 +121,7 @@ fn nothing_is_read_without_a_good_signature() {
     let long = json!({ "title": "x".repeat(2_000_000), "key": 1 });
     desk.deliver("form", "e", &long).refused(413, "invalid_input");
     let token = desk.site.token(&desk.site.person);
-    desk.server.post(&token, "/v1/intake/form", ask.clone()).refused(401, "unauthenticated");
+    desk.server.post(&token, "/v1/intake/form", ask).refused(401, "unauthenticated");
     assert_eq!(desk.count(), 1);
 }
 
