@@ -9,7 +9,7 @@ use crate::submit::{Receipt, ReceiptKind};
 use crate::view::TaskView;
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
-use onus_core::id::{ChannelName, Handle, RequestId, shown};
+use onus_core::id::{ChannelName, RequestId, shown};
 use onus_core::intake::channel::{self, Channel, Delivery, Headers, Reading};
 use onus_core::refusal::Refusal;
 use onus_core::task::Spec;
@@ -83,7 +83,8 @@ impl<S: Store> Onus<S> {
         request: RequestId,
         spec: Box<Spec>,
     ) -> Result<Arrival, Refusal> {
-        let actor = self.spokesman(name, channel)?;
+        let handle = channel.worker(name)?;
+        let actor = channel.spokesman(name, self.ask(|tx| load::worker(tx, handle))?)?;
         if let Some(Ok(receipt)) = self.replayed(&request)?
             && receipt.task.spec.origin == spec.origin
         {
@@ -98,22 +99,6 @@ impl<S: Store> Onus<S> {
             base: None,
             command: Command::Add { spec, depends_on: BTreeSet::new(), archived: None },
         })))
-    }
-
-    /// In whose name a channel asks: an agent's. What a machine sends has no person's powers.
-    fn spokesman(&mut self, name: &ChannelName, channel: &Channel) -> Result<Handle, Refusal> {
-        let handle = channel.worker(name)?;
-        let found = self.ask(|tx| load::worker(tx, handle))?;
-        let hint = format!("onus worker add {handle} --kind agent");
-        match found {
-            Some(worker) if !worker.is_human() => Ok(worker.handle),
-            Some(_) => Err(Refusal::new(
-                Code::NotPermitted,
-                format!("{handle} is a person: the channel {name} does not speak in their name"),
-            )
-            .hint("name an agent in onus.yaml")),
-            None => Err(Refusal::new(Code::UnknownWorker, format!("{handle} is not registered")).hint(hint)),
-        }
     }
 
     fn channel(&self, name: &str) -> Result<(ChannelName, Channel), Refusal> {

@@ -17,7 +17,7 @@ use onus_core::settings::Settings;
 use onus_core::task::{Blocker, Priority, Spec};
 use onus_core::text::Text;
 use onus_core::worker::Kind;
-use onus_core::workstation::{Lifecycle, WorkstationKind};
+use onus_core::workstation::Lifecycle;
 use onus_store::port::Store;
 use onus_store::postgres::{Address, Postgres};
 use onus_store::read::queue::{Filter, Which};
@@ -62,14 +62,8 @@ impl<S: Store> Side<S> {
         }
         for n in 0..AGENTS + 3 {
             let lifecycle = if n < AGENTS { Lifecycle::Reusable } else { Lifecycle::SingleTask };
-            let wanted = WorkstationAdded {
-                name: format!("ws-{n}").parse().unwrap(),
-                kind: WorkstationKind::Logical,
-                path: None,
-                lifecycle,
-                branch: None,
-                probes: Vec::new(),
-            };
+            let name = format!("ws-{n}").parse().unwrap();
+            let wanted = WorkstationAdded { lifecycle, ..WorkstationAdded::logical(name) };
             onus.add_workstation(Some(&ada), &wanted).unwrap();
         }
         Side { onus, held: BTreeMap::new() }

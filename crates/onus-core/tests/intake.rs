@@ -6,6 +6,7 @@ mod channel {
     use onus_core::intake::channel::{Channel, Delivery, Reading, authentic, read, request};
     use onus_core::refusal::Refusal;
     use onus_core::task::{CheckState, Priority, Spec};
+    use onus_core::worker::{Kind, Worker, WorkerState};
     use serde_json::{Value, json};
 
     fn channel(settings: Value) -> Channel {
@@ -142,6 +143,26 @@ mod channel {
             other["action"] = action.into();
             assert_eq!(told(Some("issues"), &other), "nothing");
         }
+    }
+
+    #[test]
+    fn a_channel_speaks_for_an_agent_and_for_nobody_else() {
+        let speaks = |settings: Value, found: Option<Kind>| {
+            let found = found.map(|kind| Worker {
+                handle: "@herald".parse().unwrap(),
+                kind,
+                tier: None,
+                role: None,
+                state: WorkerState::Active,
+                tz: "UTC".into(),
+            });
+            channel(settings).spokesman(&"tracker".parse().unwrap(), found).map_err(|refusal| refusal.code)
+        };
+        let named = || json!({ "worker": "@herald" });
+        assert_eq!(speaks(named(), Some(Kind::Agent)).unwrap().as_str(), "@herald");
+        assert_eq!(speaks(named(), Some(Kind::Human)), Err(Code::NotPermitted));
+        assert_eq!(speaks(named(), None), Err(Code::UnknownWorker));
+        assert_eq!(speaks(json!({}), None), Err(Code::NotPermitted), "a channel that names nobody");
     }
 
     #[test]

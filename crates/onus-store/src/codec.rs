@@ -35,13 +35,20 @@ macro_rules! goes_on {
     };
 }
 
+/// The assignment in force of `task t`.
+macro_rules! in_force {
+    () => {
+        concat!(
+            "LEFT JOIN assignment a ON a.workspace = t.workspace AND a.task = t.id AND a.epoch = t.epoch AND ",
+            $crate::codec::goes_on!("a.ended_at")
+        )
+    };
+}
+
 /// A task with the assignment in force.
 macro_rules! task_from {
     () => {
-        concat!(
-            "FROM task t LEFT JOIN assignment a ON a.workspace = t.workspace AND a.task = t.id AND a.epoch = t.epoch AND ",
-            $crate::codec::goes_on!("a.ended_at")
-        )
+        concat!("FROM task t ", $crate::codec::in_force!())
     };
 }
 
@@ -60,7 +67,7 @@ macro_rules! workstation_columns {
     };
 }
 
-pub(crate) use {assignment_columns, goes_on, task_columns, task_from, workstation_columns};
+pub(crate) use {assignment_columns, goes_on, in_force, task_columns, task_from, workstation_columns};
 
 /// A task with the last hash of its chain.
 #[derive(Debug, Clone)]

@@ -20,7 +20,6 @@ use onus_core::task::{Priority, Risk, Spec};
 use onus_core::text::Text;
 use onus_core::time::Timestamp;
 use onus_core::worker::Kind;
-use onus_core::workstation::{Lifecycle, WorkstationKind};
 use onus_store::any::Any;
 use onus_store::sqlite::{Options, Sqlite};
 use std::path::{Path, PathBuf};
@@ -120,7 +119,8 @@ impl Case {
             onus.add_worker(Some(&handle("@ada")), &worker(agent, Kind::Agent)).unwrap();
         }
         for name in ["ws-1", "ws-2", "ws-3", "ws-4"] {
-            onus.add_workstation(Some(&handle("@ada")), &workstation(name)).unwrap();
+            onus.add_workstation(Some(&handle("@ada")), &WorkstationAdded::logical(name.parse().unwrap()))
+                .unwrap();
         }
         Case { directory, path, onus, requests: 0 }
     }
@@ -292,17 +292,6 @@ impl Case {
 
 pub(crate) fn worker(name: &str, kind: Kind) -> WorkerAdded {
     WorkerAdded { handle: handle(name), kind, tier: None, role: None, tz: "UTC".into() }
-}
-
-fn workstation(name: &str) -> WorkstationAdded {
-    WorkstationAdded {
-        name: name.parse().unwrap(),
-        kind: WorkstationKind::Logical,
-        path: None,
-        lifecycle: Lifecycle::Reusable,
-        branch: None,
-        probes: Vec::new(),
-    }
 }
 
 /// Small numbers that look random and come again with the same seed.

@@ -16,7 +16,6 @@ use onus_core::settings::Settings;
 use onus_core::task::Task;
 use onus_core::time::{Now, Tick, Timestamp};
 use onus_core::worker::Kind;
-use onus_core::workstation::{Lifecycle, WorkstationKind};
 use onus_store::port::Store as _;
 use onus_store::read::queue::Which;
 use onus_store::sqlite::{Options, Sqlite};
@@ -83,14 +82,7 @@ impl Desk {
         }
         let ada: Handle = "@ada".parse().unwrap();
         desk.onus.add_worker(Some(&ada), &worker("@bot", Kind::Agent)).unwrap();
-        let workstation = WorkstationAdded {
-            name: "ws-1".parse().unwrap(),
-            kind: WorkstationKind::Logical,
-            path: None,
-            lifecycle: Lifecycle::Reusable,
-            branch: None,
-            probes: Vec::new(),
-        };
+        let workstation = WorkstationAdded::logical("ws-1".parse().unwrap());
         desk.onus.add_workstation(Some(&ada), &workstation).unwrap();
         desk
     }

@@ -12,7 +12,6 @@ use onus_core::task::Spec;
 use onus_core::text::Text;
 use onus_core::time::{Now, Tick, Timestamp};
 use onus_core::worker::Kind;
-use onus_core::workstation::{Lifecycle, WorkstationKind};
 use onus_store::sqlite::{Options, Sqlite};
 use std::cell::Cell;
 use tempfile::TempDir;
@@ -74,14 +73,7 @@ impl Shop {
             shop.put_up(map);
         }
         for name in workstations {
-            let wanted = WorkstationAdded {
-                name: name.parse().unwrap(),
-                kind: WorkstationKind::Logical,
-                path: None,
-                lifecycle: Lifecycle::Reusable,
-                branch: None,
-                probes: Vec::new(),
-            };
+            let wanted = WorkstationAdded::logical(name.parse().unwrap());
             shop.onus.add_workstation(Some(&"@ada".parse().unwrap()), &wanted).unwrap();
         }
         shop

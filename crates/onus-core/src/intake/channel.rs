@@ -8,6 +8,7 @@ use crate::refusal::Refusal;
 use crate::task::{Check, CheckKind, CheckState, Priority, Spec};
 use crate::text::{TITLE_MAX, is_unprintable, shortened};
 use crate::words;
+use crate::worker::Worker;
 use hmac::{Hmac, KeyInit, Mac};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -278,6 +279,22 @@ impl Channel {
             )
             .hint(format!("set intake.channels.{name}.worker to a registered agent"))
         })
+    }
+
+    /// In whose name the channel asks, of what was found under its worker's handle: an agent. What a machine sends has no
+    /// person's powers.
+    pub fn spokesman(&self, name: &ChannelName, found: Option<Worker>) -> Result<Handle, Refusal> {
+        let handle = self.worker(name)?;
+        match found {
+            Some(worker) if !worker.is_human() => Ok(worker.handle),
+            Some(_) => Err(Refusal::new(
+                Code::NotPermitted,
+                format!("{handle} is a person: the channel {name} does not speak in their name"),
+            )
+            .hint("name an agent in onus.yaml")),
+            None => Err(Refusal::new(Code::UnknownWorker, format!("{handle} is not registered"))
+                .hint(format!("onus worker add {handle} --kind agent"))),
+        }
     }
 }
 

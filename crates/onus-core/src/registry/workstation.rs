@@ -12,7 +12,7 @@ use crate::probe::{PROBES_MAX, Probe, ProbeResult};
 use crate::refusal::Refusal;
 use crate::task::Inconsistent;
 use crate::text::{REASON_MAX, line};
-use crate::workstation::{Workstation, WorkstationKind, WorkstationState};
+use crate::workstation::{Lifecycle, Workstation, WorkstationKind, WorkstationState};
 
 /// What an event makes of a workstation. Folding the workspace's own chain with it gives the row.
 pub fn evolve(before: Option<Workstation>, event: &Event) -> Result<Workstation, Inconsistent> {
@@ -71,6 +71,20 @@ pub fn changed(event: &Event) -> Option<&WorkstationName> {
         | Event::WorkstationRestored(WorkstationRestored { name, .. })
         | Event::WorkstationRetired(WorkstationRetired { name, .. }) => Some(name),
         _ => None,
+    }
+}
+
+impl WorkstationAdded {
+    /// A workstation that is a name only.
+    pub fn logical(name: WorkstationName) -> WorkstationAdded {
+        WorkstationAdded {
+            name,
+            kind: WorkstationKind::Logical,
+            path: None,
+            lifecycle: Lifecycle::Reusable,
+            branch: None,
+            probes: Vec::new(),
+        }
     }
 }
 

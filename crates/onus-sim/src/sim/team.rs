@@ -7,7 +7,6 @@ use onus_core::event::{WorkerAdded, WorkstationAdded};
 use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::refusal::Refusal;
 use onus_core::worker::{Kind, VERIFIER_ROLE};
-use onus_core::workstation::{Lifecycle, WorkstationKind};
 use onus_store::port::Store;
 use std::fmt::Write as _;
 
@@ -63,14 +62,7 @@ pub(crate) fn found<S: Store>(onus: &mut Onus<S>) -> Result<(), Refusal> {
         onus.add_worker(Some(&founder), &added(n)?)?;
     }
     for n in 0..WORKSTATIONS {
-        let place = WorkstationAdded {
-            name: workstation(n)?,
-            kind: WorkstationKind::Logical,
-            path: None,
-            lifecycle: Lifecycle::Reusable,
-            branch: None,
-            probes: Vec::new(),
-        };
+        let place = WorkstationAdded::logical(workstation(n)?);
         onus.add_workstation(Some(&founder), &place)?;
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! `list`, `ready` and the next task to claim: bounded, in a stable order, never a scan of the whole table.
 
 use super::audit::{int_of, opt_text_of, text_of};
-use crate::codec::{self, StoredTask as Stored, task_columns, task_from};
+use crate::codec::{self, StoredTask as Stored, in_force, task_columns, task_from};
 use crate::error::{Result, StoreError};
 use crate::port::{Sql, Tx, Value};
 use crate::{args, sql};
@@ -101,9 +101,8 @@ sql! {
     pub(crate) READY_MATCHING = "SELECT ", task_columns!(), task_from!(), "WHERE ", is_ready!(), matches!(), in_order!(), "?9";
     /// What ended last, first. What never had a holder here, such as imported history, is not among it.
     LIST_ENDED = "SELECT ", task_columns!(),
-        "FROM ledger l JOIN task t ON t.workspace = l.workspace AND t.id = l.task \
-        LEFT JOIN assignment a ON a.workspace = t.workspace AND a.task = t.id AND a.epoch = t.epoch \
-        AND a.ended_at IS NULL WHERE l.workspace = ?1 AND l.verb = ?9 AND t.state = ?10 ", matches!(),
+        "FROM ledger l JOIN task t ON t.workspace = l.workspace AND t.id = l.task ", in_force!(),
+        "WHERE l.workspace = ?1 AND l.verb = ?9 AND t.state = ?10 ", matches!(),
         "ORDER BY l.at DESC, l.seq DESC LIMIT ?11";
     /// The head of the queue with what each task waits for.
     pub(crate) WINDOW = "SELECT ", window_columns!(), "FROM task t WHERE ", active!(), in_order!(), "?2";

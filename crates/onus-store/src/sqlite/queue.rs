@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// Who waits for the bell looks so often whether it was missed: a writer that was killed rings none.
 const LOOK: Duration = Duration::from_millis(20);
+/// Who hears no bell at all has nothing else to go by. Only the head of the line does, so it is one process that looks.
+const LOOK_DEAF: Duration = Duration::from_millis(2);
 
 #[derive(Debug)]
 pub(super) struct WriterQueue {
@@ -104,7 +106,7 @@ impl WriterQueue {
             }
             match &ear {
                 Some(ear) => drop(ear.recv(&mut [0])),
-                None => std::thread::sleep(LOOK / 10),
+                None => std::thread::sleep(LOOK_DEAF),
             }
         }
         Ok(())
