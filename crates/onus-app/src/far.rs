@@ -9,6 +9,7 @@ use crate::doctor::Examined;
 use crate::export::ExportError;
 use crate::import::Import;
 use crate::ledger::ExportedView;
+use crate::once::Asker;
 use crate::progress::Silent;
 use crate::submit::{Receipt, ReceiptKind, Target, base_of, unexpected};
 use onus_core::command::{Command, Envelope};
@@ -31,11 +32,24 @@ impl<S: Store> Onus<S> {
         name: &str,
         arguments: &impl Serialize,
     ) -> Result<Option<T>, Refusal> {
+        self.far_under(None, name, || serde_json::to_string(arguments).map_err(unexpected))
+    }
+
+    /// The same under a request id: it may be asked again when nobody knows whether it was heard.
+    pub(crate) fn far_under<T: DeserializeOwned>(
+        &mut self,
+        request: Option<&RequestId>,
+        name: &str,
+        arguments: impl FnOnce() -> Result<String, Refusal>,
+    ) -> Result<Option<T>, Refusal> {
         let Some(far) = self.store.far() else {
             return Ok(None);
         };
-        let arguments = serde_json::to_string(arguments).map_err(unexpected)?;
-        let answer = far.call(name, arguments)?;
+        let named = |refusal: Refusal| Refusal {
+            request_id: refusal.request_id.or_else(|| request.map(ToString::to_string)),
+            ..refusal
+        };
+        let answer = far.call(name, arguments()?, request).map_err(named)?;
         serde_json::from_str(&answer).map(Some).map_err(|error| {
             unexpected(error).hint("the server is of another version: update onus on both sides")
         })
@@ -214,13 +228,14 @@ pub fn size_limit(name: &str) -> Option<usize> {
 
 const IMPORT_MAX: usize = 128 * 1024 * 1024;
 
-/// Answers a call that arrived from `actor`.
+/// Answers a call that arrived from somebody whom the server knows.
 pub fn answer<S: Store + Examined>(
     onus: &mut Onus<S>,
-    actor: Option<&Handle>,
+    asker: Asker<'_>,
     name: &str,
     arguments: &str,
 ) -> Result<String, Refusal> {
+    let actor = asker.actor;
     match name {
         "list" => reply(arguments, |(which, filter, cursor, limit): (_, _, Option<String>, _)| {
             onus.list(which, &filter, cursor.as_deref(), limit)
@@ -265,7 +280,7 @@ pub fn answer<S: Store + Examined>(
         "doctor" => reply(arguments, |()| onus.doctor(&mut Silent)),
         "checkpoint" => reply(arguments, |()| onus.checkpoint(actor)),
         "raise_generation" => {
-            reply(arguments, |(reason,): (Option<String>,)| onus.raise_generation(actor, reason.as_deref()))
+            reply(arguments, |(reason,): (Option<String>,)| onus.raise_generation(asker, reason.as_deref()))
         }
         "export_ledger" => reply(arguments, |()| exported_ledger(onus)),
         "queue_about" => reply(arguments, |(tasks,)| onus.queue_about(tasks)),
@@ -278,7 +293,7 @@ pub fn answer<S: Store + Examined>(
                 onus.import_jsonl(&import, &mut Silent)
             })
         }
-        _ => crew(onus, actor, name, arguments),
+        _ => crew(onus, asker, name, arguments),
     }
 }
 
@@ -300,18 +315,19 @@ fn exported_ledger<S: Store>(onus: &mut Onus<S>) -> Result<(ExportedView, String
 /// Who there is, where they work, and how long.
 fn crew<S: Store>(
     onus: &mut Onus<S>,
-    actor: Option<&Handle>,
+    asker: Asker<'_>,
     name: &str,
     arguments: &str,
 ) -> Result<String, Refusal> {
+    let actor = asker.actor;
     match name {
         "caller" => reply(arguments, |()| onus.caller(actor)),
         "workers" => reply(arguments, |(only,): (Option<Handle>,)| onus.workers(only.as_ref())),
-        "add_worker" => reply(arguments, |(wanted,)| onus.add_worker(actor, &wanted)),
+        "add_worker" => reply(arguments, |(wanted,)| onus.add_worker(asker, &wanted)),
         "pause_worker" => reply(arguments, |(handle, reason): (_, Option<String>)| {
-            onus.pause_worker(actor, &handle, reason.as_deref())
+            onus.pause_worker(asker, &handle, reason.as_deref())
         }),
-        "resume_worker" => reply(arguments, |(handle,)| onus.resume_worker(actor, &handle)),
+        "resume_worker" => reply(arguments, |(handle,)| onus.resume_worker(asker, &handle)),
         "holdings" => reply(arguments, |(worker,)| onus.holdings(&worker)),
         "workstations" => {
             reply(arguments, |(only,): (Option<WorkstationName>,)| onus.workstations(only.as_ref()))
@@ -321,16 +337,16 @@ fn crew<S: Store>(
         "workstation_rows" => reply(arguments, |()| onus.workstation_rows()),
         "directory_of" => reply(arguments, |(place,)| onus.directory_of(&place)),
         "holding_directory" => reply(arguments, |(task, worker)| onus.holding_directory(&task, &worker)),
-        "add_workstation" => reply(arguments, |(wanted,)| onus.add_workstation(actor, &wanted)),
+        "add_workstation" => reply(arguments, |(wanted,)| onus.add_workstation(asker, &wanted)),
         "may_add_workstation" => reply(arguments, |(place,)| onus.may_add_workstation(actor, &place)),
         "quarantine" => reply(arguments, |(place, reason): (_, Option<String>)| {
-            onus.quarantine(actor, &place, reason.as_deref())
+            onus.quarantine(asker, &place, reason.as_deref())
         }),
         "restore" => reply(arguments, |(place, reason): (_, Option<String>)| {
-            onus.restore(actor, &place, reason.as_deref())
+            onus.restore(asker, &place, reason.as_deref())
         }),
         "retire" => reply(arguments, |(place, reason, removed): (_, Option<String>, _)| {
-            onus.retire(actor, &place, reason.as_deref(), removed)
+            onus.retire(asker, &place, reason.as_deref(), removed)
         }),
         "may_retire" => reply(arguments, |(place,)| onus.may_retire(actor, &place)),
         "record_probes" => reply(arguments, |(place, results): (_, Vec<ProbeResult>)| {
@@ -347,16 +363,16 @@ fn crew<S: Store>(
         "zone_of" => reply(arguments, |(worker,): (Option<Handle>,)| onus.zone_of(worker.as_ref())),
         "today" => reply(arguments, |(worker,): (Option<Handle>,)| onus.today(worker.as_ref())),
         "approve_timesheet" => {
-            reply(arguments, |(worker, from, to)| onus.approve_timesheet(actor, &worker, (from, to)))
+            reply(arguments, |(worker, from, to)| onus.approve_timesheet(asker, &worker, (from, to)))
         }
         "milestones" => reply(arguments, |()| onus.milestones()),
         "milestone" => reply(arguments, |(name,)| onus.milestone(&name)),
-        "add_milestone" => reply(arguments, |(wanted,)| onus.add_milestone(actor, &wanted)),
-        "close_milestone" => reply(arguments, |(name,)| onus.close_milestone(actor, &name)),
+        "add_milestone" => reply(arguments, |(wanted,)| onus.add_milestone(asker, &wanted)),
+        "close_milestone" => reply(arguments, |(name,)| onus.close_milestone(asker, &name)),
         "tokens" => reply(arguments, |(only,): (Option<Handle>,)| onus.tokens(only.as_ref())),
-        "issue_token" => reply(arguments, |(order,)| onus.issue_token(actor, &order)),
+        "issue_token" => reply(arguments, |(order,)| onus.issue_token(asker, &order)),
         "revoke_token" => reply(arguments, |(id, reason): (_, Option<String>)| {
-            onus.revoke_token(actor, &id, reason.as_deref())
+            onus.revoke_token(asker, &id, reason.as_deref())
         }),
         _ => reports(onus, actor, name, arguments),
     }

@@ -12,7 +12,8 @@ mod plan;
 pub use archive::RestoreView;
 
 use crate::progress::Progress;
-use crate::{Onus, registry};
+use crate::submit::unexpected;
+use crate::{Onus, registry, replay};
 use file::File;
 use line::Line;
 use onus_core::code::Code;
@@ -91,7 +92,8 @@ impl<S: Store> Onus<S> {
         progress: &mut dyn Progress,
     ) -> Result<ImportView, Refusal> {
         let Import { request, project, input, run, .. } = import;
-        if let Some(answer) = self.far("import_jsonl", &(request, project, input, run))? {
+        let sent = || serde_json::to_string(&(request, project, input, run)).map_err(unexpected);
+        if let Some(answer) = self.far_under(Some(request), "import_jsonl", sent)? {
             return Ok(answer);
         }
         let file = File::read(import.input);
@@ -133,15 +135,7 @@ impl Session<'_> {
     ) -> Result<Outcome<ImportView>, Refusal> {
         let caller = load::caller(tx, self.import.actor)?;
         let actor = onus_core::registry::known(&caller)?.handle.clone();
-        if let Some(earlier) = load::replay(tx, self.import.request)? {
-            if earlier.fingerprint != apply::fingerprint_key(&self.fingerprint()) {
-                let request = self.import.request;
-                return Err(Refusal::new(
-                    Code::RequestConflict,
-                    format!("{request} was used for another command"),
-                )
-                .hint("use a new request id for a new command"));
-            }
+        if let Some(earlier) = replay::earlier(tx, self.import.request, &self.fingerprint())? {
             return self.answer_again(tx, file, earlier.seq).map(Outcome::Rollback);
         }
         let (steps, view) = self.decide(tx, caller, file)?;
@@ -337,10 +331,6 @@ fn renamed(lines: &[Line], plan: &Plan) -> Vec<RenamedView> {
         (from != to).then_some(RenamedView { line: line.number, from, to })
     };
     lines.iter().enumerate().filter_map(has_other_id).collect()
-}
-
-fn unexpected(error: impl std::fmt::Display) -> Refusal {
-    Refusal::new(Code::Internal, error.to_string())
 }
 
 /// Uids for tasks that bring none, drawn at once.

@@ -20,6 +20,7 @@ pub mod ledger;
 pub mod memory;
 pub mod merge;
 pub mod milestone;
+pub mod once;
 pub mod preflight;
 pub mod prime;
 pub mod probe;

@@ -7,12 +7,13 @@ pub use verify::VerifiedView;
 pub use view::{ClosedView, MemberView, MilestoneAddedView, MilestoneLine, MilestoneView, MilestonesView};
 
 use crate::Onus;
+use crate::once::Asker;
 use crate::registry::record;
 use crate::submit::unexpected;
 use onus_core::code::Code;
 use onus_core::event::MilestoneAdded;
 use onus_core::hash::Digest;
-use onus_core::id::{Handle, MilestoneName, Seq, TaskId};
+use onus_core::id::{MilestoneName, Seq, TaskId};
 use onus_core::milestone::{self as rules, MEMBERS_MAX, Member, Story, Verification, findings, fingerprint};
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::registry::{Registration, person};
@@ -36,17 +37,13 @@ struct Seen {
 }
 
 impl<S: Store> Onus<S> {
-    pub fn add_milestone(
+    pub fn add_milestone<'a>(
         &mut self,
-        actor: Option<&Handle>,
+        asker: impl Into<Asker<'a>>,
         wanted: &MilestoneAdded,
     ) -> Result<MilestoneAddedView, Refusal> {
-        if let Some(answer) = self.far("add_milestone", &(wanted,))? {
-            return Ok(answer);
-        }
-        self.store.write(|tx| {
-            let caller = load::caller(tx, actor)?;
-            let by = person(&caller)?;
+        self.administer(asker, "add_milestone", &(wanted,), |tx, caller| {
+            let by = person(caller)?;
             let found = milestone::find(tx, &wanted.name)?;
             let unknown = unknown_tasks(tx, wanted)?;
             match rules::register(found.as_ref().map(|found| &found.milestone), wanted, &unknown)? {
@@ -85,21 +82,17 @@ impl<S: Store> Onus<S> {
     }
 
     /// Closes it, if nothing is missing.
-    pub fn close_milestone(
+    pub fn close_milestone<'a>(
         &mut self,
-        actor: Option<&Handle>,
+        asker: impl Into<Asker<'a>>,
         name: &MilestoneName,
     ) -> Result<MilestoneView, Refusal> {
-        if let Some(answer) = self.far("close_milestone", &(name,))? {
-            return Ok(answer);
-        }
-        self.store.write(|tx| {
-            let caller = load::caller(tx, actor)?;
+        self.administer(asker, "close_milestone", &(name,), |tx, caller| {
             let stored = milestone::find(tx, name)?.ok_or_else(|| no_milestone(name))?;
             let seen = look(tx, stored)?;
             bounded(&seen)?;
             let before = &seen.stored.milestone;
-            let (by, event) = rules::close(&caller, before, seen.missing.clone(), seen.fingerprint)?;
+            let (by, event) = rules::close(caller, before, seen.missing.clone(), seen.fingerprint)?;
             let Some(event) = event else {
                 return Ok(Outcome::Rollback(MilestoneView::from(&seen)));
             };

@@ -1,11 +1,11 @@
 //! `init` and `worker`: who there is.
 
+use crate::once::Asker;
 use crate::submit::unexpected;
 use crate::view::{WorkerView, WorkersView};
 use crate::{Onus, workstation};
 use onus_core::code::Code;
 use onus_core::event::{Event, ProjectAdded, Stamped, WorkerAdded, WorkspaceCreated, WorkstationAdded};
-use onus_core::facts::Caller;
 use onus_core::id::{Handle, ProjectKey, WorkstationName};
 use onus_core::ledger::Entry;
 use onus_core::refusal::Refusal;
@@ -61,18 +61,14 @@ impl<S: Store> Onus<S> {
         })
     }
 
-    pub fn add_worker(
+    pub fn add_worker<'a>(
         &mut self,
-        actor: Option<&Handle>,
+        asker: impl Into<Asker<'a>>,
         wanted: &WorkerAdded,
     ) -> Result<(Registration, Worker), Refusal> {
-        if let Some(answer) = self.far("add_worker", &(wanted,))? {
-            return Ok(answer);
-        }
-        onus_host::zone::known(&wanted.tz).map_err(Refusal::invalid)?;
-        self.store.write(|tx| {
-            let caller = load::caller(tx, actor)?;
-            let by = person(&caller)?;
+        self.administer(asker, "add_worker", &(wanted,), |tx, caller| {
+            onus_host::zone::known(&wanted.tz).map_err(Refusal::invalid)?;
+            let by = person(caller)?;
             let found = load::worker(tx, &wanted.handle)?;
             match (worker::register(found.as_ref(), wanted)?, found) {
                 (Registration::Existing, Some(found)) => {
@@ -87,35 +83,25 @@ impl<S: Store> Onus<S> {
     }
 
     /// A paused worker gets no new work.
-    pub fn pause_worker(
+    pub fn pause_worker<'a>(
         &mut self,
-        actor: Option<&Handle>,
+        asker: impl Into<Asker<'a>>,
         handle: &Handle,
         reason: Option<&str>,
     ) -> Result<Worker, Refusal> {
-        if let Some(answer) = self.far("pause_worker", &(handle, reason))? {
-            return Ok(answer);
-        }
-        self.change_worker(actor, handle, |caller, found| worker::pause(caller, found, reason))
+        self.administer(asker, "pause_worker", &(handle, reason), |tx, caller| {
+            let (by, event) = worker::pause(caller, &worker_of(tx, handle)?, reason)?;
+            Ok(Outcome::Commit(change_worker(tx, &by, event)?))
+        })
     }
 
-    pub fn resume_worker(&mut self, actor: Option<&Handle>, handle: &Handle) -> Result<Worker, Refusal> {
-        if let Some(answer) = self.far("resume_worker", &(handle,))? {
-            return Ok(answer);
-        }
-        self.change_worker(actor, handle, worker::resume)
-    }
-
-    fn change_worker(
+    pub fn resume_worker<'a>(
         &mut self,
-        actor: Option<&Handle>,
+        asker: impl Into<Asker<'a>>,
         handle: &Handle,
-        decide: impl FnOnce(&Caller, &Worker) -> Result<(Handle, Event), Refusal>,
     ) -> Result<Worker, Refusal> {
-        self.store.write(|tx| {
-            let caller = load::caller(tx, actor)?;
-            let found = load::worker(tx, handle)?.ok_or_else(|| no_worker(handle))?;
-            let (by, event) = decide(&caller, &found)?;
+        self.administer(asker, "resume_worker", &(handle,), |tx, caller| {
+            let (by, event) = worker::resume(caller, &worker_of(tx, handle)?)?;
             Ok(Outcome::Commit(change_worker(tx, &by, event)?))
         })
     }
@@ -191,6 +177,10 @@ fn new_uid(wall: i64) -> Result<Uuid, Refusal> {
     let mut tail = [0; 10];
     getrandom::fill(&mut tail).map_err(|error| Refusal::new(Code::Internal, error.to_string()))?;
     Ok(uuid::Builder::from_unix_timestamp_millis(u64::try_from(wall).unwrap_or(0), &tail).into_uuid())
+}
+
+fn worker_of(tx: &mut dyn Tx, handle: &Handle) -> Result<Worker, Refusal> {
+    load::worker(tx, handle)?.ok_or_else(|| no_worker(handle))
 }
 
 fn no_worker(handle: &Handle) -> Refusal {

@@ -3,13 +3,30 @@
 use crate::submit::{Receipt, ReceiptKind};
 use onus_core::code::Code;
 use onus_core::event::Event;
-use onus_core::id::{Seq, TaskId};
+use onus_core::hash::Digest;
+use onus_core::id::{RequestId, Seq, TaskId};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::task::{Task, evolve};
-use onus_store::load::{self, Workspace};
+use onus_store::apply;
+use onus_store::load::{self, Replay, Workspace};
 use onus_store::port::Tx;
 use onus_store::read::ledger::{self, Part};
+
+/// What a request led to before, if it was carried out. Another command under the same id is refused.
+pub(crate) fn earlier(
+    tx: &mut dyn Tx,
+    request: &RequestId,
+    fingerprint: &Digest,
+) -> Result<Option<Replay>, Refusal> {
+    match load::replay(tx, request)? {
+        Some(earlier) if earlier.fingerprint != apply::fingerprint_key(fingerprint) => {
+            Err(Refusal::new(Code::RequestConflict, format!("{request} was used for another command"))
+                .hint("use a new request id for a new command"))
+        }
+        found => Ok(found),
+    }
+}
 
 pub(crate) fn answer(
     tx: &mut dyn Tx,

@@ -77,7 +77,8 @@ impl<S: Store> Onus<S> {
     pub fn submit(&mut self, envelope: &Envelope, target: &Target) -> Result<Receipt, Refusal> {
         if self.store.far().is_some() {
             let sent = Sent::new(&self.seen(envelope)?);
-            if let Some(answer) = self.far::<SentReceipt>("submit", &(sent, target))? {
+            let sent = || serde_json::to_string(&(sent, target)).map_err(unexpected);
+            if let Some(answer) = self.far_under::<SentReceipt>(Some(&envelope.request), "submit", sent)? {
                 return answer.try_into();
             }
         }
@@ -237,15 +238,7 @@ impl<'a> Call<'a> {
     }
 
     fn carry_out(&mut self, tx: &mut dyn Tx) -> Result<Outcome<Answer>, Refusal> {
-        if let Some(earlier) = load::replay(tx, &self.envelope.request)? {
-            if earlier.fingerprint != apply::fingerprint_key(&self.fingerprint) {
-                let request = &self.envelope.request;
-                return Err(Refusal::new(
-                    Code::RequestConflict,
-                    format!("{request} was used for another command"),
-                )
-                .hint("use a new request id for a new command"));
-            }
+        if let Some(earlier) = replay::earlier(tx, &self.envelope.request, &self.fingerprint)? {
             return replay::answer(tx, &self.common.workspace, earlier.seq).map(Outcome::Rollback);
         }
         match self.target {

@@ -1,5 +1,6 @@
 //! `worker token`: who may call over a network, and whether somebody who calls may.
 
+use crate::once::{Asker, once};
 use crate::registry::record;
 use crate::{Onus, submit::unexpected};
 use onus_core::code::Code;
@@ -81,26 +82,34 @@ impl TokenView {
 }
 
 impl<S: Store> Onus<S> {
-    /// Issues a token. Its text is in the answer and nowhere else.
-    pub fn issue_token(&mut self, actor: Option<&Handle>, order: &Order) -> Result<IssuedView, Refusal> {
-        if let Some(answer) = self.far("issue_token", &(order,))? {
+    /// Issues a token. Its text is in the answer and nowhere else, so a repeat of the call cannot tell it again.
+    pub fn issue_token<'a>(
+        &mut self,
+        asker: impl Into<Asker<'a>>,
+        order: &Order,
+    ) -> Result<IssuedView, Refusal> {
+        let asked = asker.into().asks("issue_token", &(order,))?;
+        if let Some(answer) = self.far_once(&asked)? {
             return Ok(answer);
         }
-        let random = random()?;
-        self.store.write(|tx| {
-            let caller = load::caller(tx, actor)?;
+        let (random, mut secret) = (random()?, None);
+        let token = once(&mut self.store, &asked, |tx, caller| {
             let worker = order.worker.as_ref().map(|handle| load::worker(tx, handle)).transpose()?.flatten();
             let place = order.workstation.as_ref().map(|name| load::workstation(tx, name)).transpose()?;
             let place = place.flatten().map(|(workstation, _)| workstation);
             let named = Named { worker: worker.as_ref(), workstation: place.as_ref() };
             let now = tx.now()?.wall;
-            let (by, issued, text) = rules::issue(&caller, order, named, now, &random)?;
+            let (by, issued, text) = rules::issue(caller, order, named, now, &random)?;
             let entry = record(tx, &by, issued)?;
             let token = rules::evolve(None, &entry).map_err(unexpected)?;
             token::insert(tx, &token, &text.hash())?;
-            let view = TokenView::of(&token, None, now);
-            Ok(Outcome::Commit(IssuedView { token: view, secret: text.reveal().to_owned() }))
-        })
+            secret = Some(text.reveal().to_owned());
+            Ok(Outcome::Commit(TokenView::of(&token, None, now)))
+        })?;
+        match secret {
+            Some(secret) => Ok(IssuedView { token, secret }),
+            None => Err(told_once(&token.id)),
+        }
     }
 
     /// A browser's token for a one-time link, which ends with it. Followed a second time, the link is refused.
@@ -129,19 +138,15 @@ impl<S: Store> Onus<S> {
     }
 
     /// Revokes a token; the next call with it is refused.
-    pub fn revoke_token(
+    pub fn revoke_token<'a>(
         &mut self,
-        actor: Option<&Handle>,
+        asker: impl Into<Asker<'a>>,
         id: &TokenId,
         reason: Option<&str>,
     ) -> Result<TokenView, Refusal> {
-        if let Some(answer) = self.far("revoke_token", &(id, reason))? {
-            return Ok(answer);
-        }
-        self.store.write(|tx| {
-            let caller = load::caller(tx, actor)?;
+        self.administer(asker, "revoke_token", &(id, reason), |tx, caller| {
             let found = token::find(tx, id)?.ok_or_else(|| no_token(id))?;
-            let (by, revoked) = rules::revoke(&caller, &found.token, reason)?;
+            let (by, revoked) = rules::revoke(caller, &found.token, reason)?;
             let entry: Stamped = record(tx, &by, revoked)?;
             let token = rules::evolve(Some(found.token), &entry).map_err(unexpected)?;
             token::revoke(tx, id, entry.at)?;
@@ -229,4 +234,12 @@ fn random() -> Result<Random, Refusal> {
 
 fn no_token(id: &TokenId) -> Refusal {
     Refusal::new(Code::UnknownName, format!("there is no token {id}")).hint("onus worker token list")
+}
+
+fn told_once(id: &TokenId) -> Refusal {
+    Refusal::new(
+        Code::WrongState,
+        format!("this request issued the token {id}; its secret was told once and is kept nowhere"),
+    )
+    .hint(format!("onus worker token revoke {id}, then issue another one with a new request id"))
 }

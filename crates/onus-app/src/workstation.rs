@@ -1,6 +1,7 @@
 //! `workstation`: where work goes, and whether it may (mission C3, C5, C6).
 
 use crate::Onus;
+use crate::once::{Asker, once};
 use crate::registry::record;
 use crate::submit::unexpected;
 use crate::view::{WorkstationView, WorkstationsView};
@@ -13,6 +14,7 @@ use onus_core::probe::ProbeResult;
 use onus_core::refusal::Refusal;
 use onus_core::registry::{Registration, known, person, workstation};
 use onus_core::workstation::Workstation;
+use onus_host::identity_map;
 use onus_store::load;
 use onus_store::port::{Outcome, Store, Tx};
 use onus_store::registry::{self, Put, WorkstationHolding};
@@ -20,18 +22,19 @@ use std::path::{Path, PathBuf};
 
 impl<S: Store> Onus<S> {
     /// Registers a workstation. The naming convention is the identity map's, where it has one.
-    pub fn add_workstation(
+    pub fn add_workstation<'a>(
         &mut self,
-        actor: Option<&Handle>,
+        asker: impl Into<Asker<'a>>,
         wanted: &WorkstationAdded,
     ) -> Result<(Registration, Workstation), Refusal> {
-        if let Some(answer) = self.far("add_workstation", &(wanted,))? {
+        let asked = asker.into().asks("add_workstation", &(wanted,))?;
+        if let Some(answer) = self.far_once(&asked)? {
             return Ok(answer);
         }
-        self.may_add_workstation(actor, &wanted.name)?;
-        self.store.write(|tx| {
-            let caller = load::caller(tx, actor)?;
-            let by = person(&caller)?;
+        let Onus { store, settings, place, .. } = self;
+        once(store, &asked, |tx, caller| {
+            let by = person(caller)?;
+            follows_convention(&wanted.name, &identity_map::load(place, settings)?)?;
             let rows = registry::workstations(tx)?;
             let all: Vec<Workstation> = rows.into_iter().map(|row| row.workstation).collect();
             let found = all.iter().find(|other| other.name == wanted.name);
@@ -56,14 +59,7 @@ impl<S: Store> Onus<S> {
         }
         let caller = self.ask(|tx| load::caller(tx, actor))?;
         person(&caller)?;
-        if let Policy::InForce(map) = self.policy()?
-            && let Some(convention) = &map.map.naming
-        {
-            convention.parse(name).map_err(|why| {
-                Refusal::invalid(why).hint("the convention is in executor-identity-map.yaml, under naming")
-            })?;
-        }
-        Ok(())
+        follows_convention(name, &self.policy()?)
     }
 
     pub fn workstations(&mut self, only: Option<&WorkstationName>) -> Result<WorkstationsView, Refusal> {
@@ -149,47 +145,44 @@ impl<S: Store> Onus<S> {
         Ok(self.ask(|tx| registry::holding_directory(tx, task, worker))?.map(PathBuf::from))
     }
 
-    pub fn quarantine(
+    pub fn quarantine<'a>(
         &mut self,
-        actor: Option<&Handle>,
+        asker: impl Into<Asker<'a>>,
         name: &WorkstationName,
         reason: Option<&str>,
     ) -> Result<WorkstationHolding, Refusal> {
-        if let Some(answer) = self.far("quarantine", &(name, reason))? {
-            return Ok(answer);
-        }
-        self.change_workstation(actor, name, |caller, row| {
-            workstation::quarantine(caller, &row.workstation, reason)
+        self.administer(asker, "quarantine", &(name, reason), |tx, caller| {
+            let row = row_of(tx, name)?;
+            let decided = workstation::quarantine(caller, &row.workstation, reason)?;
+            changed(tx, row, decided)
         })
     }
 
-    pub fn restore(
+    pub fn restore<'a>(
         &mut self,
-        actor: Option<&Handle>,
+        asker: impl Into<Asker<'a>>,
         name: &WorkstationName,
         reason: Option<&str>,
     ) -> Result<WorkstationHolding, Refusal> {
-        if let Some(answer) = self.far("restore", &(name, reason))? {
-            return Ok(answer);
-        }
-        self.change_workstation(actor, name, |caller, row| {
-            workstation::restore(caller, &row.workstation, reason)
+        self.administer(asker, "restore", &(name, reason), |tx, caller| {
+            let row = row_of(tx, name)?;
+            let decided = workstation::restore(caller, &row.workstation, reason)?;
+            changed(tx, row, decided)
         })
     }
 
     /// Retires a workstation; `removed` says that its directory is gone, too.
-    pub fn retire(
+    pub fn retire<'a>(
         &mut self,
-        actor: Option<&Handle>,
+        asker: impl Into<Asker<'a>>,
         name: &WorkstationName,
         reason: Option<&str>,
         removed: bool,
     ) -> Result<WorkstationHolding, Refusal> {
-        if let Some(answer) = self.far("retire", &(name, reason, removed))? {
-            return Ok(answer);
-        }
-        self.change_workstation(actor, name, |caller, row| {
-            workstation::retire(caller, &row.workstation, row.holds.as_ref(), reason, removed)
+        self.administer(asker, "retire", &(name, reason, removed), |tx, caller| {
+            let row = row_of(tx, name)?;
+            let decided = workstation::retire(caller, &row.workstation, row.holds.as_ref(), reason, removed)?;
+            changed(tx, row, decided)
         })
     }
 
@@ -198,8 +191,8 @@ impl<S: Store> Onus<S> {
         if let Some(answer) = self.far("may_retire", &(name,))? {
             return Ok(answer);
         }
-        let (caller, rows) = self.ask(|tx| Ok((load::caller(tx, actor)?, registry::workstations(tx)?)))?;
-        let row = find(&rows, name)?;
+        let caller = self.ask(|tx| load::caller(tx, actor))?;
+        let row = self.workstation(name)?;
         workstation::retire(&caller, &row.workstation, row.holds.as_ref(), None, true).map(drop)
     }
 
@@ -221,29 +214,33 @@ impl<S: Store> Onus<S> {
             Ok(Outcome::Commit(after))
         })
     }
-
-    fn change_workstation(
-        &mut self,
-        actor: Option<&Handle>,
-        name: &WorkstationName,
-        decide: impl FnOnce(&Caller, &WorkstationHolding) -> Result<(Handle, Event), Refusal>,
-    ) -> Result<WorkstationHolding, Refusal> {
-        self.store.write(|tx| {
-            let caller = load::caller(tx, actor)?;
-            let rows = registry::workstations(tx)?;
-            let row = find(&rows, name)?;
-            let (by, event) = decide(&caller, row)?;
-            let workstation = change(tx, &by, event)?;
-            Ok(Outcome::Commit(WorkstationHolding { workstation, holds: row.holds.clone() }))
-        })
-    }
 }
 
-fn find<'a>(
-    rows: &'a [WorkstationHolding],
-    name: &WorkstationName,
-) -> Result<&'a WorkstationHolding, Refusal> {
-    rows.iter().find(|row| row.workstation.name == *name).ok_or_else(|| no_workstation(name))
+fn row_of(tx: &mut dyn Tx, name: &WorkstationName) -> Result<WorkstationHolding, Refusal> {
+    let row = registry::workstations(tx)?.into_iter().find(|row| row.workstation.name == *name);
+    row.ok_or_else(|| no_workstation(name))
+}
+
+/// What was decided about a workstation, carried out; what it holds stays as it is.
+fn changed(
+    tx: &mut dyn Tx,
+    row: WorkstationHolding,
+    (by, event): (Handle, Event),
+) -> Result<Outcome<WorkstationHolding>, Refusal> {
+    let workstation = change(tx, &by, event)?;
+    Ok(Outcome::Commit(WorkstationHolding { workstation, ..row }))
+}
+
+/// Whether a name is as the identity map has them, where it says how.
+fn follows_convention(name: &WorkstationName, policy: &Policy) -> Result<(), Refusal> {
+    if let Policy::InForce(map) = policy
+        && let Some(convention) = &map.map.naming
+    {
+        convention.parse(name).map_err(|why| {
+            Refusal::invalid(why).hint("the convention is in executor-identity-map.yaml, under naming")
+        })?;
+    }
+    Ok(())
 }
 
 fn no_workstation(name: &WorkstationName) -> Refusal {

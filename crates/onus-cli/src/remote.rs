@@ -2,7 +2,7 @@
 
 use onus_app::far;
 use onus_core::code::Code;
-use onus_core::id::Handle;
+use onus_core::id::{Handle, RequestId};
 use onus_core::refusal::Refusal;
 use onus_host::line::{Line, Repeat};
 use onus_store::any::Any;
@@ -12,10 +12,15 @@ use onus_store::port::Far;
 struct Remote(Line);
 
 impl Far for Remote {
-    fn call(&mut self, name: &str, arguments: String) -> Result<String, Refusal> {
-        // A command carries its request id: however often it arrives, it is carried out once.
-        let repeat = if far::is_write(name) { Repeat::Unheard } else { Repeat::Safe };
-        self.0.call(name, &arguments, repeat)
+    fn call(
+        &mut self,
+        name: &str,
+        arguments: String,
+        request: Option<&RequestId>,
+    ) -> Result<String, Refusal> {
+        // What has a request id is carried out once, however often it arrives.
+        let repeat = if far::is_write(name) && request.is_none() { Repeat::Unheard } else { Repeat::Safe };
+        self.0.call(name, &arguments, request.map(RequestId::as_str), repeat)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::cli::Global;
 use crate::remote;
+use onus_app::once::Asker;
 use onus_app::{Onus, Sight};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
@@ -124,6 +125,11 @@ impl World {
 
     pub(crate) fn request(&self) -> Result<RequestId, Refusal> {
         self.request.clone().map_or_else(|| self.another_request(), Ok)
+    }
+
+    /// Who asks for a change of the workspace, and under which request id.
+    pub(crate) fn asker<'a>(&'a self, request: &'a RequestId) -> Asker<'a> {
+        Asker { actor: self.actor.as_ref(), request: Some(request), shown: None }
     }
 
     /// For a call that makes many requests: one name cannot stand for all of them.

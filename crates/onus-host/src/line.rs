@@ -3,13 +3,15 @@
 use onus_core::code::Code;
 use onus_core::id::shown;
 use onus_core::refusal::Refusal;
-use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use ureq::config::Config;
 use ureq::http::{StatusCode, Uri};
 use ureq::tls::{RootCerts, TlsConfig};
-use ureq::{Agent, Error, Timeout};
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{ConnectionDetails, Connector, DefaultConnector, NextTimeout, Transport};
+use ureq::{Agent, Error};
 
 /// An answer is bounded like everything else.
 const ANSWER_MAX: u64 = 64 * 1_024 * 1_024;
@@ -80,7 +82,11 @@ impl Line {
             .user_agent(concat!("onus/", env!("CARGO_PKG_VERSION")))
             .build();
         Ok(Line {
-            agent: config.into(),
+            agent: Agent::with_parts(
+                config,
+                Approach(DefaultConnector::default()),
+                Approach(DefaultResolver::default()),
+            ),
             base: base.to_owned(),
             token: token.to_owned(),
             believes: believes.map(str::to_owned),
@@ -88,11 +94,17 @@ impl Line {
         })
     }
 
-    /// Asks one question. A server that is away is waited for, a little.
-    pub fn call(&mut self, name: &str, arguments: &str, repeat: Repeat) -> Result<String, Refusal> {
+    /// Asks one question, under a request id where it has one. A server that is away is waited for, a little.
+    pub fn call(
+        &mut self,
+        name: &str,
+        arguments: &str,
+        request: Option<&str>,
+        repeat: Repeat,
+    ) -> Result<String, Refusal> {
         let until = Instant::now() + self.patience;
         loop {
-            let unanswered = match self.ask(name, arguments) {
+            let unanswered = match self.ask(name, arguments, request) {
                 Ok(answer) => return answer,
                 Err(unanswered) => unanswered,
             };
@@ -104,7 +116,12 @@ impl Line {
         }
     }
 
-    fn ask(&self, name: &str, arguments: &str) -> Result<Result<String, Refusal>, Unanswered> {
+    fn ask(
+        &self,
+        name: &str,
+        arguments: &str,
+        request_id: Option<&str>,
+    ) -> Result<Result<String, Refusal>, Unanswered> {
         let request = self
             .agent
             .post(format!("{}/v1/call/{name}", self.base))
@@ -112,6 +129,10 @@ impl Line {
             .content_type("application/json");
         let request = match &self.believes {
             Some(worker) => request.header("onus-as", worker),
+            None => request,
+        };
+        let request = match request_id {
+            Some(id) => request.header("idempotency-key", id),
             None => request,
         };
         let mut response = request.send(arguments).map_err(|error| unanswered(&error))?;
@@ -149,15 +170,54 @@ fn stranger(base: &str, status: StatusCode) -> Refusal {
         .hint("check the address")
 }
 
+/// The way to a server. Whatever goes wrong on it was heard by nobody; of what fails later, nobody can say.
+#[derive(Debug)]
+struct Approach<T>(T);
+
+impl Resolver for Approach<DefaultResolver> {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, Error> {
+        self.0.resolve(uri, config, timeout).map_err(unreached)
+    }
+}
+
+impl Connector for Approach<DefaultConnector> {
+    type Out = Box<dyn Transport>;
+
+    fn connect(&self, to: &ConnectionDetails<'_>, chained: Option<()>) -> Result<Option<Self::Out>, Error> {
+        self.0.connect(to, chained).map_err(unreached)
+    }
+}
+
+#[derive(Debug)]
+struct Unreached(Error);
+
+impl std::fmt::Display for Unreached {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Unreached {}
+
+fn unreached(error: Error) -> Error {
+    Error::Other(Box::new(Unreached(error)))
+}
+
 fn unanswered(error: &Error) -> Unanswered {
+    if let Error::Other(inner) = error
+        && let Some(Unreached(error)) = inner.downcast_ref()
+    {
+        return Unanswered::Unheard(error.to_string());
+    }
     let why = error.to_string();
     match error {
-        Error::HostNotFound
-        | Error::ConnectionFailed
-        | Error::Tls(_)
-        | Error::Rustls(_)
-        | Error::Timeout(Timeout::Resolve | Timeout::Connect) => Unanswered::Unheard(why),
-        Error::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => Unanswered::Unheard(why),
+        // Certificates are looked at with the first words, which travel only where they are good.
+        Error::Tls(_) | Error::Rustls(_) => Unanswered::Unheard(why),
         _ => Unanswered::Unknown(why),
     }
 }
@@ -187,8 +247,36 @@ mod tests {
     fn nobody_there_is_a_store_that_is_unavailable() {
         let mut line = Line::new("http://127.0.0.1:1", "secret", None).unwrap();
         line.patience = Duration::ZERO;
-        let refusal = line.call("status", "null", Repeat::Safe).unwrap_err();
+        let refusal = line.call("status", "null", None, Repeat::Safe).unwrap_err();
         assert_eq!(refusal.code, Code::StoreUnavailable);
         assert!(!format!("{refusal:?}{line:?}").contains("secret"));
+    }
+
+    /// A name that does not resolve, and a port at which nobody listens, have heard nothing: no outcome is unknown.
+    #[test]
+    fn what_was_never_reached_has_heard_nothing() {
+        let unresolved = format!("https://{}.example", "a".repeat(64));
+        for nobody in [unresolved.as_str(), "http://127.0.0.1:1"] {
+            let mut line = Line::new(nobody, "t", None).unwrap();
+            line.patience = Duration::ZERO;
+            for repeat in [Repeat::Safe, Repeat::Unheard] {
+                let refusal = line.call("add_worker", "null", None, repeat).unwrap_err();
+                assert_eq!(refusal.code, Code::StoreUnavailable);
+                assert!(refusal.detail.starts_with(&format!("{nobody} does not answer: ")), "{refusal}");
+            }
+        }
+    }
+
+    /// Whoever listened and said nothing may have heard it.
+    #[test]
+    fn what_was_reached_and_not_answered_is_unknown() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let deaf = std::thread::spawn(move || drop(listener.accept().unwrap()));
+        let mut line = Line::new(&format!("http://{address}"), "t", None).unwrap();
+        line.patience = Duration::ZERO;
+        let refusal = line.call("add_worker", "null", None, Repeat::Unheard).unwrap_err();
+        deaf.join().unwrap();
+        assert!(refusal.detail.starts_with("the outcome is unknown: "), "{refusal}");
     }
 }

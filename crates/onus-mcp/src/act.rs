@@ -149,7 +149,7 @@ impl<D: Desk> Act<'_, D> {
             let probed = envelope.clone();
             self.desk.ask(move |onus| onus.probe_before(&probed))?;
         }
-        self.desk.submit(envelope, target)
+        self.desk.submit(self.who, envelope, target)
     }
 
     fn granted(&self, receipt: &Receipt) -> Result<Value, Refusal> {
@@ -260,7 +260,8 @@ impl<D: Desk> Act<'_, D> {
         let request = call.request_id.clone();
         let depends_on = call.depends_on.iter().map(|text| task(text)).collect::<Result<_, _>>()?;
         let command = Command::Add { spec: Box::new(spec(call)?), depends_on, archived: None };
-        let receipt = self.desk.submit(self.envelope(None, None, request, command)?, Target::Named)?;
+        let receipt =
+            self.desk.submit(self.who, self.envelope(None, None, request, command)?, Target::Named)?;
         Ok(card::asked(&receipt))
     }
 
@@ -268,7 +269,7 @@ impl<D: Desk> Act<'_, D> {
     fn change(&self, id: &TaskId, holder: Holder, command: Command) -> Result<Value, Refusal> {
         let lease = self.lease(id, holder.lease.as_deref())?;
         let envelope = self.envelope(Some(id.clone()), lease, holder.request, command)?;
-        let receipt = self.desk.submit(envelope, Target::Named)?;
+        let receipt = self.desk.submit(self.who, envelope, Target::Named)?;
         if let Some(site) = self.desk.site().filter(|_| receipt.task.assignment().is_none()) {
             site.forget(id);
         }
@@ -318,8 +319,8 @@ impl<D: Desk> Act<'_, D> {
         };
         let actor = self.who.worker.clone();
         let envelope = Envelope { request, actor, token, task, project: None, base: None, command };
-        match &self.who.principal {
-            Some(principal) => principal.carry(envelope),
+        match &self.who.shown {
+            Some(shown) => shown.principal.carry(envelope),
             None => Ok(envelope),
         }
     }

@@ -2,24 +2,24 @@
 
 use onus_app::Onus;
 use onus_app::submit::{Receipt, Target};
+use onus_app::token::Shown;
 use onus_core::command::Envelope;
 use onus_core::id::{Handle, TaskId};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
-use onus_core::token::Principal;
 use onus_store::port::Store;
 
 /// Who calls.
 #[derive(Debug, Clone, Default)]
 pub struct Who {
     pub worker: Option<Handle>,
-    /// The bearer of a token; none on a machine's own store, where the caller is believed.
-    pub principal: Option<Principal>,
+    /// The token that was shown, and whose it is; none on a machine's own store, where the caller is believed.
+    pub shown: Option<Shown>,
 }
 
-impl From<Principal> for Who {
-    fn from(principal: Principal) -> Who {
-        Who { worker: principal.worker.clone(), principal: Some(principal) }
+impl From<Shown> for Who {
+    fn from(shown: Shown) -> Who {
+        Who { worker: shown.principal.worker.clone(), shown: Some(shown) }
     }
 }
 
@@ -32,7 +32,8 @@ pub trait Desk: Send + Sync + 'static {
         question: impl FnOnce(&mut Onus<Self::Store>) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal>;
 
-    fn submit(&self, envelope: Envelope, target: Target) -> Result<Receipt, Refusal>;
+    /// Carries a command out, if the token that was shown for it is still good then.
+    fn submit(&self, who: &Who, envelope: Envelope, target: Target) -> Result<Receipt, Refusal>;
 
     /// The caller's own working trees; none behind a network, where no path is touched and no check is run.
     fn site(&self) -> Option<&dyn Site> {

@@ -97,8 +97,11 @@ impl<D: Desk> ServerHandler for Server<D> {
             return Err(ErrorData::invalid_params("there is no such tool", None));
         };
         let who = self.who(&context);
-        let token =
-            who.as_ref().ok().and_then(|who| who.principal.as_ref()).map(|one| one.token_id.to_string());
+        let token = who
+            .as_ref()
+            .ok()
+            .and_then(|who| who.shown.as_ref())
+            .map(|one| one.principal.token_id.to_string());
         let answer = match (who, line.call(request.arguments)) {
             (Ok(who), Ok(call)) => self.waiting(move |desk| act(desk, &who, call)).await,
             (Err(refusal), _) | (_, Err(refusal)) => Err(refusal),

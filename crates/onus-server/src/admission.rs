@@ -6,7 +6,7 @@ use crate::route::{Asked, Next, Route};
 use crate::serve::Server;
 use crate::store::Store;
 use onus_app::submit::{Receipt, Target};
-use onus_app::token::Shown;
+use onus_app::token::{Shown, parse};
 use onus_core::code::Code;
 use onus_core::command::Envelope;
 use onus_core::hash::Digest;
@@ -47,15 +47,15 @@ impl Bearers {
     }
 }
 
-/// Who asked, with which text if for a command, and what that leads to.
-pub(crate) type Made = (Principal, Option<TokenText>, Result<Next, Refusal>);
+/// Who asked, and what that leads to.
+pub(crate) type Made = (Shown, Result<Next, Refusal>);
 
 impl Server {
     /// The bearer of the token, if it may ask now.
-    pub(crate) fn admit(&self, store: &mut Store, presented: &str) -> Result<Principal, Refusal> {
+    pub(crate) fn admit(&self, store: &mut Store, presented: &str) -> Result<Shown, Refusal> {
         let principal = store.authenticate(presented)?;
         self.pace(&principal)?;
-        Ok(principal)
+        Ok(Shown { text: parse(presented)?, principal })
     }
 
     /// The commands that a request leads to. Whoever is remembered need not be asked for, since the commands are judged by
@@ -65,7 +65,7 @@ impl Server {
         store: &mut Store,
         route: &Route,
         text: TokenText,
-        make: impl FnOnce(Principal) -> Asked,
+        make: impl FnOnce(Shown) -> Asked,
     ) -> Result<Made, Refusal> {
         let remembered = self.bearers.recall(&text);
         let is_certain = remembered.is_none();
@@ -74,13 +74,13 @@ impl Server {
             None => self.recognise(store, &text)?,
         };
         self.pace(&principal)?;
-        let mut asked = make(principal);
+        let mut asked = make(Shown { text, principal });
         let mut next = (route.act)(store, &asked);
         if !is_certain && !matches!(next, Ok(Next::Submit { .. })) {
-            asked.principal = self.recognise(store, &text)?;
+            asked.shown.principal = self.recognise(store, &asked.shown.text)?;
             next = (route.act)(store, &asked);
         }
-        Ok((asked.principal, Some(text), next))
+        Ok((asked.shown, next))
     }
 
     /// The bearer of a token that is shown for commands.
@@ -105,15 +105,24 @@ impl Server {
         Ok(answers)
     }
 
-    /// Whether the caller does not ask too often.
+    /// Whether the bearer of a token does not ask too often.
     fn pace(&self, principal: &Principal) -> Result<(), Refusal> {
-        if self.rate.allows(principal.token_id.as_str(), Instant::now()) {
+        self.paced(
+            principal.token_id.as_str(),
+            "wait, then repeat the call with the same Idempotency-Key",
+            || {
+                let worker = principal.worker.as_ref().map(ToString::to_string);
+                worker.unwrap_or_else(|| principal.token_id.to_string())
+            },
+        )
+    }
+
+    /// Whether whoever is counted under `key` does not ask too often. Only who does is told by name.
+    pub(crate) fn paced(&self, key: &str, hint: &str, who: impl FnOnce() -> String) -> Result<(), Refusal> {
+        if self.rate.allows(key, Instant::now()) {
             return Ok(());
         }
-        let worker = principal.worker.as_ref().map(ToString::to_string);
-        let who = worker.unwrap_or_else(|| principal.token_id.to_string());
-        let detail = format!("{who} asks more often than {} times a second", self.config.rate);
-        Err(Refusal::new(Code::TooManyRequests, detail)
-            .hint("wait, then repeat the call with the same Idempotency-Key"))
+        let detail = format!("{} asks more often than {} times a second", who(), self.config.rate);
+        Err(Refusal::new(Code::TooManyRequests, detail).hint(hint))
     }
 }

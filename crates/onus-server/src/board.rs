@@ -96,7 +96,7 @@ async fn drawn(
     let (guard, part) = (Arc::clone(server), part(&parts.headers));
     let (path, query) = (parts.uri.path().to_owned(), parts.uri.query().map(str::to_owned));
     let question = move |store: &mut crate::store::Store| {
-        let principal = guard.admit(store, &presented)?;
+        let principal = guard.admit(store, &presented)?.principal;
         let seen = Seen::new(&mut store.store, principal, &path, params, query.as_deref())?;
         Ok((seen.now, onus_board::draw(store, &page, &seen, part)))
     };
@@ -128,7 +128,7 @@ async fn made(server: &Arc<Server>, file: Download<Any>, parts: &Parts) -> Resul
     let guard = Arc::clone(server);
     let (path, query) = (parts.uri.path().to_owned(), parts.uri.query().map(str::to_owned));
     let question = move |store: &mut crate::store::Store| {
-        let principal = guard.admit(store, &presented)?;
+        let principal = guard.admit(store, &presented)?.principal;
         let seen = Seen::new(&mut store.store, principal, &path, Vec::new(), query.as_deref())?;
         (file.ask)(store, &seen)
     };

@@ -5,14 +5,15 @@
 
 use crate::auth;
 use crate::problem::Problem;
-use crate::serve::{Server, read};
+use crate::serve::{Server, named, read};
 use crate::traces::Trace;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use axum::http::{HeaderName, Response};
 use onus_app::far;
-use onus_app::token::{Shown, parse};
+use onus_app::once::Asker;
+use onus_app::token::Shown;
 use onus_core::code::Code;
 use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
@@ -51,13 +52,13 @@ pub(crate) async fn called(server: Arc<Server>, name: String, request: Request) 
 async fn answered(server: &Arc<Server>, name: String, request: Request) -> Result<String, Problem> {
     let (parts, body) = request.into_parts();
     let presented = auth::presented(&parts.headers)?;
-    let shown = presented.clone();
     let believed = believed(&parts.headers)?;
+    let request = named(&parts.headers)?;
     let guard = Arc::clone(server);
-    let admit = move |store: &mut crate::store::Store| -> Result<Principal, Refusal> {
-        let principal = guard.admit(store, &presented)?;
-        is_who_it_believes(&principal, believed.as_ref())?;
-        Ok(principal)
+    let admit = move |store: &mut crate::store::Store| -> Result<Shown, Refusal> {
+        let shown = guard.admit(store, &presented)?;
+        is_who_it_believes(&shown.principal, believed.as_ref())?;
+        Ok(shown)
     };
     let limit = match far::size_limit(&name) {
         Some(limit) => {
@@ -71,11 +72,10 @@ async fn answered(server: &Arc<Server>, name: String, request: Request) -> Resul
     let arguments =
         String::from_utf8(bytes.to_vec()).map_err(|_| Refusal::invalid("the call is not UTF-8"))?;
     if name == "submit" {
-        let text = parse(&shown)?;
         let carried = server.readers.ask(move |store| {
-            let principal = admit(store)?;
-            let (envelope, target) = far::arrived(&arguments, principal.worker.as_ref())?;
-            Ok(((store.witnessed(principal.carry(envelope)?)?, target), Shown { text, principal }))
+            let shown = admit(store)?;
+            let (envelope, target) = far::arrived(&arguments, shown.principal.worker.as_ref())?;
+            Ok(((store.witnessed(shown.principal.carry(envelope)?)?, target), shown))
         });
         let (call, shown) = carried.await?;
         let receipt = server.submitted(vec![call], Some(shown)).await?.into_iter().next();
@@ -83,9 +83,11 @@ async fn answered(server: &Arc<Server>, name: String, request: Request) -> Resul
     }
     let wakes = far::is_write(&name);
     let answer = server.readers.ask(move |store| {
-        let principal = admit(store)?;
-        far::permits(&principal, &name)?;
-        far::answer(store, principal.worker.as_ref(), &name, &arguments)
+        let shown = admit(store)?;
+        far::permits(&shown.principal, &name)?;
+        let actor = shown.principal.worker.as_ref();
+        let asker = Asker { actor, request: request.as_ref(), shown: Some(&shown) };
+        far::answer(store, asker, &name, &arguments)
     });
     let answer = answer.await?;
     if wakes {

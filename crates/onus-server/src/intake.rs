@@ -9,9 +9,7 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, Response};
 use onus_app::intake::{Arrival, IntakeView};
 use onus_app::submit::Target;
-use onus_core::code::Code;
 use onus_core::intake::channel::Delivery;
-use onus_core::refusal::Refusal;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -54,7 +52,8 @@ async fn answered(server: &Arc<Server>, channel: String, request: Request) -> Re
         };
         let arrival = store.receive(&channel, &delivery)?;
         // Counted once it is believed: strangers cannot use a channel's share up.
-        guard.admit_channel(&channel)?;
+        let who = format!("the channel {channel}");
+        guard.paced(&who, "wait, then send the delivery again", || who.clone())?;
         Ok(arrival)
     });
     let view = match arrival.await? {
@@ -71,15 +70,4 @@ async fn answered(server: &Arc<Server>, channel: String, request: Request) -> Re
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
-}
-
-impl Server {
-    fn admit_channel(&self, channel: &str) -> Result<(), Refusal> {
-        if self.rate.allows(&format!("channel {channel}"), Instant::now()) {
-            return Ok(());
-        }
-        let detail =
-            format!("the channel {channel} asks more often than {} times a second", self.config.rate);
-        Err(Refusal::new(Code::TooManyRequests, detail).hint("wait, then send the delivery again"))
-    }
 }

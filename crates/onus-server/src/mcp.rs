@@ -32,9 +32,9 @@ impl Desk for Counter {
         Handle::current().block_on(self.server.readers.ask(question))
     }
 
-    fn submit(&self, envelope: Envelope, target: Target) -> Result<Receipt, Refusal> {
-        let answers =
-            Handle::current().block_on(self.server.writer.submit(vec![(envelope, target)], None))?;
+    fn submit(&self, who: &Who, envelope: Envelope, target: Target) -> Result<Receipt, Refusal> {
+        let submitted = self.server.submitted(vec![(envelope, target)], who.shown.clone());
+        let answers = Handle::current().block_on(submitted)?;
         answers.into_iter().next().unwrap_or_else(|| Err(busy("the server is shutting down")))
     }
 }
@@ -56,12 +56,90 @@ pub(crate) fn route(server: &Arc<Server>) -> MethodRouter {
     })
 }
 
-/// The request with who sent it. The token itself goes no further: it is for us and for nobody else.
+/// The request with who sent it. The token itself goes no further than to the store that judges it: it is for us and for
+/// nobody else.
 async fn admitted(server: &Arc<Server>, mut request: Request) -> Result<Request, Refusal> {
     let presented = auth::presented(request.headers())?;
     let guard = Arc::clone(server);
-    let principal = server.readers.ask(move |store| guard.admit(store, &presented)).await?;
+    let shown = server.readers.ask(move |store| guard.admit(store, &presented)).await?;
     request.headers_mut().remove(AUTHORIZATION);
-    request.extensions_mut().insert(Who::from(principal));
+    request.extensions_mut().insert(Who::from(shown));
     Ok(request)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use onus_app::once::Asker;
+    use onus_app::registry::Founding;
+    use onus_app::token::{Shown, parse};
+    use onus_app::{Onus, Sight};
+    use onus_core::code::Code;
+    use onus_core::command::Command;
+    use onus_core::event::WorkerAdded;
+    use onus_core::registry::token::Order;
+    use onus_core::settings::Settings;
+    use onus_core::task::Spec;
+    use onus_core::worker::Kind;
+    use onus_store::any::Location;
+    use std::path::Path;
+    use tokio::sync::watch;
+
+    fn open(path: &Path) -> Result<Store, Refusal> {
+        let store = Location::File(path.to_owned()).open(onus_host::clock::now)?;
+        let place = onus_host::place::find(path.parent().unwrap())?;
+        Ok(Onus { store, settings: Settings::default(), path: path.to_owned(), place, sight: Sight::Store })
+    }
+
+    fn ask(actor: &str, request: &str) -> Envelope {
+        let spec = Box::new(Spec { kind: "chore".into(), ..Spec::titled(request) });
+        Envelope {
+            request: request.parse().unwrap(),
+            actor: Some(actor.parse().unwrap()),
+            token: None,
+            task: None,
+            project: None,
+            base: None,
+            command: Command::Add { spec, depends_on: Default::default(), archived: None },
+        }
+    }
+
+    /// What was good when its bearer was admitted, and is revoked before the command's turn, writes nothing.
+    #[test]
+    fn a_token_is_judged_when_its_command_is_carried_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().canonicalize().unwrap().join("onus.db");
+        drop(Location::File(path.clone()).create(onus_host::clock::now).unwrap());
+        let mut store = open(&path).unwrap();
+        let (ada, tz) = ("@ada".parse().unwrap(), "UTC".to_owned());
+        let person =
+            WorkerAdded { handle: "@ada".parse().unwrap(), kind: Kind::Human, tier: None, role: None, tz };
+        let default_project = "T".parse().unwrap();
+        let founding = Founding { project: None, default_project, person, checkout: None };
+        store.init(&founding, |_| Ok("00".repeat(32))).unwrap();
+        let asker = Asker::from(Some(&ada));
+        let order = Order { worker: Some(ada.clone()), ..Order::default() };
+        let secret = store.issue_token(asker, &order).unwrap().secret;
+
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (_end, ending) = watch::channel(false);
+        let config = Config { readers: 1, ..Config::new(([127, 0, 0, 1], 0).into()) };
+        let server = Arc::new(Server::start(config, &(Arc::new(move || open(&path)) as _), ending).unwrap());
+        let counter = Counter { server: Arc::clone(&server) };
+        let principal = server.admit(&mut store, &secret).unwrap().principal;
+        let who = Who::from(Shown { text: parse(&secret).unwrap(), principal: principal.clone() });
+        let submit = |request: &'static str| {
+            let (counter, who) = (Counter { server: Arc::clone(&counter.server) }, who.clone());
+            let submitted = move || counter.submit(&who, ask("@ada", request), Target::Named);
+            runtime.block_on(async { tokio::task::spawn_blocking(submitted).await.unwrap() })
+        };
+        submit("before").unwrap();
+        store.revoke_token(asker, &principal.token_id, None).unwrap();
+        assert_eq!(submit("after").unwrap_err().code, Code::Unauthenticated);
+        assert_eq!(
+            store.log(None, None, 100).unwrap().entries.iter().filter(|one| one.verb == "added").count(),
+            1
+        );
+    }
 }

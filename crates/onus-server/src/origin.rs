@@ -3,7 +3,7 @@
 
 use crate::config::Config;
 use axum::http::header::{HOST, ORIGIN};
-use axum::http::{HeaderMap, Uri};
+use axum::http::{HeaderMap, HeaderValue, Request};
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
 
@@ -25,10 +25,9 @@ impl Origins {
         Origins { hosts }
     }
 
-    pub(crate) fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let header = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-        let host = header(HOST).or_else(|| uri.authority().map(|authority| authority.as_str()));
-        match host {
+        match header(HOST) {
             Some(host) if self.knows(host) => {}
             other => return Err(refused("Host", other.unwrap_or_default())),
         }
@@ -50,6 +49,15 @@ impl Origins {
     }
 }
 
+/// Puts the name by which the server was called where everybody looks for it: in HTTP/2 it is a part of the address, which also
+/// counts where both are there.
+pub(crate) fn put_host<B>(request: &mut Request<B>) {
+    let authority = request.uri().authority().map(|authority| HeaderValue::from_str(authority.as_str()));
+    if let Some(Ok(host)) = authority {
+        request.headers_mut().insert(HOST, host);
+    }
+}
+
 fn refused(what: &str, value: &str) -> Refusal {
     let value = onus_core::id::shown(value);
     Refusal::new(Code::NotPermitted, format!("{what} {value} is not a name of this server"))
@@ -67,7 +75,7 @@ mod tests {
         let origins = Origins::new(&config);
         let check = |pairs: &[(axum::http::HeaderName, &str)]| {
             let headers = pairs.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect();
-            origins.check(&headers, &"/".parse().unwrap()).is_ok()
+            origins.check(&headers).is_ok()
         };
         for host in [
             "localhost",
@@ -88,5 +96,22 @@ mod tests {
         for origin in ["http://evil.example", "null", "https://localhost.evil.example", "file://localhost"] {
             assert!(!check(&[(HOST, "localhost"), (ORIGIN, origin)]), "{origin}");
         }
+    }
+
+    #[test]
+    fn the_address_says_the_name_where_it_has_one() {
+        let host = |uri: &str, said: Option<&str>| {
+            let mut request = Request::builder().uri(uri);
+            for said in said {
+                request = request.header(HOST, said);
+            }
+            let mut request = request.body(()).unwrap();
+            put_host(&mut request);
+            request.headers().get(HOST).map(|value| value.to_str().unwrap().to_owned())
+        };
+        assert_eq!(host("/v1/ready", Some("localhost:1")).as_deref(), Some("localhost:1"));
+        assert_eq!(host("https://onus.example/v1/ready", None).as_deref(), Some("onus.example"));
+        assert_eq!(host("https://evil.example/", Some("localhost")).as_deref(), Some("evil.example"));
+        assert_eq!(host("/v1/ready", None), None);
     }
 }

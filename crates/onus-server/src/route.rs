@@ -5,13 +5,15 @@ use crate::store::Store;
 use axum::body::Bytes;
 use axum::extract::Query;
 use axum::http::{Method, Uri};
+use onus_app::far;
+use onus_app::once::Asker;
 use onus_app::submit::{Receipt, Target};
+use onus_app::token::Shown;
 use onus_app::view::document;
 use onus_core::command::{Command, Envelope};
 use onus_core::id::{Handle, ProjectKey, RequestId, TaskId};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
-use onus_core::token::{Principal, administers, judges};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -37,7 +39,7 @@ pub(crate) enum Sort {
     Question,
     /// Changes a task: waits for its turn among the commands.
     Command,
-    /// Changes the workspace itself, at once. Only a person's token carries it.
+    /// Changes the workspace itself, at once.
     Administration,
 }
 
@@ -56,7 +58,8 @@ pub(crate) type Act = Box<dyn Fn(&mut Store, &Asked) -> Result<Next, Refusal> + 
 /// A request after its headers were understood.
 #[derive(Debug)]
 pub(crate) struct Asked {
-    pub(crate) principal: Principal,
+    /// The token, and whose it is.
+    pub(crate) shown: Shown,
     /// The task in the path.
     pub(crate) task: Option<TaskId>,
     /// The worker or workstation in the path.
@@ -131,7 +134,12 @@ impl Order {
 
 impl Asked {
     pub(crate) fn actor(&self) -> Option<&Handle> {
-        self.principal.worker.as_ref()
+        self.shown.principal.worker.as_ref()
+    }
+
+    /// Who asks for a change of the workspace, and under which key.
+    pub(crate) fn asker(&self) -> Asker<'_> {
+        Asker { actor: self.actor(), request: Some(&self.key), shown: Some(&self.shown) }
     }
 
     /// The task in the path, for routes that have one.
@@ -173,7 +181,7 @@ impl Asked {
             base: None,
             command: order.command,
         };
-        Ok((self.principal.carry(envelope)?, target))
+        Ok((self.shown.principal.carry(envelope)?, target))
     }
 }
 
@@ -290,7 +298,7 @@ where
     }
 }
 
-/// A change of the workspace itself: a person's.
+/// A change of the workspace itself. It has the name of the call that the command line makes for it, and its permission.
 pub(crate) fn administration<B, V>(
     path: &'static str,
     name: &'static str,
@@ -301,36 +309,8 @@ where
     B: DeserializeOwned + JsonSchema + 'static,
     V: Told + JsonSchema + 'static,
 {
-    at_once(path, name, about, administers, act)
-}
-
-/// The same, of what a verifier may judge, too.
-pub(crate) fn judgement<B, V>(
-    path: &'static str,
-    name: &'static str,
-    about: &'static str,
-    act: fn(&mut Store, &Asked, B) -> Result<V, Refusal>,
-) -> Route
-where
-    B: DeserializeOwned + JsonSchema + 'static,
-    V: Told + JsonSchema + 'static,
-{
-    at_once(path, name, about, judges, act)
-}
-
-fn at_once<B, V>(
-    path: &'static str,
-    name: &'static str,
-    about: &'static str,
-    permits: fn(&Principal) -> Result<(), Refusal>,
-    act: fn(&mut Store, &Asked, B) -> Result<V, Refusal>,
-) -> Route
-where
-    B: DeserializeOwned + JsonSchema + 'static,
-    V: Told + JsonSchema + 'static,
-{
     let administered = submitting::<B, V>(path, name, about, move |store, asked, body| {
-        permits(&asked.principal)?;
+        far::permits(&asked.shown.principal, name)?;
         Ok(Next::Answer(act(store, asked, body)?.told()?))
     });
     Route { sort: Sort::Administration, ..administered }

@@ -25,3 +25,21 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(reports::routes());
     table
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::route::Sort;
+
+    /// Permission goes by the call's name: one that is not known to change anything would be open to everybody.
+    #[test]
+    fn what_changes_the_workspace_is_known_as_such() {
+        let table = table();
+        let changes = table.iter().filter(|route| route.sort == Sort::Administration);
+        let names: Vec<_> = changes.map(|route| route.name).collect();
+        assert!(names.len() >= 10, "{names:?}");
+        for name in names {
+            assert!(onus_app::far::is_write(name), "{name}");
+        }
+    }
+}

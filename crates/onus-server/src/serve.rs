@@ -12,14 +12,14 @@ use crate::route::{After, Answer, Asked, Next, Route, Sort};
 use crate::store::Open;
 use crate::traces::{Trace, Traces};
 use crate::writer::Writer;
-use crate::{auth, board, call, intake, mcp, openapi, routes, sse};
+use crate::{auth, board, call, intake, mcp, openapi, origin, routes, sse};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, RawPathParams, Request};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::http::{Response, StatusCode};
 use axum::routing::{MethodFilter, MethodRouter, get, on, post};
-use onus_app::token::{Shown, parse};
+use onus_app::token::parse;
 use onus_core::code::Code;
 use onus_core::id::{RequestId, TaskId};
 use onus_core::refusal::Refusal;
@@ -145,10 +145,11 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
         .method_not_allowed_fallback(async || {
             Problem::input(StatusCode::METHOD_NOT_ALLOWED, "this path does not know the method").response()
         })
-        .layer(axum::middleware::from_fn(move |request: Request, next: axum::middleware::Next| {
+        .layer(axum::middleware::from_fn(move |mut request: Request, next: axum::middleware::Next| {
             let guard = Arc::clone(&guard);
             async move {
-                match guard.origins.check(request.headers(), request.uri()) {
+                origin::put_host(&mut request);
+                match guard.origins.check(request.headers()) {
                     Ok(()) => next.run(request).await,
                     Err(refusal) => guard.refused("", None, refusal.into()),
                 }
@@ -261,23 +262,23 @@ async fn asked(
     let (guard, act) = (Arc::clone(server), Arc::clone(route));
     let uri = parts.uri;
     let part = seen.trace.part("ask");
-    let (principal, text, next) = server
+    let (shown, next) = server
         .readers
         .ask(move |store| {
-            let make = |principal| Asked { principal, task, name, uri, body, key, version };
+            let make = |shown| Asked { shown, task, name, uri, body, key, version };
             match act.sort {
                 Sort::Command => guard.commanded(store, &act, parse(&presented)?, make),
                 Sort::Question | Sort::Administration => {
                     let asked = make(guard.admit(store, &presented)?);
                     // Who asked is worth knowing also where the answer is no.
                     let next = (act.act)(store, &asked);
-                    Ok((asked.principal, None, next))
+                    Ok((asked.shown, next))
                 }
             }
         })
         .await?;
     drop(part);
-    seen.worker = principal.worker.as_ref().map(ToString::to_string);
+    seen.worker = shown.principal.worker.as_ref().map(ToString::to_string);
     let answer = match next? {
         Next::Answer(answer) => {
             if route.sort == Sort::Administration {
@@ -287,7 +288,7 @@ async fn asked(
         }
         Next::Submit { calls, tell } => {
             let part = seen.trace.part("write");
-            let receipts = server.submitted(calls, text.map(|text| Shown { text, principal })).await?;
+            let receipts = server.submitted(calls, Some(shown)).await?;
             drop(part);
             match tell(receipts)? {
                 After::Answer(answer) => answer,
@@ -326,13 +327,16 @@ impl Server {
     }
 }
 
-/// The caller's name for this request, or one of our own: it is told in the answer.
+/// The caller's name for this request.
+pub(crate) fn named(headers: &HeaderMap) -> Result<Option<RequestId>, Refusal> {
+    let text = headers.get(KEY).map(|value| value.to_str().unwrap_or_default());
+    text.map(str::parse).transpose().map_err(|why| Refusal::invalid(format!("Idempotency-Key: {why}")))
+}
+
+/// The same, or a name of our own: it is told in the answer.
 fn key(headers: &HeaderMap) -> Result<RequestId, Refusal> {
-    match headers.get(KEY) {
-        Some(value) => {
-            let text = value.to_str().unwrap_or_default();
-            text.parse().map_err(|why| Refusal::invalid(format!("Idempotency-Key: {why}")))
-        }
+    match named(headers)? {
+        Some(request) => Ok(request),
         None => {
             let mut random = [0; 16];
             let failed = |error: &dyn std::fmt::Display| Refusal::new(Code::Internal, error.to_string());

@@ -74,6 +74,7 @@ sql! {
     pub(crate) INSERT_ENTRY = "INSERT INTO ledger (workspace, seq, task, at, actor, workstation, epoch, verb, data, prev, hash) \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
     pub(crate) INSERT_REQUEST = "INSERT INTO request (workspace, id, fingerprint, seq) VALUES (?1, ?2, ?3, ?4)";
+    INSERT_ANSWERED = "INSERT INTO request (workspace, id, fingerprint, seq, answer) VALUES (?1, ?2, ?3, ?4, ?5)";
     pub(crate) MOVE_HEAD = "UPDATE workspace SET head = ?3 WHERE id = ?1 AND head = ?2";
 }
 
@@ -320,6 +321,19 @@ pub fn request(tx: &mut dyn Tx, request: &RequestId, fingerprint: &Digest, seq: 
     let workspace = tx.workspace();
     let key = request_key(request);
     tx.run_one(&INSERT_REQUEST, &args![workspace.0, key.as_slice(), fingerprint_key(fingerprint), seq])
+}
+
+/// A request with its answer, where no entry could tell it again.
+pub fn answered(
+    tx: &mut dyn Tx,
+    request: &RequestId,
+    fingerprint: &Digest,
+    seq: Seq,
+    answer: &str,
+) -> Result<()> {
+    let workspace = tx.workspace();
+    let (key, print) = (request_key(request), fingerprint_key(fingerprint));
+    tx.run_one(&INSERT_ANSWERED, &args![workspace.0, key.as_slice(), print, seq, answer])
 }
 
 /// Eight bytes tell two commands apart; the id already makes the row unique.

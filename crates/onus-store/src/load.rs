@@ -32,6 +32,7 @@ sql! {
     pub(crate) WORKSPACE = "SELECT uid, generation, head, public_key, anchor, created_at, \
         (SELECT seq FROM ledger WHERE +workspace = ?1 ORDER BY seq DESC LIMIT 1) FROM workspace WHERE id = ?1";
     pub(crate) REQUEST = "SELECT fingerprint, seq FROM request WHERE workspace = ?1 AND id = ?2";
+    ANSWER = "SELECT answer FROM request WHERE workspace = ?1 AND id = ?2";
     pub(crate) WORKER = "SELECT handle, kind, tier, role, state, tz FROM worker WHERE workspace = ?1 AND handle = ?2";
     pub(crate) TASK = "SELECT ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 AND t.id = ?2";
     /// What kind of worker holds a task, and how the workstation is in which it does.
@@ -104,6 +105,14 @@ pub fn replay(tx: &mut dyn Tx, request: &RequestId) -> Result<Option<Replay>> {
         return Ok(None);
     };
     Ok(Some(Replay { fingerprint: row.opt_blob()?.unwrap_or_default(), seq: row.int()? }))
+}
+
+/// The answer that was kept beside a request.
+pub fn answer(tx: &mut dyn Tx, request: &RequestId) -> Result<Option<String>> {
+    let workspace = tx.workspace();
+    let key = request_key(request);
+    let row = tx.row(&ANSWER, &args![workspace.0, key.as_slice()])?;
+    row.map_or(Ok(None), |mut row| row.opt_text())
 }
 
 pub fn worker(tx: &mut dyn Tx, handle: &Handle) -> Result<Option<Worker>> {

@@ -2,7 +2,7 @@
 
 use crate::error::{Result, StoreError};
 use onus_core::hash::Digest;
-use onus_core::id::{Seq, WorkspaceId};
+use onus_core::id::{RequestId, Seq, WorkspaceId};
 use onus_core::refusal::Refusal;
 use onus_core::time::Now;
 use std::borrow::Cow;
@@ -287,8 +287,13 @@ pub trait Store {
 
 /// A store that is elsewhere, behind a server that keeps the rules: it is asked whole questions, never statements.
 pub trait Far: std::fmt::Debug + Send {
-    /// Asks one question; question and answer are JSON.
-    fn call(&mut self, name: &str, arguments: String) -> std::result::Result<String, Refusal>;
+    /// Asks one question; question and answer are JSON. Under a request id it may be asked again: it has one effect.
+    fn call(
+        &mut self,
+        name: &str,
+        arguments: String,
+        request: Option<&RequestId>,
+    ) -> std::result::Result<String, Refusal>;
 }
 
 /// Whether the transaction's changes stay.

@@ -6,6 +6,7 @@
 use super::anchorage::{Standing, Tip, append};
 use super::heads::{Heads, WORKSPACE_CHAIN};
 use super::unexpected;
+use crate::once::{Asker, once};
 use crate::registry::record;
 use crate::{Onus, anchor};
 use onus_core::code::Code;
@@ -78,27 +79,27 @@ impl<S: Store> Onus<S> {
     }
 
     /// Declares every token given so far dead and lets a store grant again that is behind its anchor.
-    pub fn raise_generation(
+    pub fn raise_generation<'a>(
         &mut self,
-        actor: Option<&Handle>,
+        asker: impl Into<Asker<'a>>,
         reason: Option<&str>,
     ) -> Result<GenerationView, Refusal> {
-        if let Some(answer) = self.far("raise_generation", &(reason,))? {
+        let asked = asker.into().asks("raise_generation", &(reason,))?;
+        if let Some(answer) = self.far_once(&asked)? {
             return Ok(answer);
         }
         let workspace = self.ask(|tx| load::workspace(tx))?;
-        let caller = self.ask(|tx| load::caller(tx, actor))?;
+        let caller = self.ask(|tx| load::caller(tx, asked.asker.actor))?;
         raise_generation(&caller, reason, workspace.generation, None)?;
         // Whatever stands in the way of the checkpoint must show before the generation is raised.
         signing_key(&workspace)?;
         let tip = Tip::read(&anchor(&self.path, &workspace.uid)?)?;
-        let raised = self.store.write(|tx| {
+        let raised = once(&mut self.store, &asked, |tx, caller| {
             let workspace = load::workspace(tx)?;
-            let caller = load::caller(tx, actor)?;
-            let (by, raised) = raise_generation(&caller, reason, workspace.generation, tip.generation())?;
+            let (by, raised) = raise_generation(caller, reason, workspace.generation, tip.generation())?;
             registry::raise_generation(tx, workspace.generation, raised.generation)?;
             record(tx, &by, raised.clone())?;
-            Ok::<_, Refusal>(Outcome::Commit(raised))
+            Ok(Outcome::Commit(raised))
         })?;
         let checkpoint = self.checkpoint_after(Consent::Given)?;
         Ok(GenerationView { generation: raised.generation, reason: raised.reason, checkpoint })

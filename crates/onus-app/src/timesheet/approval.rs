@@ -2,6 +2,7 @@
 
 use super::{people, read};
 use crate::Onus;
+use crate::once::{Asker, once};
 use crate::registry::record;
 use onus_core::event::Event;
 use onus_core::hash::Digest;
@@ -55,13 +56,14 @@ pub struct ApprovedView {
 const BY: [Dimension; 2] = [Dimension::Task, Dimension::Day];
 
 impl<S: Store> Onus<S> {
-    pub fn approve_timesheet(
+    pub fn approve_timesheet<'a>(
         &mut self,
-        actor: Option<&Handle>,
+        asker: impl Into<Asker<'a>>,
         worker: &Handle,
         (from, to): (Date, Date),
     ) -> Result<ApprovedView, Refusal> {
-        if let Some(answer) = self.far("approve_timesheet", &(worker, from, to))? {
+        let asked = asker.into().asks("approve_timesheet", &(worker, from, to))?;
+        if let Some(answer) = self.far_once(&asked)? {
             return Ok(answer);
         }
         let Some(worker) = self.people(Some(worker))?.into_iter().next() else {
@@ -69,8 +71,7 @@ impl<S: Store> Onus<S> {
         };
         let person = people(std::slice::from_ref(&worker), from, to)?.remove(0);
         let settings = self.settings.effort.clone();
-        self.store.write(|tx| {
-            let caller = load::caller(tx, actor)?;
+        once(&mut self.store, &asked, |tx, caller| {
             let now = tx.now()?.wall;
             let printed = print(tx, &worker, &person, (from, to), Seq::MAX)?;
             let last = latest(effort::approvals(tx, &worker.handle, (from, to))?)
@@ -85,7 +86,7 @@ impl<S: Store> Onus<S> {
                 fingerprint: printed.digest,
                 last: last.as_ref().map(|approval| approval.fingerprint),
             };
-            let (by, event) = approve(&caller, &period, now)?;
+            let (by, event) = approve(caller, &period, now)?;
             let differences = match &last {
                 Some(last) => changed(tx, &person, last.seq, &settings)?,
                 None => Vec::new(),
@@ -107,7 +108,7 @@ impl<S: Store> Onus<S> {
                 apply::approval(tx, seq, approved)?;
             }
             record(tx, &by, event)?;
-            Ok::<_, Refusal>(Outcome::Commit(view))
+            Ok(Outcome::Commit(view))
         })
     }
 

@@ -100,7 +100,7 @@ impl Ledger {
                 Ok(ExitCode::SUCCESS)
             }
             LedgerVerb::RaiseGeneration(raise) => {
-                let view = store.raise_generation(world.actor.as_ref(), raise.reason.as_deref())?;
+                let view = store.raise_generation(world.asker(&world.request()?), raise.reason.as_deref())?;
                 out.show(&view, |view| {
                     format!("generation {}: every earlier token is dead\n", view.generation)
                 })

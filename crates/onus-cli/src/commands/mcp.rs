@@ -58,7 +58,7 @@ impl Desk for Local {
         question(&mut self.world.open()?)
     }
 
-    fn submit(&self, envelope: Envelope, target: Target) -> Result<Receipt, Refusal> {
+    fn submit(&self, _: &Who, envelope: Envelope, target: Target) -> Result<Receipt, Refusal> {
         self.world.open()?.submit(&envelope, &target)
     }
 
@@ -69,7 +69,7 @@ impl Desk for Local {
 
 impl Site for Local {
     fn who(&self) -> Who {
-        Who { worker: self.world.actor.clone(), principal: None }
+        Who { worker: self.world.actor.clone(), shown: None }
     }
 
     fn lease(&self, task: &TaskId) -> Result<Option<Token>, Refusal> {

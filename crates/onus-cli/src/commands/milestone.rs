@@ -78,10 +78,9 @@ struct NameArg {
 impl Milestone {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
-        let actor = world.actor.as_ref();
         match &self.verb {
             MilestoneVerb::Add(add) => {
-                let view = store.add_milestone(actor, &add.wanted())?;
+                let view = store.add_milestone(world.asker(&world.request()?), &add.wanted())?;
                 let code = out.show(&view, |view| render::milestone(&view.milestone))?;
                 if view.outcome == Registration::Existing {
                     out.hint("it was there already");
@@ -93,7 +92,12 @@ impl Milestone {
             }
             MilestoneVerb::Show(NameArg { name }) => out.show(&store.milestone(name)?, render::milestone),
             MilestoneVerb::Verify(NameArg { name }) => {
-                let verified = store.verify_milestone(actor, &world.request()?, name, &mut Bar::new(out))?;
+                let verified = store.verify_milestone(
+                    world.actor.as_ref(),
+                    &world.request()?,
+                    name,
+                    &mut Bar::new(out),
+                )?;
                 let missing = &verified.milestone.missing;
                 if !missing.is_empty() {
                     return Err(incomplete(name, missing.clone()));
@@ -101,7 +105,8 @@ impl Milestone {
                 out.show(&verified, |verified| render::milestone(&verified.milestone))
             }
             MilestoneVerb::Close(NameArg { name }) => {
-                out.show(&store.close_milestone(actor, name)?, render::milestone)
+                let view = store.close_milestone(world.asker(&world.request()?), name)?;
+                out.show(&view, render::milestone)
             }
         }
     }

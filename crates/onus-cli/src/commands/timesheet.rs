@@ -202,7 +202,7 @@ impl Approve {
     fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
         let days = self.period.resolve(&mut store, Some(&self.worker))?;
-        let view = store.approve_timesheet(world.actor.as_ref(), &self.worker, days)?;
+        let view = store.approve_timesheet(world.asker(&world.request()?), &self.worker, days)?;
         out.show(&view, render::approved)
     }
 }

@@ -101,13 +101,13 @@ impl Worker {
                 out.show(&store.day(handle, date)?, render::day)
             }
             WorkerVerb::Pause { handle, reason } => {
-                let worker = store.pause_worker(world.actor.as_ref(), handle, reason.as_deref())?;
+                let worker = store.pause_worker(world.asker(&world.request()?), handle, reason.as_deref())?;
                 out.show(&WorkerChangedView { worker }, |view| {
                     format!("{} is paused: it gets no new work\n", view.worker.handle)
                 })
             }
             WorkerVerb::Resume { handle } => {
-                let worker = store.resume_worker(world.actor.as_ref(), handle)?;
+                let worker = store.resume_worker(world.asker(&world.request()?), handle)?;
                 out.show(&WorkerChangedView { worker }, |view| {
                     format!("{} may have work again\n", view.worker.handle)
                 })
@@ -120,7 +120,7 @@ impl Worker {
                     role: add.role.clone(),
                     tz: add.tz.clone(),
                 };
-                let (outcome, worker) = store.add_worker(world.actor.as_ref(), &wanted)?;
+                let (outcome, worker) = store.add_worker(world.asker(&world.request()?), &wanted)?;
                 out.show(&WorkerAddedView { outcome, worker }, |view| {
                     format!("{} is registered as {}\n", view.worker.handle, view.worker.kind.name())
                 })

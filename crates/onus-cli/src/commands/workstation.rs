@@ -61,7 +61,6 @@ struct Reasoned {
 impl Workstation {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
-        let actor = world.actor.as_ref();
         match &self.verb {
             WorkstationVerb::List => {
                 out.show_list(&store.workstations(None)?, |view| &view.workstations, render::workstations)
@@ -74,19 +73,20 @@ impl Workstation {
             WorkstationVerb::Add(add) => add.run(world, &mut store, out),
             WorkstationVerb::Probe(probe) => probe.run(world, &mut store, out),
             WorkstationVerb::Quarantine(Reasoned { name, reason }) => {
-                let row = store.quarantine(actor, &name.name, reason.as_deref())?;
+                let row = store.quarantine(world.asker(&world.request()?), &name.name, reason.as_deref())?;
                 quarantined(&mut store, out, &row)
             }
             WorkstationVerb::Restore(Reasoned { name, reason }) => {
-                store.restore(actor, &name.name, reason.as_deref())?;
+                store.restore(world.asker(&world.request()?), &name.name, reason.as_deref())?;
                 // Whether it is ready again is for its probes to say, at once.
-                store.probe(actor, &name.name)?;
+                store.probe(world.actor.as_ref(), &name.name)?;
                 let row = store.workstation(&name.name)?;
                 let state = row.workstation.state.name();
                 changed(out, &row, |name| format!("{name} is restored: {state}\n"))
             }
             WorkstationVerb::Retire(Reasoned { name, reason }) => {
-                let row = store.retire(actor, &name.name, reason.as_deref(), false)?;
+                let row =
+                    store.retire(world.asker(&world.request()?), &name.name, reason.as_deref(), false)?;
                 changed(out, &row, |name| format!("{name} is retired\n"))
             }
             WorkstationVerb::Sync(sync) => sync.run(world, &mut store, out),

@@ -133,7 +133,7 @@ struct ApproveBody {
 }
 
 fn approve(store: &mut Store, asked: &Asked, body: ApproveBody) -> Result<ApprovedView, Refusal> {
-    store.approve_timesheet(asked.actor(), &body.worker, (body.from, body.to))
+    store.approve_timesheet(asked.asker(), &body.worker, (body.from, body.to))
 }
 
 impl Told for ApprovedView {}

@@ -1,7 +1,7 @@
 //! Milestones. Their checks run where the working trees are (`onus milestone verify`), never on a server.
 
 use super::body::Nothing;
-use crate::route::{Asked, Route, Told, administration, get, judgement};
+use crate::route::{Asked, Route, Told, administration, get};
 use crate::store::Store;
 use onus_app::milestone::{MilestoneAddedView, MilestoneView, MilestonesView};
 use onus_core::event::MilestoneAdded;
@@ -27,7 +27,7 @@ pub(super) fn routes() -> Vec<Route> {
             "Name tasks that are to be verified together: people only",
             add,
         ),
-        judgement(
+        administration(
             "/v1/milestones/{name}/close",
             "close_milestone",
             "Close it, if nothing is missing: people and verifiers only",
@@ -63,11 +63,11 @@ struct MilestoneBody {
 fn add(store: &mut Store, asked: &Asked, body: MilestoneBody) -> Result<MilestoneAddedView, Refusal> {
     let MilestoneBody { name, title, tasks, sprint, tag, parent } = body;
     let wanted = MilestoneAdded { name, title, selection: Selection { tasks, sprint, tag, parent } };
-    store.add_milestone(asked.actor(), &wanted)
+    store.add_milestone(asked.asker(), &wanted)
 }
 
 fn close(store: &mut Store, asked: &Asked, _: Nothing) -> Result<MilestoneView, Refusal> {
-    store.close_milestone(asked.actor(), &asked.name()?)
+    store.close_milestone(asked.asker(), &asked.name()?)
 }
 
 impl Told for MilestonesView {}

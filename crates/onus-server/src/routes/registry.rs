@@ -11,7 +11,7 @@ use onus_core::id::{Handle, Role, WorkstationName};
 use onus_core::probe::Probe;
 use onus_core::refusal::Refusal;
 use onus_core::worker::Kind;
-use onus_core::workstation::{Lifecycle, WorkstationKind};
+use onus_core::workstation::Lifecycle;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -101,7 +101,7 @@ struct WorkerBody {
 fn add_worker(store: &mut Store, asked: &Asked, body: WorkerBody) -> Result<WorkerAddedView, Refusal> {
     let WorkerBody { handle, kind, tier, role, tz } = body;
     let tz = tz.unwrap_or_else(|| "UTC".to_owned());
-    let (outcome, worker) = store.add_worker(asked.actor(), &WorkerAdded { handle, kind, tier, role, tz })?;
+    let (outcome, worker) = store.add_worker(asked.asker(), &WorkerAdded { handle, kind, tier, role, tz })?;
     Ok(WorkerAddedView { outcome, worker })
 }
 
@@ -113,7 +113,7 @@ struct ReasonBody {
 }
 
 fn pause(store: &mut Store, asked: &Asked, body: ReasonBody) -> Result<WorkerChangedView, Refusal> {
-    let worker = store.pause_worker(asked.actor(), &asked.name()?, body.reason.as_deref())?;
+    let worker = store.pause_worker(asked.asker(), &asked.name()?, body.reason.as_deref())?;
     Ok(WorkerChangedView { worker })
 }
 
@@ -122,7 +122,7 @@ fn pause(store: &mut Store, asked: &Asked, body: ReasonBody) -> Result<WorkerCha
 struct NoBody {}
 
 fn resume(store: &mut Store, asked: &Asked, _: NoBody) -> Result<WorkerChangedView, Refusal> {
-    Ok(WorkerChangedView { worker: store.resume_worker(asked.actor(), &asked.name()?)? })
+    Ok(WorkerChangedView { worker: store.resume_worker(asked.asker(), &asked.name()?)? })
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -140,20 +140,15 @@ fn add_workstation(
     asked: &Asked,
     body: WorkstationBody,
 ) -> Result<WorkstationAddedView, Refusal> {
-    let wanted = WorkstationAdded {
-        name: body.name,
-        kind: WorkstationKind::Logical,
-        path: None,
-        lifecycle: body.lifecycle.unwrap_or(Lifecycle::Reusable),
-        branch: None,
-        probes: body.probes,
-    };
-    let (outcome, workstation) = store.add_workstation(asked.actor(), &wanted)?;
+    let logical = WorkstationAdded::logical(body.name);
+    let lifecycle = body.lifecycle.unwrap_or(logical.lifecycle);
+    let wanted = WorkstationAdded { lifecycle, probes: body.probes, ..logical };
+    let (outcome, workstation) = store.add_workstation(asked.asker(), &wanted)?;
     Ok(WorkstationAddedView { outcome, workstation })
 }
 
 fn quarantine(store: &mut Store, asked: &Asked, body: ReasonBody) -> Result<WorkstationChangedView, Refusal> {
-    let row = store.quarantine(asked.actor(), &asked.name()?, body.reason.as_deref())?;
+    let row = store.quarantine(asked.asker(), &asked.name()?, body.reason.as_deref())?;
     // What was on its way when the quarantine was committed has arrived or is refused after this.
     if let Some((task, _)) = &row.holds
         && let Some(held) = store.held_in(task, &row.workstation.name)?
@@ -164,12 +159,12 @@ fn quarantine(store: &mut Store, asked: &Asked, body: ReasonBody) -> Result<Work
 }
 
 fn restore(store: &mut Store, asked: &Asked, body: ReasonBody) -> Result<WorkstationChangedView, Refusal> {
-    let row = store.restore(asked.actor(), &asked.name()?, body.reason.as_deref())?;
+    let row = store.restore(asked.asker(), &asked.name()?, body.reason.as_deref())?;
     Ok(WorkstationChangedView::from(&row))
 }
 
 fn retire(store: &mut Store, asked: &Asked, body: ReasonBody) -> Result<WorkstationChangedView, Refusal> {
-    let row = store.retire(asked.actor(), &asked.name()?, body.reason.as_deref(), false)?;
+    let row = store.retire(asked.asker(), &asked.name()?, body.reason.as_deref(), false)?;
     Ok(WorkstationChangedView::from(&row))
 }
 

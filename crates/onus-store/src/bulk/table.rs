@@ -7,7 +7,7 @@ use crate::error::{Result, StoreError};
 use crate::port::{Sql, Tx, Value};
 
 /// The schema whose columns these are.
-pub const SCHEMA: i64 = 8;
+pub const SCHEMA: i64 = 9;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +124,7 @@ tables! {
         "seq" Int "?2", "task" Text "?3", "at" Int "?4", "actor" Text "?5", "workstation" Text "?6", "epoch" Int "?7",
         "verb" Text "?8", "data" Text "?9", "prev" Blob "?10", "hash" Blob "?11",
     }
-    "request" of "workspace" by "id" { "id" Blob "?2", "fingerprint" Blob "?3", "seq" Int "?4" }
+    "request" of "workspace" by "id" { "id" Blob "?2", "fingerprint" Blob "?3", "seq" Int "?4", "answer" Text "?5" }
     "checkpoint" of "workspace" by "seq" { "seq" Int "?2", "document" Text "?3", "signature" Blob "?4" }
 }
 

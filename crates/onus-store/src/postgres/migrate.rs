@@ -10,6 +10,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (6, include_str!("../../schema/postgres/006_report.sql")),
     (7, include_str!("../../schema/postgres/007_milestone.sql")),
     (8, include_str!("../../schema/postgres/008_queue.sql")),
+    (9, include_str!("../../schema/postgres/009_answer.sql")),
 ];
 
 pub(super) const LATEST: i64 = crate::bulk::table::SCHEMA;

@@ -15,6 +15,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../schema/sqlite/006_report.sql"),
     include_str!("../../schema/sqlite/007_milestone.sql"),
     include_str!("../../schema/sqlite/008_queue.sql"),
+    include_str!("../../schema/sqlite/009_answer.sql"),
 ];
 
 pub(super) const LATEST: i64 = MIGRATIONS.len() as i64;

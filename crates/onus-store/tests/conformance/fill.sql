@@ -19,5 +19,5 @@ INSERT INTO approval SELECT 1, n, '@w' || n % 3000 + 1, '2026-01-01', '2026-01-3
 INSERT INTO evidence SELECT 1, n, 'T-' || n, 'c', 'passed', 0, NULL, 1, NULL, 0, 'o', 1, 'x', 'x', 'x'
     FROM generate_series(1, 9000) n;
 INSERT INTO review SELECT 1, n, 'T-' || n, 'approved', 'implemented', NULL, NULL FROM generate_series(1, 9000) n;
-INSERT INTO request SELECT 1, decode(lpad(to_hex(n), 32, '0'), 'hex'), '\x00', n FROM generate_series(1, 9000) n;
+INSERT INTO request (workspace, id, fingerprint, seq) SELECT 1, decode(lpad(to_hex(n), 32, '0'), 'hex'), '\x00', n FROM generate_series(1, 9000) n;
 ANALYZE;

@@ -161,6 +161,11 @@ pub(crate) fn a_request_is_carried_out_once<H: Harness>(harness: &H) {
     let again = commit(&mut store, |tx| apply::request(tx, &request, &print, 43));
     assert!(matches!(again, Err(StoreError::Guard(_))), "{again:?}");
     assert_eq!(ask(&mut store, |tx| load::replay(tx, &id("abd"))), None);
+    commit(&mut store, |tx| apply::answered(tx, &id("abd"), &print, 44, "{\"ok\":1}")).unwrap();
+    let kept = |store: &mut H::Store, request| ask(store, |tx| load::answer(tx, &id(request)));
+    assert_eq!(ask(&mut store, |tx| load::replay(tx, &id("abd"))).map(|found| found.seq), Some(44));
+    assert_eq!(kept(&mut store, "abd").as_deref(), Some("{\"ok\":1}"));
+    assert_eq!((kept(&mut store, "abc"), kept(&mut store, "abe")), (None, None));
 }
 
 pub(crate) fn what_refers_to_nothing_is_refused<H: Harness>(harness: &H) {

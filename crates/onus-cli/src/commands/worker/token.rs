@@ -108,17 +108,18 @@ struct RevokedView {
 
 impl Token {
     pub(super) fn run(&self, world: &World, store: &mut Store, out: &Output) -> Result<ExitCode, Refusal> {
-        let actor = world.actor.as_ref();
+        let request = world.request()?;
+        let asker = world.asker(&request);
         match &self.verb {
             TokenVerb::Add(add) => {
-                let issued = store.issue_token(actor, &add.order())?;
+                let issued = store.issue_token(asker, &add.order())?;
                 // On a line of its own, so that a script takes it as it is.
                 let shown = out.show(&issued, |view| format!("{}\n", view.secret))?;
                 out.hint(&render::issued(&issued.token));
                 Ok(shown)
             }
             TokenVerb::Link { handle, server } => {
-                let issued = store.issue_token(actor, &Order::link(handle.clone()))?;
+                let issued = store.issue_token(asker, &Order::link(handle.clone()))?;
                 let server = server.clone().unwrap_or_else(|| match &world.location {
                     Location::Server(url) => url.clone(),
                     Location::File(_) | Location::Database(_) => "http://127.0.0.1:7420".to_owned(),
@@ -131,7 +132,7 @@ impl Token {
                 out.show_list(&store.tokens(handle.as_ref())?, |view| &view.tokens, human)
             }
             TokenVerb::Revoke { id, reason } => {
-                let token = store.revoke_token(actor, id, reason.as_deref())?;
+                let token = store.revoke_token(asker, id, reason.as_deref())?;
                 out.show(&RevokedView { token }, |view| format!("{} is revoked\n", view.token.id))
             }
         }

@@ -85,7 +85,8 @@ impl Add {
             branch,
             probes: self.probes.clone(),
         };
-        let (registration, mut workstation) = store.add_workstation(actor, &wanted)?;
+        let (registration, mut workstation) =
+            store.add_workstation(world.asker(&world.request()?), &wanted)?;
         if registration == Registration::Created && !wanted.probes.is_empty() {
             (workstation, _) = store.probe(actor, name)?;
         }

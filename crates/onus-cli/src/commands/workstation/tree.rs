@@ -102,7 +102,7 @@ impl Remove {
         } else {
             Branch::None
         };
-        let row = store.retire(world.actor.as_ref(), name, self.reason.as_deref(), true)?;
+        let row = store.retire(world.asker(&world.request()?), name, self.reason.as_deref(), true)?;
         changed(out, &row, |name| match kept {
             Branch::Kept(branch) => format!("{name} is removed; its branch {branch} stays\n"),
             Branch::Deleted(branch) => format!("{name} is removed, and its merged branch {branch}\n"),
