@@ -1,19 +1,12 @@
 //! Callers that do not behave: no token, a bad one, another's name, too much, too slow, too often.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
 mod support;
 
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::process::Command;
 use std::time::Duration;
 use support::server::Server;
 use support::{Site, finish, start, text};
@@ -235,19 +228,7 @@ fn whoever_asks_too_often_is_told_to_wait_and_others_are_served() {
 fn tls_is_spoken_where_there_is_a_certificate() {
     let site = Site::new();
     let token = site.token(&site.person);
-    let file = |name: &str| site.root().join(name).to_str().unwrap().to_owned();
-    let (key, certificate) = (file("key.pem"), file("cert.pem"));
-    let words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=onus \
-                 -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE";
-    let made = Command::new("openssl")
-        .args(words.split_whitespace())
-        .args(["-keyout", &key, "-out", &certificate])
-        .output();
-    let Ok(made) = made else {
-        eprintln!("skipped: there is no openssl here");
-        return;
-    };
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let Some((certificate, key)) = site.certificate() else { return };
     let args = ["--listen", "127.0.0.1:0", "--tls-cert", &certificate, "--tls-key", &key];
     let server = Server::start_with(&site, &args).trusting(&std::fs::read(&certificate).unwrap());
     assert!(server.url.starts_with("https://"));

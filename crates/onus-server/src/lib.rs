@@ -9,6 +9,7 @@ mod board;
 mod call;
 mod config;
 mod events;
+mod idle;
 mod intake;
 mod listen;
 mod log;

@@ -1,11 +1,12 @@
 //! Sockets: accept, TLS, limits, and an end that loses nothing.
 
 use crate::config::{Config, Tls};
+use crate::idle::Counting;
 use crate::serve::{Server, router};
 use crate::store::Open;
 use axum::Router;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::server::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use onus_core::code::Code;
@@ -30,7 +31,14 @@ const FAREWELL: Duration = Duration::from_secs(30);
 const WAITING: u32 = 4_096;
 
 /// More than this is no header that we read.
-const HEADERS_MAX: usize = 32 * 1024;
+const HEADERS_MAX: u32 = 32 * 1024;
+
+/// So many requests of one connection are answered side by side.
+const STREAMS: u32 = 128;
+
+/// The names of what is spoken, as TLS agrees on them.
+const HTTP_2: &[u8] = b"h2";
+const HTTP_1: &[u8] = b"http/1.1";
 
 /// Serves until the process is asked to end. `ready` is told the address once connections are accepted.
 pub fn run(config: Config, open: &Open, ready: impl FnOnce(SocketAddr)) -> Result<(), Refusal> {
@@ -135,26 +143,90 @@ impl Connection {
         // Answers are small and somebody waits for each of them.
         drop(stream.set_nodelay(true));
         match &self.acceptor {
-            None => self.speak(stream, watcher).await,
+            None => {
+                if let Some(version) = self.in_time(begins_with(&stream)).await {
+                    self.speak(version, stream, watcher).await;
+                }
+            }
             Some(acceptor) => {
-                let patience = self.server.config.patience;
-                if let Ok(Ok(stream)) = tokio::time::timeout(patience, acceptor.accept(stream)).await {
-                    self.speak(stream, watcher).await;
+                if let Some(stream) = self.in_time(acceptor.accept(stream)).await {
+                    let version = agreed(stream.get_ref().1.alpn_protocol());
+                    self.speak(version, stream, watcher).await;
                 }
             }
         }
         connections.dec();
     }
 
-    async fn speak(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, watcher: Watcher) {
-        let mut http = http1::Builder::new();
-        http.timer(TokioTimer::new())
-            .header_read_timeout(self.server.config.patience)
-            .max_buf_size(HEADERS_MAX)
-            .half_close(false);
-        let service = TowerToHyperService::new(self.router.clone());
-        // How a connection ends is the caller's affair: it may leave at any time.
-        drop(watcher.watch(http.serve_connection(TokioIo::new(stream), service)).await);
+    /// What a caller does in time; none where it does not, or where the server ends first.
+    async fn in_time<T>(&self, step: impl Future<Output = std::io::Result<T>>) -> Option<T> {
+        let mut ending = self.server.ending.clone();
+        tokio::select! {
+            biased;
+            done = tokio::time::timeout(self.server.config.patience, step) => done.ok()?.ok(),
+            _ = ending.wait_for(|has_ended| *has_ended) => None,
+        }
+    }
+
+    /// How a connection ends is the caller's affair: it may leave at any time.
+    async fn speak(
+        &self,
+        version: Version,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        watcher: Watcher,
+    ) {
+        let patience = self.server.config.patience;
+        let (io, router) = (TokioIo::new(stream), self.router.clone());
+        match version {
+            Version::One => {
+                let mut http = http1::Builder::new();
+                http.timer(TokioTimer::new())
+                    .header_read_timeout(patience)
+                    .max_buf_size(HEADERS_MAX as usize)
+                    .half_close(false);
+                drop(watcher.watch(http.serve_connection(io, TowerToHyperService::new(router))).await);
+            }
+            Version::Two => {
+                let mut http = http2::Builder::new(TokioExecutor::new());
+                http.timer(TokioTimer::new())
+                    .max_concurrent_streams(STREAMS)
+                    .max_header_list_size(HEADERS_MAX);
+                let service = Counting::new(router);
+                let connection = http.serve_connection(io, service.clone());
+                service.serve(connection, patience, self.server.ending.clone()).await;
+                // The end of the server waits for whoever is watched.
+                drop(watcher);
+            }
+        }
+    }
+}
+
+/// The versions of HTTP that are spoken here.
+#[derive(Debug, Clone, Copy)]
+enum Version {
+    One,
+    Two,
+}
+
+/// What was agreed on when the connection was made. Who says nothing speaks as everybody can.
+fn agreed(protocol: Option<&[u8]>) -> Version {
+    if protocol == Some(HTTP_2) { Version::Two } else { Version::One }
+}
+
+/// What a caller speaks that did not ask first. No method of HTTP/1.1 begins as HTTP/2 does.
+async fn begins_with(stream: &TcpStream) -> std::io::Result<Version> {
+    const HTTP_2: &[u8] = b"PRI";
+    let mut seen = [0; HTTP_2.len()];
+    loop {
+        let length = stream.peek(&mut seen).await?;
+        if length == 0 || !HTTP_2.starts_with(&seen[..length]) {
+            return Ok(Version::One);
+        }
+        if length == HTTP_2.len() {
+            return Ok(Version::Two);
+        }
+        // Nobody says when more has come than the first letters.
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
@@ -171,10 +243,11 @@ fn acceptor(tls: &Tls) -> Result<TlsAcceptor, Refusal> {
         .map_err(|error| unreadable(&tls.certificate, &error))?;
     let key = PrivateKeyDer::from_pem_file(&tls.key).map_err(|error| unreadable(&tls.key, &error))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, key))
         .map_err(|error| unreadable(&tls.certificate, &error))?;
+    config.alpn_protocols = [HTTP_2, HTTP_1].map(<[u8]>::to_vec).into();
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 

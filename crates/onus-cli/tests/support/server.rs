@@ -191,6 +191,19 @@ impl Drop for Server {
 }
 
 impl Site {
+    /// A certificate for this machine and its key, as files; none where there is no openssl.
+    pub(crate) fn certificate(&self) -> Option<(String, String)> {
+        let file = |name: &str| self.root().join(name).to_str().unwrap().to_owned();
+        let (certificate, key) = (file("cert.pem"), file("key.pem"));
+        let words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=onus \
+                     -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE";
+        let words = words.split_whitespace();
+        let made = Command::new("openssl").args(words).args(["-keyout", &key, "-out", &certificate]).output();
+        let made = made.ok()?;
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        Some((certificate, key))
+    }
+
     /// A token of a worker.
     pub(crate) fn token(&self, handle: &str) -> String {
         text(&self.by_person(&["worker", "token", "add", handle])["secret"]).to_owned()
