@@ -263,6 +263,31 @@ pub(crate) const FORMS: &[Form] = &[
         held: false,
         force: false,
     },
+    Form {
+        verb: "add_milestone",
+        title: "Add a milestone",
+        about: "Tasks that are verified together: by name, or by what they share.",
+        path: "/v1/milestones",
+        fields: &[
+            required("name", "Name, such as sprint-12", Input::Line),
+            field("title", "What it stands for", Input::Line),
+            field("sprint", "All tasks of this sprint", Input::Line),
+            field("tag", "All tasks with this tag", Input::Line),
+            field("parent", "This task and its slices", Input::Line),
+            field("tasks", "Tasks, one on each line", Input::Lines),
+        ],
+        held: false,
+        force: false,
+    },
+    Form {
+        verb: "close_milestone",
+        title: "Close",
+        about: "For good, if nothing is missing. What was verified goes into the ledger.",
+        path: "/v1/milestones/{id}/close",
+        fields: &[],
+        held: false,
+        force: false,
+    },
 ];
 
 /// Moves as a card carries them: `claim:in_progress complete!:complete`. A forced one bears a mark.

@@ -14,6 +14,7 @@ mod graph;
 mod html;
 mod layout;
 mod markdown;
+mod milestone;
 mod now;
 mod seen;
 pub mod signin;
@@ -62,9 +63,11 @@ pub fn pages<S: Store>() -> Vec<Page<S>> {
         board::page(),
         now::page(),
         fleet::page(),
+        milestone::page(),
         effort::page(),
         audit::page(),
         task::page(),
+        milestone::one(),
         audit::incident(),
         effort::day(),
     ]

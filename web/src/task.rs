@@ -20,7 +20,8 @@ use onus_core::time::Timestamp;
 use onus_store::error::Result as StoreResult;
 use onus_store::port::{Store, Tx};
 use onus_store::read::ledger::{self, Part};
-use onus_store::{evidence, load};
+use onus_store::{evidence, load, milestone};
+pub(crate) use view::short;
 use view::{Action, CheckLine, NoteLine, Seal, TaskPage};
 
 /// So many of the latest entries are listed; the record has all.
@@ -35,10 +36,13 @@ fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
     let story = onus.show(&id)?;
     let checks = onus.checks(&id)?.checks;
     let choices = onus.choices(&seen.viewer.principal, &id)?;
-    let (reviews, seal, graph, held, holder) = onus.store.read(|tx| {
-        let held = load::task(tx, &id)?.and_then(|stored| stored.task.assignment().cloned());
+    let (reviews, seal, graph, held, holder, milestones) = onus.store.read(|tx| {
+        let task = load::task(tx, &id)?.map(|stored| stored.task);
+        let held = task.as_ref().and_then(|task| task.assignment().cloned());
         let holder = held.as_ref().map(|held| load::worker(tx, &held.assignee)).transpose()?.flatten();
-        Ok((evidence::reviews(tx, &id)?, seal(tx, &id)?, dependency::load(tx, &id, &story)?, held, holder))
+        let milestones = task.map(|task| milestone::about(tx, &task)).transpose()?.unwrap_or_default();
+        let graph = dependency::load(tx, &id, &story)?;
+        Ok((evidence::reviews(tx, &id)?, seal(tx, &id)?, graph, held, holder, milestones))
     })?;
     let title = format!("{} {}", story.task.id, story.task.title);
     let page = TaskPage {
@@ -65,6 +69,7 @@ fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
             markdown(told.as_deref().or(handoff.text.as_deref()).unwrap_or_default())
         }),
         commits: commits(&story),
+        milestones: milestones.into_iter().map(|row| row.milestone.name.to_string()).collect(),
         reviews,
         seal,
         entries: story.ledger.iter().rev().take(ENTRIES).cloned().collect(),

@@ -16,7 +16,7 @@ use crate::hash::Digest;
 use crate::id::{Handle, MilestoneName, Seq, TaskId};
 use crate::refusal::{Finding, Refusal};
 use crate::registry::{Registration, known};
-use crate::task::Inconsistent;
+use crate::task::{Inconsistent, Spec, Task};
 use crate::text::{LABEL_MAX, LIST_MAX, TITLE_MAX, line};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,18 @@ pub struct Selection {
     /// This task and its slices
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<TaskId>,
+}
+
+impl Selection {
+    /// Whether a task is one of them.
+    pub fn has(&self, task: &Task) -> bool {
+        let Selection { tasks, sprint, tag, parent } = self;
+        let Spec { sprint: own_sprint, tags, parent: own_parent, .. } = &task.spec;
+        tasks.contains(&task.id)
+            || (sprint.is_some() && sprint == own_sprint)
+            || (parent.is_some() && (parent == own_parent || parent.as_ref() == Some(&task.id)))
+            || tag.as_ref().is_some_and(|tag| tags.contains(tag))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

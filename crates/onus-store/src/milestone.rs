@@ -7,6 +7,7 @@ use crate::{args, sql};
 use onus_core::hash::Digest;
 use onus_core::id::{Handle, MilestoneName, TaskId};
 use onus_core::milestone::{Closed, MEMBERS_MAX, Milestone, Selection};
+use onus_core::task::Task;
 use onus_core::time::Timestamp;
 
 macro_rules! milestones {
@@ -104,6 +105,13 @@ pub fn find(tx: &mut dyn Tx, name: &MilestoneName) -> Result<Option<StoredMilest
 pub fn every(tx: &mut dyn Tx) -> Result<Vec<StoredMilestone>> {
     let workspace = tx.workspace();
     tx.rows(&MILESTONES, &args![workspace.0])?.into_iter().map(|mut row| stored(&mut row)).collect()
+}
+
+/// The milestones that are about a task, the oldest first.
+pub fn about(tx: &mut dyn Tx, task: &Task) -> Result<Vec<StoredMilestone>> {
+    let mut found = every(tx)?;
+    found.retain(|row| row.milestone.selection.has(task));
+    Ok(found)
 }
 
 /// The tasks that a milestone is about now, the oldest first: one more than it may have tells that there are more.

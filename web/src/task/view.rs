@@ -29,6 +29,8 @@ pub(super) struct TaskPage {
     pub(super) notes: Vec<NoteLine>,
     pub(super) handoff: Option<Html>,
     pub(super) commits: Vec<(String, String)>,
+    /// What it is verified for, together with others.
+    pub(super) milestones: Vec<String>,
     pub(super) reviews: Vec<Review>,
     pub(super) seal: Seal,
     pub(super) entries: Vec<EntryView>,
@@ -129,6 +131,6 @@ pub(super) enum Seal {
 }
 
 /// A commit as people name it.
-pub(super) fn short(commit: &str) -> &str {
+pub(crate) fn short(commit: &str) -> &str {
     commit.get(..10).unwrap_or(commit)
 }

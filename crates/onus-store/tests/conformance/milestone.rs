@@ -5,7 +5,7 @@ use onus_core::hash::Digest;
 use onus_core::milestone::{Closed, Milestone, Selection};
 use onus_core::task::Spec;
 use onus_core::time::Timestamp;
-use onus_store::milestone;
+use onus_store::{load, milestone};
 
 fn named(name: &str, born: i64, selection: Selection) -> Milestone {
     Milestone { name: id(name), title: Some("Ünïcödé".into()), selection, born, closed: None }
@@ -66,6 +66,11 @@ pub(crate) fn a_milestone_is_about_what_it_names_and_what_shares_it<H: Harness>(
         let milestone = named(&name, 1, selection);
         commit(&mut store, |tx| milestone::insert(tx, &milestone)).unwrap();
         let found = ask(&mut store, |tx| milestone::members(tx, &milestone));
+        let all = ["T-1", "T-2", "T-3", "T-4", "T-5"]
+            .map(|task| ask(&mut store, |tx| load::task(tx, &id(task))).unwrap().task);
+        // The statement finds what the rule says.
+        let ruled = all.iter().filter(|task| milestone.selection.has(task)).map(|task| &task.id);
+        assert_eq!(found.iter().map(|row| &row.task.id).collect::<Vec<_>>(), ruled.collect::<Vec<_>>());
         found.iter().map(|row| row.task.id.to_string()).collect::<Vec<_>>().join(" ")
     };
     let none = Selection::default;

@@ -1,0 +1,129 @@
+//! Milestones: which tasks are verified together, how far they are, and exactly what is missing (mission C10).
+
+use crate::html::{Html, when};
+use crate::layout::rendered;
+use crate::task::short;
+use crate::{Drawn, Page, Seen};
+use askama::Template;
+use onus_app::Onus;
+use onus_app::milestone::{MemberView, MilestoneLine, MilestoneView};
+use onus_core::id::MilestoneName;
+use onus_core::milestone::Selection;
+use onus_core::refusal::{Finding, Refusal};
+use onus_core::task::StateName;
+use onus_core::time::Timestamp;
+use onus_store::port::Store;
+
+/// The most milestones, tasks, and findings that are drawn.
+const ROWS: usize = 500;
+
+pub(crate) fn page<S: Store>() -> Page<S> {
+    Page { path: "/milestones", name: "Milestones", key: Some('m'), ask: list }
+}
+
+/// One of them.
+pub(crate) fn one<S: Store>() -> Page<S> {
+    Page { path: "/milestones/{name}", name: "Milestone", key: None, ask }
+}
+
+#[derive(Debug, Template)]
+#[template(path = "milestones.html")]
+struct MilestonesPage {
+    rows: Vec<Row>,
+    left_out: usize,
+    person: bool,
+}
+
+/// A milestone in a few words.
+#[derive(Debug)]
+struct Row {
+    name: String,
+    title: String,
+    state: String,
+    about: String,
+    added: (String, Html),
+    closed: Option<(String, Html)>,
+}
+
+impl Row {
+    fn new(line: &MilestoneLine, now: Timestamp) -> Row {
+        Row {
+            name: line.name.to_string(),
+            title: line.title.clone().unwrap_or_default(),
+            state: line.state.clone(),
+            about: words(&line.selection),
+            added: (line.created_by.to_string(), when(line.created_at, now)),
+            closed: line
+                .closed_by
+                .as_ref()
+                .map(ToString::to_string)
+                .zip(line.closed_at.map(|at| when(at, now))),
+        }
+    }
+}
+
+/// Which tasks a milestone is about.
+fn words(selection: &Selection) -> String {
+    let Selection { tasks, sprint, tag, parent } = selection;
+    let shared = [
+        sprint.as_ref().map(|sprint| format!("sprint {sprint}")),
+        tag.as_ref().map(|tag| format!("tag {tag}")),
+        parent.as_ref().map(|parent| format!("{parent} and its slices")),
+        (!tasks.is_empty()).then(|| format!("{} by name", tasks.len())),
+    ];
+    shared.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn list<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
+    let found = onus.milestones()?.milestones;
+    let page = MilestonesPage {
+        // The newest are what people work towards.
+        rows: found.iter().rev().take(ROWS).map(|line| Row::new(line, seen.now)).collect(),
+        left_out: found.len().saturating_sub(ROWS),
+        person: seen.viewer.is_person(),
+    };
+    Ok(Drawn { title: "Milestones".to_owned(), main: rendered(&page)? })
+}
+
+#[derive(Debug, Template)]
+#[template(path = "milestone.html")]
+struct MilestonePage {
+    row: Row,
+    tasks: Vec<MemberView>,
+    tasks_left_out: usize,
+    missing: Vec<Finding>,
+    missing_left_out: usize,
+    facts: Vec<(&'static str, usize)>,
+    /// The entry that closed it, and whether the record still has what was verified.
+    seal: Option<(i64, String, bool)>,
+    /// People close, and verifiers: the rules say so, if it is tried.
+    offers_close: bool,
+}
+
+fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
+    let name: MilestoneName = seen.param("name")?;
+    let MilestoneView { line, mut tasks, mut missing, closed } = onus.milestone(&name)?;
+    let ended = |wanted: StateName| tasks.iter().filter(|task| task.state == wanted).count();
+    let (complete, dropped) = (ended(StateName::Complete), ended(StateName::Dropped));
+    let facts = vec![
+        ("tasks", tasks.len()),
+        ("complete", complete),
+        ("to be done", tasks.len() - complete - dropped),
+        ("missing", missing.len()),
+    ];
+    let cut = |length: usize| length.saturating_sub(ROWS);
+    let (tasks_left_out, missing_left_out) = (cut(tasks.len()), cut(missing.len()));
+    tasks.truncate(ROWS);
+    missing.truncate(ROWS);
+    let page = MilestonePage {
+        row: Row::new(&line, seen.now),
+        tasks,
+        tasks_left_out,
+        missing,
+        missing_left_out,
+        facts,
+        offers_close: closed.is_none() && seen.viewer.worker.is_some(),
+        seal: closed.map(|closed| (closed.seq, short(&closed.fingerprint).to_owned(), closed.intact)),
+    };
+    Ok(Drawn { title: format!("Milestone {name}"), main: rendered(&page)? })
+}
