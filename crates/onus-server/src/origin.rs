@@ -102,7 +102,7 @@ mod tests {
     fn the_address_says_the_name_where_it_has_one() {
         let host = |uri: &str, said: Option<&str>| {
             let mut request = Request::builder().uri(uri);
-            for said in said {
+            if let Some(said) = said {
                 request = request.header(HOST, said);
             }
             let mut request = request.body(()).unwrap();
