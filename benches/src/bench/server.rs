@@ -2,6 +2,7 @@
 
 use crate::measure::Outcome;
 use crate::place::{Place, agent, workstation};
+use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
@@ -102,28 +103,33 @@ impl Caller {
         Ok((status, serde_json::from_slice(&bytes)?))
     }
 
+    /// Claims the next task: what the server said, unless nothing is ready.
+    async fn claim(&mut self) -> Outcome<Option<Value>> {
+        let place = json!({ "workstation": workstation(self.number) });
+        match self.post("/v1/claims", &place).await? {
+            (200, claimed) => Ok(Some(claimed)),
+            (404, _) => Ok(None),
+            (_, said) => Err(format!("{}: {said}", agent(self.number)).into()),
+        }
+    }
+
+    async fn complete(&mut self, claimed: &Value) -> Outcome<()> {
+        let task = claimed["task"]["id"].as_str().unwrap_or_default();
+        let done = json!({ "lease": claimed["lease"]["token"], "resolution": "done" });
+        match self.post(&format!("/v1/tasks/{task}/complete"), &done).await? {
+            (200, _) => Ok(()),
+            (_, said) => Err(format!("{task}: {said}").into()),
+        }
+    }
+
     /// Claims the next task and completes it, until so many are done or nothing is ready. How long each claim took.
     pub(crate) async fn drain(&mut self, limit: usize) -> Outcome<Vec<Duration>> {
-        let place = json!({ "workstation": workstation(self.number) });
         let mut waits = Vec::new();
         while waits.len() < limit {
             let asked = Instant::now();
-            let (status, claimed) = self.post("/v1/claims", &place).await?;
+            let Some(claimed) = self.claim().await? else { break };
             waits.push(asked.elapsed());
-            match status {
-                200 => {}
-                404 => {
-                    waits.pop();
-                    break;
-                }
-                _ => return Err(format!("{}: {claimed}", agent(self.number)).into()),
-            }
-            let task = claimed["task"]["id"].as_str().unwrap_or_default();
-            let done = json!({ "lease": claimed["lease"]["token"], "resolution": "done" });
-            let (status, said) = self.post(&format!("/v1/tasks/{task}/complete"), &done).await?;
-            if status != 200 {
-                return Err(format!("{task}: {said}").into());
-            }
+            self.complete(&claimed).await?;
         }
         Ok(waits)
     }
@@ -153,17 +159,44 @@ impl Drained {
     }
 }
 
-/// As many callers as there are tokens, spread over the servers, each of them busy until it has done its share.
+/// As many callers as there are tokens, spread over the servers.
+async fn connected(servers: &[&Server], tokens: &[String]) -> Outcome<Vec<Caller>> {
+    let mut callers = Vec::new();
+    for (n, token) in tokens.iter().enumerate() {
+        callers.push(Caller::connect(n + 1, &servers[n % servers.len()].address, token).await?);
+    }
+    Ok(callers)
+}
+
+fn runtime() -> Outcome<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+}
+
+/// Callers who are busy until each of them has done its share.
 pub(crate) fn drain(servers: &[&Server], tokens: &[String], share: usize) -> Outcome<Drained> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let mut callers = Vec::new();
-        for (n, token) in tokens.iter().enumerate() {
-            callers.push(Caller::connect(n + 1, &servers[n % servers.len()].address, token).await?);
-        }
+    runtime()?.block_on(async {
+        let mut callers = connected(servers, tokens).await?;
         let began = Instant::now();
         let draining = callers.iter_mut().map(|caller| caller.drain(share));
-        let waits = futures_util::future::try_join_all(draining).await?;
+        let waits = try_join_all(draining).await?;
         Ok(Drained { took: began.elapsed(), waits: waits.into_iter().flatten().collect() })
+    })
+}
+
+/// Claims per second of callers who all claim at once, so many times; what they claimed is completed, without being
+/// measured.
+pub(crate) fn claims(server: &Server, tokens: &[String], rounds: usize) -> Outcome<f64> {
+    runtime()?.block_on(async {
+        let mut callers = connected(&[server], tokens).await?;
+        let (mut took, mut count) = (Duration::ZERO, 0);
+        for _ in 0..rounds {
+            let began = Instant::now();
+            let claimed = try_join_all(callers.iter_mut().map(Caller::claim)).await?;
+            took += began.elapsed();
+            let held = callers.iter_mut().zip(&claimed);
+            let held = held.filter_map(|(caller, claimed)| Some(caller.complete(claimed.as_ref()?)));
+            count += try_join_all(held).await?.len();
+        }
+        Ok(count as f64 / took.as_secs_f64())
     })
 }

@@ -4,7 +4,7 @@ use crate::Extent;
 use crate::measure::{Outcome, median_of as median, output};
 use crate::place::{Place, Programs, agent, id, workstation};
 use crate::queues;
-use crate::server::{Drained, Server, drain, token};
+use crate::server::{Drained, Server, claims as claims_of, drain, token};
 use crate::spent::Spent;
 use crate::table::{Table, Verdict};
 use onus_app::Onus;
@@ -40,13 +40,21 @@ pub(crate) fn run(programs: &Programs, extent: &Extent) -> Outcome<Vec<Table>> {
 
 /// A store in a database of its own, with the place's workers, workstations and tasks.
 pub(crate) fn furnished(cluster: &Cluster, place: &Place) -> Outcome<String> {
-    let url = cluster.database();
+    furnish(cluster, place, cluster.database())
+}
+
+fn furnish(cluster: &Cluster, place: &Place, url: String) -> Outcome<String> {
     let archive = place.path().join("archive.jsonl");
     let archive = archive.to_string_lossy();
     output(&mut place.onus(&["export", "--format", "onus", &archive]))?;
     output(&mut place.onus(&["import", "--format", "onus", &archive, "--store", &url]))?;
-    cluster.psql(url.rsplit('/').next().unwrap_or_default(), "VACUUM ANALYZE");
+    cluster.psql(database(&url), "VACUUM ANALYZE");
     Ok(url)
+}
+
+fn database(url: &str) -> &str {
+    let name = url.rsplit('/').next().unwrap_or_default();
+    name.split('?').next().unwrap_or_default()
 }
 
 /// One token for each of the place's agents.
@@ -58,13 +66,16 @@ pub(crate) fn tokens(place: &Place, url: &str, agents: usize) -> Outcome<Vec<Str
 fn claims(cluster: &Cluster, programs: &Programs, extent: &Extent) -> Outcome<Table> {
     let (rounds, share) = (extent.pick(20, 60, 200), extent.pick(40, 100, 300));
     let turns = extent.pick(1, 3, 5);
-    let (by_desk, by_callers) = ((rounds + WARM) * (CLIENTS + 1), 2 * share * CLIENTS + 10 * CLIENTS);
-    let place = Place::sized(programs, CLIENTS, turns * by_desk.max(by_callers) * 10 / 9 + 500)?;
+    let by_desk = (rounds + WARM) * (CLIENTS + 1);
+    let by_callers = (3 * share + rounds + 20) * CLIENTS;
+    let sized = || Place::sized(programs, CLIENTS, turns * by_desk.max(by_callers) * 10 / 9 + 500);
+    let (place, other) = (sized()?, sized()?);
     let mut desk = Desk { onus: open(&furnished(cluster, &place)?, &place)?, next: 1 };
     let url = furnished(cluster, &place)?;
     let tokens = tokens(&place, &url, CLIENTS)?;
     let (first, second) = (Server::start(&place, Some(&url))?, Server::start(&place, Some(&url))?);
     drain(&[&first, &second], &tokens, 10)?;
+    let apart = Apart::start(cluster, &other, &url, &first, &tokens)?;
     let mut found = Vec::new();
     for _ in 0..turns {
         let bare = bare(cluster, extent.pick(3, 5, 10))?;
@@ -75,8 +86,10 @@ fn claims(cluster: &Cluster, programs: &Programs, extent: &Extent) -> Outcome<Ta
             bare,
             alone,
             together,
+            at_once: claims_of(&first, &tokens, rounds)?,
             one: measured(&[&first])?,
             two: measured(&[&first, &second])?,
+            apart: drain(&[&first, &apart.server], &apart.tokens, share)?,
         });
     }
     Ok(told(&found))
@@ -87,8 +100,35 @@ struct Turn {
     bare: f64,
     alone: f64,
     together: f64,
+    at_once: f64,
     one: (Drained, Spent),
     two: (Drained, Spent),
+    apart: Drained,
+}
+
+/// A second server, with a workspace of its own in the same database: every other caller goes there.
+struct Apart {
+    server: Server,
+    tokens: Vec<String>,
+}
+
+impl Apart {
+    fn start(
+        cluster: &Cluster,
+        place: &Place,
+        url: &str,
+        first: &Server,
+        tokens: &[String],
+    ) -> Outcome<Apart> {
+        let url = furnish(cluster, place, format!("{url}?workspace=other"))?;
+        let server = Server::start(place, Some(&url))?;
+        let mut tokens = tokens.to_vec();
+        for (n, own) in tokens.iter_mut().enumerate().skip(1).step_by(2) {
+            *own = token(place, &agent(n + 1), Some(&url))?;
+        }
+        drain(&[first, &server], &tokens, 10)?;
+        Ok(Apart { server, tokens })
+    }
 }
 
 fn told(found: &[Turn]) -> Table {
@@ -106,6 +146,10 @@ fn told(found: &[Turn]) -> Table {
     let ratio = of(&|turn| turn.together / turn.bare);
     let figure = format!("{together:.0}/s to {bare:.0}/s");
     table.at_least("full claims, 32 in a transaction, to bare", 0.5, ratio, &figure);
+    let at_once = of(&|turn| turn.at_once);
+    let ratio = of(&|turn| turn.at_once / turn.bare);
+    let figure = format!("{at_once:.0}/s to {bare:.0}/s");
+    table.at_least("a claim through HTTP, 32 callers at once, to bare", 0.5, ratio, &figure);
     // Each task is two commands, and two commits for its caller: the claim and the completion.
     let ratio = of(&|turn| 2.0 * turn.one.0.tasks_per_second() / turn.bare);
     let figure = format!("{:.0} commands/s to {bare:.0}/s", 2.0 * one);
@@ -115,7 +159,11 @@ fn told(found: &[Turn]) -> Table {
     let wait = format!("{p99:.1} ms; half of them {:.1} ms", of(&|turn| turn.one.0.wait(50)));
     table.below("the same: a claim's wait, p99", 50.0, "ms", p99, wait);
     let ratio = of(&|turn| turn.two.0.tasks_per_second() / turn.one.0.tasks_per_second());
-    table.at_least("two servers, to one", 1.3, ratio, &format!("{two:.0}/s to {one:.0}/s"));
+    table.at_least("two servers of one workspace, to one", 1.3, ratio, &format!("{two:.0}/s to {one:.0}/s"));
+    let apart = of(&|turn| turn.apart.tasks_per_second());
+    let ratio = of(&|turn| turn.apart.tasks_per_second() / turn.one.0.tasks_per_second());
+    let figure = format!("{apart:.0}/s to {one:.0}/s");
+    table.at_least("two servers with a workspace each, to one", 1.3, ratio, &figure);
     if let Some(last) = found.last() {
         for (what, (drained, spent)) in [("one server", &last.one), ("two servers", &last.two)] {
             let figure = spent.for_each_of(2 * drained.tasks());
@@ -152,7 +200,7 @@ fn growth(cluster: &Cluster, programs: &Programs, extent: &Extent) -> Outcome<Ta
 
 /// Makes each task so many: as open as they were, and nothing else of the store is any different.
 fn multiply(cluster: &Cluster, url: &str, times: usize) {
-    let database = url.rsplit('/').next().unwrap_or_default();
+    let database = database(url);
     cluster.psql(
         database,
         &format!(
@@ -181,9 +229,8 @@ fn open(url: &str, place: &Place) -> Outcome<Onus<Any>> {
 /// Claims per second of pgbench.
 fn bare(cluster: &Cluster, seconds: u64) -> Outcome<f64> {
     let url = cluster.database();
-    let database = url.rsplit('/').next().unwrap_or_default();
     cluster.psql(
-        database,
+        database(&url),
         "CREATE TABLE bare (id BIGINT PRIMARY KEY, priority BIGINT NOT NULL, state TEXT NOT NULL, epoch BIGINT NOT NULL); \
          CREATE TABLE bare_ledger (id BIGINT NOT NULL, at TIMESTAMPTZ NOT NULL); \
          INSERT INTO bare SELECT n, n % 5, 'open', 0 FROM generate_series(1, 500000) n; \

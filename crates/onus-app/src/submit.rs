@@ -217,9 +217,8 @@ impl Common {
     ) -> Result<Common, Refusal> {
         let tokens = shown.map(|shown| shown.text.id());
         load::expect_calls(tx, calls.clone().map(|(envelope, _)| envelope), tokens)?;
-        let nexts = calls.filter(|(_, target)| matches!(target, Target::Next(_))).count();
-        let (workspace, memory) = (load::workspace(tx)?, Memory::default());
-        let (ready, at_work) = (Ready::for_calls(nexts), AtWork::default());
+        let ready = Ready::for_calls(tx, calls.map(|(_, target)| target))?;
+        let (workspace, memory, at_work) = (load::workspace(tx)?, Memory::default(), AtWork::default());
         Ok(Common { workspace, ready, memory, at_work, is_behind_anchor: None })
     }
 }

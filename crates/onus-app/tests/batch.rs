@@ -139,25 +139,27 @@ fn a_token_is_judged_in_the_transaction_of_its_commands() {
         ("label = 'another'", "label = NULL"),
     ] {
         change(&format!("UPDATE token SET {spoil} WHERE worker = '@ada'"));
+        let one = [note("T-1")];
         let alone = desk
             .onus
-            .submit_orders(&[Order { calls: &[note("T-1")], shown: Some(&ada) }], &mut Memory::default());
+            .submit_orders(|| vec![Order { calls: &one, shown: Some(&ada) }], &mut Memory::default());
         assert_eq!(told(&alone), ["unauthenticated"], "{spoil}");
         let notes = [note("T-2"), note("T-2")];
-        let answers =
-            desk.onus.submit_orders(&[Order { calls: &notes, shown: Some(&ada) }], &mut Memory::default());
+        let answers = desk
+            .onus
+            .submit_orders(|| vec![Order { calls: &notes, shown: Some(&ada) }], &mut Memory::default());
         assert_eq!(told(&answers), ["unauthenticated", "unauthenticated"], "{spoil}");
         assert_eq!(answers[1].as_ref().unwrap_err().request_id, Some(notes[1].0.request.to_string()));
         change(&format!("UPDATE token SET {mend} WHERE worker = '@ada'"));
     }
     change("UPDATE token SET revoked_at = 1 WHERE worker = '@ada'");
     assert_eq!(
-        told(&desk.onus.submit_orders(&together, &mut Memory::default())),
+        told(&desk.onus.submit_orders(|| together.to_vec(), &mut Memory::default())),
         ["T-1 v2", "unauthenticated", "unauthenticated"]
     );
     change("UPDATE token SET revoked_at = NULL WHERE worker = '@ada'");
     assert_eq!(
-        told(&desk.onus.submit_orders(&together, &mut Memory::default())),
+        told(&desk.onus.submit_orders(|| together.to_vec(), &mut Memory::default())),
         ["T-1 v2", "T-2 v2", "T-2 v3"]
     );
     // The use is noted with the commands, and what was refused was none.

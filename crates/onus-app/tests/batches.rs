@@ -232,3 +232,46 @@ fn many_at_once_are_answered_as_if_each_had_come_alone() {
         assert!(done.get(name).is_some_and(|count| *count >= 3), "too little {name}: {done:?}");
     }
 }
+
+/// The head of the queue is read before anything is changed: whoever takes from it sees what was set free meanwhile.
+#[test]
+fn what_a_completion_sets_free_is_next_in_the_same_batch() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let database = Postgres::create(&Address::parse(&cluster.database()).unwrap()).unwrap();
+    let mut side = Side::new(database, directory.path());
+    let make = |n: usize, actor: &str, task: Option<&str>, target: Target, command: Command| {
+        let (request, actor) = (format!("free-{n}").parse().unwrap(), Some(actor.parse().unwrap()));
+        let task = task.map(|task| task.parse().unwrap());
+        (Envelope { request, actor, token: None, task, project: None, base: None, command }, target)
+    };
+    let add = |n: usize, rank: i64, on: &[&str]| {
+        let mut spec = Spec { kind: "feature".into(), ..Spec::titled("work") };
+        spec.priority = Priority::from_rank(rank).unwrap();
+        let depends_on = on.iter().map(|on| on.parse().unwrap()).collect();
+        let command = Command::Add { spec: Box::new(spec), depends_on, archived: None };
+        make(n, "@ada", None, Target::Named, command)
+    };
+    let next = |n: usize, agent: usize| {
+        let workstation = Some(format!("ws-{agent}").parse().unwrap());
+        let warrant = Warrant::Ordinary;
+        let command = Command::Claim { workstation, here: None, assignee: None, ttl: None, warrant };
+        make(n, &format!("@a{agent}"), None, Target::Next(Filter::default()), command)
+    };
+    let done = |n: usize, agent: usize, task: &str| {
+        make(n, &format!("@a{agent}"), Some(task), Target::Named, complete(Text::new("words".to_owned())))
+    };
+    let mut tell = |calls: &[(Envelope, Target)]| {
+        let own: Vec<_> = calls.iter().map(|call| side.own(call)).collect();
+        let answers = side.onus.submit_many(&own);
+        let told = answers.iter().map(|answer| side.learn(answer));
+        let word = |said: String| said.split(' ').nth(1).map(str::to_owned).unwrap_or(said);
+        told.map(word).collect::<Vec<_>>().join(" ")
+    };
+    // T-4 is the most important and waits for T-1; nobody waits for T-2.
+    let tasks = [add(1, 1, &[]), add(2, 1, &[]), add(3, 2, &[]), add(4, 0, &["T-1"]), add(5, 2, &[])];
+    assert_eq!(tell(&tasks), "T-1 T-2 T-3 T-4 T-5");
+    assert_eq!(tell(&[next(6, 0), next(7, 1)]), "T-1 T-2");
+    assert_eq!(tell(&[done(8, 1, "T-2"), next(9, 2)]), "T-2 T-3");
+    assert_eq!(tell(&[done(10, 0, "T-1"), next(11, 3), next(12, 0)]), "T-1 T-4 T-5");
+}

@@ -42,7 +42,7 @@ struct Server {
 impl Server {
     /// What each of the calls comes to, in one commit.
     fn submit(&mut self, calls: &[(Envelope, Target)]) -> String {
-        let answers = self.onus.submit_orders(&[Order { calls, shown: None }], &mut self.memory);
+        let answers = self.onus.submit_orders(|| vec![Order { calls, shown: None }], &mut self.memory);
         let code = |answer: Result<_, onus_core::refusal::Refusal>| match answer {
             Ok(_) => "ok".to_owned(),
             Err(refusal) => refusal.code.to_string(),

@@ -10,6 +10,7 @@ use onus_app::submit::{Order, Receipt, Target};
 use onus_app::token::Shown;
 use onus_core::command::Envelope;
 use onus_core::refusal::Refusal;
+use std::cell::OnceCell;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -31,6 +32,12 @@ struct Waiting {
     calls: Vec<(Envelope, Target)>,
     shown: Option<Shown>,
     reply: oneshot::Sender<Vec<Answer>>,
+}
+
+impl Waiting {
+    fn order(&self) -> Order<'_> {
+        Order { calls: &self.calls, shown: self.shown.as_ref() }
+    }
 }
 
 #[derive(Debug)]
@@ -74,32 +81,54 @@ impl Writer {
 fn write(mut store: Store, open: &Open, queue: &Receiver<Waiting>, committed: &Committed) {
     let (mut memory, mut last) = (Memory::default(), 0);
     while let Ok(first) = queue.recv() {
-        let mut count = first.calls.len();
-        let mut waiting = vec![first];
-        let until = Instant::now() + SOON;
-        while count < TOGETHER
-            && let Some(next) = next(queue, (count < last).then_some(until))
-        {
-            count += next.calls.len();
-            waiting.push(next);
-        }
-        last = count;
-        // None of them has been answered, so any order is right. What ends sets free what a grant may want.
-        waiting.sort_by_key(|one| one.calls.iter().any(|(envelope, _)| envelope.command.is_grant()));
-        let orders = waiting.iter().map(|one| Order { calls: &one.calls, shown: one.shown.as_ref() });
-        let mut answers = store.submit_orders(&orders.collect::<Vec<_>>(), &mut memory).into_iter();
+        let mut batch = Batch { count: first.calls.len(), waiting: vec![first] };
+        batch.gather(queue, last, Instant::now() + SOON);
+        let turn = OnceCell::new();
+        let orders = || {
+            // Another server may have had its turn meanwhile: what has come since goes along.
+            batch.gather(queue, 0, Instant::now());
+            turn.get_or_init(|| batch.in_order()).iter().map(Waiting::order).collect()
+        };
+        let mut answers = store.submit_orders(orders, &mut memory).into_iter();
         let mut lost = false;
-        for one in waiting {
+        last = 0;
+        for one in turn.into_inner().unwrap_or_default() {
+            last += one.calls.len();
             let own: Vec<Answer> = answers.by_ref().take(one.calls.len()).collect();
             lost |= own.iter().any(is_lost);
             // Whoever asked may have gone; what it asked for is done all the same.
             drop(one.reply.send(own));
         }
-        committed(count);
+        committed(last);
         if lost {
             reopen(&mut store, open);
             memory.doubt();
         }
+    }
+}
+
+/// What goes into one commit.
+struct Batch {
+    waiting: Vec<Waiting>,
+    /// How many commands that is.
+    count: usize,
+}
+
+impl Batch {
+    /// Takes what waits, and waits itself until then while it has less than it is likely to get.
+    fn gather(&mut self, queue: &Receiver<Waiting>, likely: usize, until: Instant) {
+        while self.count < TOGETHER
+            && let Some(next) = next(queue, (self.count < likely).then_some(until))
+        {
+            self.count += next.calls.len();
+            self.waiting.push(next);
+        }
+    }
+
+    /// None of them has been answered, so any order is right. What ends sets free what a grant may want.
+    fn in_order(mut self) -> Vec<Waiting> {
+        self.waiting.sort_by_key(|one| one.calls.iter().any(|(envelope, _)| envelope.command.is_grant()));
+        self.waiting
     }
 }
 

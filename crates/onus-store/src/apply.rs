@@ -116,8 +116,8 @@ pub fn change(tx: &mut dyn Tx, change: &Change<'_>) -> Result<()> {
             let is_complete = |task: &Task| task.state.name() == StateName::Complete;
             let has_turned = is_complete(before) != is_complete(change.after);
             let own = args![workspace.0, id.as_str()];
-            // Most tasks are waited for by none, which is quicker asked than done; on another machine it is the same.
-            if has_turned && (tx.looks_ahead() || tx.row(&SOME_DEPENDENT, &own)?.is_some()) {
+            // Most tasks are waited for by none, which is quicker asked than done.
+            if has_turned && is_waited_for(tx, &change.after.id)? {
                 tx.run_any(&REFRESH_DEPENDENTS, &own)?;
             }
         }
@@ -138,6 +138,12 @@ pub fn change(tx: &mut dyn Tx, change: &Change<'_>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether another task depends on this one.
+pub fn is_waited_for(tx: &mut dyn Tx, task: &TaskId) -> Result<bool> {
+    let workspace = tx.workspace();
+    Ok(tx.row(&SOME_DEPENDENT, &args![workspace.0, task.to_string()])?.is_some())
 }
 
 fn insert_task(tx: &mut dyn Tx, id: &str, change: &Change<'_>) -> Result<()> {

@@ -7,6 +7,7 @@ pub(crate) mod session;
 pub use at_work::AtWork;
 pub use grant::{Ground, Holding, signals, workstation};
 
+use crate::apply;
 use crate::codec::{self, goes_on, task_columns, task_from};
 use crate::error::{Result, StoreError};
 use crate::evidence;
@@ -240,6 +241,7 @@ fn foreseen<'e>(workspace: i64, envelope: &'e Envelope, questions: &mut Vec<Ques
                 (&HOLDER, of_task()),
                 (&evidence::EVIDENCE, of_task()),
                 (&evidence::REVIEWS, of_task()),
+                (&apply::SOME_DEPENDENT, of_task()),
             ]),
             _ => questions.push((&HOLDER, of_task())),
         }

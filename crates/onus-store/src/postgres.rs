@@ -39,10 +39,14 @@ const RECONNECTS: usize = 2;
 
 /// A writer finds its rows by their keys, in the order of their index. The planner must not guess otherwise from what it
 /// knows of tables that were empty a moment ago, nor think anew about every batch: it would read all tasks and sort them,
-/// because a filter that is not set looks to it as if it left one of them.
-pub const BEGIN_WRITE: &str = "BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; \
-    SET LOCAL enable_sort = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; \
-    SET LOCAL plan_cache_mode = force_generic_plan";
+/// because a filter that is not set looks to it as if it left one of them, or read all assignments once and keep them.
+pub const BY_KEYS: &str = "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off; \
+    SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off; \
+    SET plan_cache_mode = force_generic_plan";
+
+/// Readers keep the planner's freedom.
+const FREELY: &str = "RESET enable_seqscan; RESET enable_bitmapscan; RESET enable_sort; RESET enable_hashjoin; \
+    RESET enable_mergejoin; RESET enable_material; RESET plan_cache_mode";
 
 /// A plan is made for the rows that are there, and kept. Until the server has looked at a table that grows, nobody tells
 /// it that its plans are old.
@@ -154,6 +158,7 @@ struct Begun {
 }
 
 fn begin_read(wire: &mut Wire, workspace: &str) -> Result<Begun> {
+    wire.plans(FREELY);
     wire.say("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     let workspace = number(wire, &WHICH, &args![workspace])?.map_or(NOWHERE, WorkspaceId);
     Ok(Begun { workspace, now: None })
@@ -163,7 +168,8 @@ fn begin_write(wire: &mut Wire, workspace: &str) -> Result<Begun> {
     if wire.is_due_for_plans() {
         wire.say(PLAN_ANEW);
     }
-    wire.say(BEGIN_WRITE);
+    wire.plans(BY_KEYS);
+    wire.say("BEGIN");
     let name = args![workspace];
     // Answered in this order: the clock is read when the lock is ours.
     wire.ask_ahead(&[(&LOCK, name.to_vec()), (&CLOCK, Vec::new())])?;

@@ -9,6 +9,7 @@ use onus_core::identity_map::Policy;
 use onus_core::refusal::Refusal;
 use onus_store::error::StoreError;
 use onus_store::port::{Outcome, Store, Tx};
+use std::cell::LazyCell;
 
 /// What one caller asks for in one go, and the token that it showed for it, if it came over a network.
 #[derive(Debug, Clone, Copy)]
@@ -41,20 +42,19 @@ impl<S: Store> Onus<S> {
     pub fn submit_many(&mut self, calls: &[(Envelope, Target)]) -> Vec<Result<Receipt, Refusal>> {
         match calls {
             [(envelope, target)] => vec![self.submit(envelope, target)],
-            _ => self.submit_orders(&[Order { calls, shown: None }], &mut Memory::default()),
+            _ => self.submit_orders(|| vec![Order { calls, shown: None }], &mut Memory::default()),
         }
     }
 
     /// The same for several callers, by a process that stays and has a memory of all that it has submitted; one answer for
-    /// each command, in their order.
-    pub fn submit_orders(
+    /// each command, in their order. They are gathered when the writers' turn has come: whoever had to wait for it has
+    /// more to do then.
+    pub fn submit_orders<'o>(
         &mut self,
-        orders: &[Order<'_>],
+        gather: impl FnOnce() -> Vec<Order<'o>>,
         memory: &mut Memory,
     ) -> Vec<Result<Receipt, Refusal>> {
-        if let [Order { calls: [_], .. }] = orders {
-            return self.one_by_one(orders, memory);
-        }
+        let orders = LazyCell::new(gather);
         let (outside, store) = self.parts();
         let mut kept = *memory;
         let answered = store.write(|tx| {
@@ -64,7 +64,7 @@ impl<S: Store> Onus<S> {
             let common = Common { memory: *memory, ..common };
             let mut batch = Batch { outside, policy: None, common, has_changed: false };
             let mut answers = Vec::new();
-            for order in orders {
+            for order in orders.iter() {
                 batch.carry_out_all(tx, order, &mut answers)?;
             }
             if !batch.has_changed {
@@ -79,7 +79,7 @@ impl<S: Store> Onus<S> {
                 return answers;
             }
             // A guard did not hold, and a database on another machine said so when it could not be told whose it was.
-            Err(Failed::Store(StoreError::Guard(_))) => return self.one_by_one(orders, memory),
+            Err(Failed::Store(StoreError::Guard(_))) => return self.one_by_one(&orders, memory),
             Err(Failed::Store(error)) => error.into(),
             Err(Failed::Refused(refusal)) => refusal,
         };
@@ -139,7 +139,7 @@ impl Batch<'_> {
                     self.has_changed = true;
                     let task = answer.as_ref().ok().map(|receipt| &receipt.task);
                     task.into_iter().for_each(|task| self.common.at_work.changed(task));
-                    self.common.ready.changed(&envelope.command, task.map(|task| &task.id));
+                    self.common.ready.changed(tx, &envelope.command, task.map(|task| &task.id))?;
                     return Ok(answer.map_err(|refusal| named(refusal, envelope)));
                 }
                 // A database on another machine may say only now that a guard did not hold.

@@ -1,10 +1,11 @@
 //! `claim --next`: the most important ready task, picked in the same transaction.
 
-use super::{Answer, Call};
+use super::{Answer, Call, Target};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
 use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
+use onus_store::apply;
 use onus_store::error::Result as StoreResult;
 use onus_store::load::{self, Stored};
 use onus_store::port::{Outcome, Tx};
@@ -64,9 +65,24 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    /// For so many commands that each want a task.
-    pub(super) fn for_calls(count: usize) -> Ready {
-        Ready { filter: Filter::default(), tasks: Vec::new(), is_all: false, ahead: count.max(1) }
+    /// For calls of which some want whatever comes next. On another machine it is read at once, before anything is
+    /// changed, together with what else was announced.
+    pub(super) fn for_calls<'t>(
+        tx: &mut dyn Tx,
+        targets: impl Iterator<Item = &'t Target>,
+    ) -> StoreResult<Ready> {
+        let mut filters = targets.filter_map(|target| match target {
+            Target::Next(filter) => Some(filter),
+            Target::Named | Target::At(_) => None,
+        });
+        let first = filters.next();
+        let filter = first.cloned().unwrap_or_default();
+        let mut ready = Ready { filter, tasks: Vec::new(), is_all: false, ahead: 1 + filters.count() };
+        if let Some(filter) = first.filter(|_| tx.looks_ahead()) {
+            queue::expect_ready(tx, filter, limit(ready.ahead))?;
+            ready.at(tx, filter, 0)?;
+        }
+        Ok(ready)
     }
 
     /// The ready task at a place of the queue.
@@ -77,24 +93,41 @@ impl Ready {
         }
         if place >= self.tasks.len() && !self.is_all {
             // Whoever was refused the first one tries several.
-            let limit = if place == 0 { self.ahead } else { place + self.ahead.max(CANDIDATES) };
-            self.tasks = queue::ready_rows(tx, filter, i64::try_from(limit).unwrap_or(i64::MAX))?;
-            self.is_all = self.tasks.len() < limit;
+            let wanted = if place == 0 { self.ahead } else { place + self.ahead.max(CANDIDATES) };
+            self.tasks = queue::ready_rows(tx, filter, limit(wanted))?;
+            self.is_all = self.tasks.len() < wanted;
             load::expect_dependencies(tx, &self.tasks)?;
         }
         Ok(self.tasks.get(place).cloned())
     }
 
-    /// A command was carried out: a claim takes its task from the queue, anything else may have moved all of it.
-    pub(super) fn changed(&mut self, command: &Command, granted: Option<&TaskId>) {
-        match (command, granted) {
-            (Command::Claim { .. }, Some(task)) => self.tasks.retain(|stored| stored.task.id != *task),
-            _ => self.forget(),
+    /// A command was carried out: a claim takes its task from the queue, and so does a completion that nobody waited for.
+    /// Anything else may have moved all of it.
+    pub(super) fn changed(
+        &mut self,
+        tx: &mut dyn Tx,
+        command: &Command,
+        task: Option<&TaskId>,
+    ) -> StoreResult<()> {
+        let taken = match (command, task) {
+            _ if self.tasks.is_empty() && !self.is_all => return Ok(()),
+            (Command::Claim { .. }, Some(task)) => Some(task),
+            (Command::Complete { .. }, Some(task)) if !apply::is_waited_for(tx, task)? => Some(task),
+            _ => None,
+        };
+        match taken {
+            Some(task) => self.tasks.retain(|stored| stored.task.id != *task),
+            None => self.forget(),
         }
+        Ok(())
     }
 
     fn forget(&mut self) {
         self.tasks.clear();
         self.is_all = false;
     }
+}
+
+fn limit(tasks: usize) -> i64 {
+    i64::try_from(tasks).unwrap_or(i64::MAX)
 }

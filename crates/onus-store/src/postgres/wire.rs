@@ -78,6 +78,8 @@ pub(super) struct Wire {
     health: Health,
     /// How many transactions have changed something.
     writes: u32,
+    /// What the planner was told last.
+    plans: &'static str,
 }
 
 impl fmt::Debug for Wire {
@@ -98,6 +100,15 @@ impl Wire {
             memory: Memory::default(),
             health: Health::Sound,
             writes: 0,
+            plans: super::FREELY,
+        }
+    }
+
+    /// Tells the planner how to go about what follows, unless it knows.
+    pub(super) fn plans(&mut self, plans: &'static str) {
+        if self.plans != plans {
+            self.say(plans);
+            self.plans = plans;
         }
     }
 

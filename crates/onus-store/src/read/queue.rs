@@ -176,13 +176,23 @@ pub fn ready(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<Vec<Task>> 
 
 /// The same, as they are stored.
 pub fn ready_rows(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<Vec<Stored>> {
-    let workspace = tx.workspace();
+    let (sql, args) = ready_question(tx.workspace(), filter, limit);
+    stored(tx, sql, &args)
+}
+
+/// Announces that [`ready_rows`] will be asked.
+pub fn expect_ready(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<()> {
+    let question = ready_question(tx.workspace(), filter, limit);
+    tx.expect(&[question])
+}
+
+fn ready_question(workspace: WorkspaceId, filter: &Filter, limit: i64) -> (&'static Sql, Vec<Value<'_>>) {
     if filter.is_absent() {
-        return stored(tx, &READY, &args![workspace.0, limit]);
+        return (&READY, args![workspace.0, limit].into());
     }
     let mut args = arguments(workspace, filter);
     args.push(limit.into());
-    stored(tx, &READY_MATCHING, &args)
+    (&READY_MATCHING, args)
 }
 
 /// One task near the head of the queue, as it passes by: most are only counted.
