@@ -14,6 +14,7 @@ mod finding;
 mod fold;
 mod heads;
 mod locate;
+mod names;
 mod range;
 mod signed;
 mod verify;

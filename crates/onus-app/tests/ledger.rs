@@ -12,6 +12,7 @@
 mod audit;
 
 use audit::{Case, git, handle, in_own_process, open, settle};
+use onus_app::import::{Import, Run};
 use onus_app::ledger::Kind;
 use onus_app::progress::Silent;
 use onus_core::code::Code;
@@ -39,6 +40,43 @@ fn an_honest_store_verifies() {
         let later = case.verify();
         assert!(later.ok && later.entries == view.entries + 1, "{later:#?}");
     }
+}
+
+/// A long record is read in turns: what belongs together is put together, wherever one turn ends and the next begins.
+#[test]
+fn a_long_record_is_followed_to_its_end() {
+    if !in_own_process("a_long_record_is_followed_to_its_end") {
+        return;
+    }
+    let mut case = Case::outside_git();
+    case.live_a_little();
+    let input: String = (0..17_000).map(|n| format!("{{\"title\":\"task {n}\"}}\n")).collect();
+    let (request, ada) = ("long".parse().unwrap(), handle("@ada"));
+    let import =
+        Import { request: &request, actor: Some(&ada), project: None, input: &input, run: Run::Real };
+    case.onus.import_jsonl(&import, &mut Silent).unwrap();
+    // A story that goes on long after its task's row was read.
+    case.note("@ada", "T-5", None, "anybody?");
+    case.checkpoint();
+    let view = case.verify();
+    assert!(view.ok && view.entries > 17_000, "{view:#?}");
+    let store = rusqlite::Connection::open(&case.path).unwrap();
+    for seq in [8_192, 8_193, 16_384, 16_385, view.entries] {
+        let edit = |table: &str, place: &str, by: i64| {
+            let number = if table == "task" { "updated_at" } else { "at" };
+            let sql = format!("UPDATE {table} SET {number} = {number} + ?1 WHERE {place} = ?2");
+            store.execute(&sql, [by, seq]).unwrap()
+        };
+        assert_eq!(edit("ledger", "seq", 1), 1);
+        let places: Vec<_> = case.verify().findings.iter().map(|found| found.seq).collect();
+        assert!(places.contains(&Some(seq)), "an edit of {seq} is found at {places:?}");
+        edit("ledger", "seq", -1);
+        if edit("task", "born", 1) == 1 {
+            assert!(kinds(&mut case).contains(&Kind::RowDiffers), "the row that was born at {seq}");
+            edit("task", "born", -1);
+        }
+    }
+    assert!(case.verify().ok);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! `fuzz/` gives them what a fuzzer finds.
 
 mod bytes;
+pub mod corpus;
 mod doors;
 mod example;
 

@@ -8,4 +8,7 @@
 pub mod history;
 pub mod hostile;
 mod rng;
+mod seeds;
 pub mod sim;
+
+pub use seeds::seeds;

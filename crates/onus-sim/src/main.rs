@@ -1,8 +1,10 @@
 //! `cargo run -p onus-sim --release -- --seed 1 --steps 2000 --store sqlite --runs 100`
 
 use clap::{Parser, ValueEnum};
+use onus_sim::hostile::corpus;
 use onus_sim::sim::{Counts, Kind, Plan, Plant};
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Plays seeded simulations against a real store until they are done or one breaks a promise.
@@ -18,6 +20,9 @@ struct Arguments {
     store: Store,
     #[arg(long, default_value_t = 1)]
     runs: u64,
+    /// Plays nothing, and writes the examples of the hostile tests there, for the fuzzers to begin with.
+    #[arg(long, value_name = "DIR")]
+    corpus: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -35,7 +40,10 @@ fn told(counts: &Counts) -> String {
 }
 
 fn main() -> std::io::Result<ExitCode> {
-    let Arguments { seed, steps, store, runs } = Arguments::parse();
+    let Arguments { seed, steps, store, runs, corpus: into } = Arguments::parse();
+    if let Some(into) = into {
+        return corpus::write(&into).map(|()| ExitCode::SUCCESS);
+    }
     let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr().lock());
     let kind = match store {
         Store::Sqlite => Kind::named("sqlite"),

@@ -3,11 +3,8 @@
 #![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use onus_sim::hostile::{Doors, TARGETS, Target, mutated};
+use onus_sim::seeds;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
-fn cases() -> u64 {
-    if std::env::var_os("ONUS_SOAK").is_some() { 1_000_000 } else { 4_000 }
-}
 
 fn hold(target: &Target, input: &[u8], seed: u64) {
     if catch_unwind(AssertUnwindSafe(|| (target.run)(input))).is_err() {
@@ -21,17 +18,13 @@ fn no_parser_panics() {
         for example in target.examples {
             hold(target, example.as_bytes(), 0);
         }
-        for seed in 0..cases() {
+        let seeds = seeds(4_000, 1_000_000);
+        for seed in seeds.clone() {
             hold(target, &mutated(seed, target.examples), seed);
         }
+        eprintln!("{}: seeds {seeds:?} played", target.name);
     }
 }
-
-/// Lines of an import, taken and not.
-const LINES: &[&str] = &[
-    "{\"title\":\"one\",\"id\":\"T-7\",\"checks\":[\"cargo test\"],\"scope\":[\"src/**\"]}\n{\"title\":\"two\",\"depends_on\":[\"T-7\"]}\n",
-    "{\"title\":\"x\",\"origin_ask_ref\":\"github:a/b#1\",\"parent\":\"github:a/b#2\",\"priority\":\"P0\",\"state\":\"done\"}\n",
-];
 
 /// Through the doors of a server: bodies, queries, headers, cookies, ids of events, calls, tools.
 #[test]
@@ -53,9 +46,10 @@ fn no_request_breaks_a_server() {
         let _ = doors.ask(input);
     };
     // A request is a hundred times the work of a parser.
-    for seed in 0..cases().div_ceil(4) {
+    let seeds = seeds(1_000, 250_000);
+    for seed in seeds.clone() {
         held(&mutated(seed, &examples), seed, ask);
-        held(&mutated(seed, LINES), seed, Doors::import);
+        held(&mutated(seed, Doors::files()), seed, Doors::import);
     }
     for nest in nests() {
         held(nest.as_bytes(), 0, Doors::import);
@@ -64,6 +58,7 @@ fn no_request_breaks_a_server() {
             held(format!("{head}\n\n{nest}").as_bytes(), 0, ask);
         }
     }
+    eprintln!("requests and files: seeds {seeds:?} played");
 }
 
 /// Nests and bombs, for every parser that reads a tree: they end, and what they take is bounded by their caps.

@@ -7,34 +7,37 @@
     reason = "a test may fail loudly, and a long one tells where it is"
 )]
 
+use onus_sim::seeds;
 use onus_sim::sim::{Kind, Plan, Plant};
+use std::ops::Range;
 
-/// How many runs, and of how many steps: a few seconds, or the long way.
-fn size(short: (u64, usize), long: (u64, usize)) -> (u64, usize) {
+/// How many steps a run has.
+fn steps(short: usize, long: usize) -> usize {
     if std::env::var_os("ONUS_SOAK").is_some() { long } else { short }
 }
 
-fn hold(kind: &Kind, (runs, steps): (u64, usize)) {
-    for seed in 1..=runs {
+fn hold(kind: &Kind, runs: Range<u64>, steps: usize) {
+    for seed in runs.clone() {
         let plan = Plan { kind: kind.clone(), seed, steps, plant: Plant::None };
         if let Err(failure) = plan.run() {
             panic!("{failure}");
         }
         if seed.is_multiple_of(100) {
-            eprintln!("{seed} of {runs} runs on {}", kind.name());
+            eprintln!("seed {seed} of {runs:?} on {}", kind.name());
         }
     }
+    eprintln!("{}: seeds {runs:?} played, {steps} steps each", kind.name());
 }
 
 #[test]
 fn every_promise_is_kept_on_sqlite() {
-    hold(&Kind::Sqlite, size((12, 250), (500, 1_000)));
+    hold(&Kind::Sqlite, seeds(12, 500), steps(250, 1_000));
 }
 
 #[test]
 fn every_promise_is_kept_on_postgres() {
     if let Some(kind) = Kind::named("postgres") {
-        hold(&kind, size((4, 150), (100, 500)));
+        hold(&kind, seeds(4, 100), steps(150, 500));
     }
 }
 

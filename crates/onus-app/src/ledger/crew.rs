@@ -19,21 +19,19 @@ const WORKERS_MAX: usize = 4;
 /// Something about one task's chain.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Item {
-    /// The task's row: how long the chain is, and its last hash.
-    Row {
-        version: i64,
-        head: Digest,
-    },
-    /// What a row says.
+    /// The task's row: how long the chain is, its last hash, and what else it says.
+    Row { version: i64, head: Digest, said: Fact },
+    /// What a row beside the task's own says.
     Said(Fact),
-    /// A row or an entry that makes no sense.
+    /// A row that makes no sense.
     Nonsense,
-    Entry(Packed),
+    /// The next of the batch's entries.
+    Entry,
 }
 
 /// An entry whose texts lie in its batch.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Packed {
+struct Packed {
     seq: Seq,
     at: Timestamp,
     epoch: Epoch,
@@ -49,12 +47,14 @@ pub(super) struct Packed {
 /// What is handed over at once. It is filled and emptied without asking for memory each time.
 #[derive(Debug, Default)]
 struct Batch {
-    text: String,
     items: Vec<(usize, Item)>,
+    /// Apart from the items: most of those are a third as large.
+    entries: Vec<Packed>,
+    text: String,
 }
 
 impl Batch {
-    fn pack(&mut self, entry: &EntryRef<'_>) -> Packed {
+    fn pack(&mut self, entry: &EntryRef<'_>) {
         let start = self.text.len();
         let parts =
             [entry.task.unwrap_or(""), entry.actor, entry.workstation.unwrap_or(""), entry.verb, entry.data];
@@ -62,7 +62,7 @@ impl Batch {
             self.text.push_str(part);
             self.text.len()
         });
-        Packed {
+        self.entries.push(Packed {
             seq: entry.seq,
             at: entry.at,
             epoch: entry.epoch,
@@ -72,7 +72,7 @@ impl Batch {
             ends,
             has_task: entry.task.is_some(),
             has_workstation: entry.workstation.is_some(),
-        }
+        });
     }
 
     fn unpack(&self, packed: &Packed) -> EntryRef<'_> {
@@ -92,8 +92,9 @@ impl Batch {
     }
 
     fn clear(&mut self) {
-        self.text.clear();
         self.items.clear();
+        self.entries.clear();
+        self.text.clear();
     }
 }
 
@@ -154,8 +155,8 @@ impl<'scope> Crew<'scope> {
     pub(super) fn hand_over_entry(&mut self, chain: usize, entry: &EntryRef<'_>) -> Result<(), Lost> {
         let count = self.hands.len();
         let hand = &mut self.hands[chain % count];
-        let packed = hand.batch.pack(entry);
-        hand.batch.items.push((chain, Item::Entry(packed)));
+        hand.batch.pack(entry);
+        hand.batch.items.push((chain, Item::Entry));
         hand.send_if_full()
     }
 
@@ -201,6 +202,7 @@ struct Chain {
 impl Bench<'_> {
     fn work(mut self, batches: &Receiver<Batch>, back: &Sender<Batch>) -> Vec<usize> {
         for batch in batches {
+            let mut entries = batch.entries.iter().map(|packed| batch.unpack(packed));
             for (chain, item) in &batch.items {
                 let at = chain / self.stride;
                 if self.chains.len() <= at {
@@ -208,14 +210,17 @@ impl Bench<'_> {
                 }
                 let chain = &mut self.chains[at];
                 match item {
-                    Item::Row { version, head } => chain.row = Some((*version, *head)),
+                    Item::Row { version, head, said } => {
+                        chain.row = Some((*version, *head));
+                        chain.balance.take(*said);
+                    }
                     Item::Said(fact) => chain.balance.take(*fact),
                     Item::Nonsense => chain.is_suspect = true,
-                    Item::Entry(packed) => {
-                        let entry = batch.unpack(packed);
-                        let follows = !chain.is_suspect
-                            && chain.follow(self.workspace, &mut self.scale, &entry).is_some();
-                        chain.is_suspect = !follows;
+                    Item::Entry => {
+                        let entry = entries.next().filter(|_| !chain.is_suspect);
+                        let follows =
+                            entry.and_then(|entry| chain.follow(self.workspace, &mut self.scale, &entry));
+                        chain.is_suspect = follows.is_none();
                     }
                 }
             }

@@ -1,39 +1,15 @@
 //! The last entry of every chain, as the record is read from its beginning.
 
+use super::names::Names;
 use onus_core::hash::Digest;
 use onus_core::id::Seq;
 use onus_core::ledger::{Head, leaf, root_of_leaves};
 use onus_store::error::Result;
 use onus_store::port::Tx;
 use onus_store::read::ledger;
-use std::collections::HashMap;
-use std::rc::Rc;
 
 /// The name of the workspace's own chain.
 pub(super) const WORKSPACE_CHAIN: &str = "";
-
-/// A number for every chain, so that the rest need not carry names.
-#[derive(Debug, Default)]
-pub(super) struct Names {
-    numbers: HashMap<Rc<str>, usize>,
-    names: Vec<Rc<str>>,
-}
-
-impl Names {
-    pub(super) fn number(&mut self, name: &str) -> usize {
-        if let Some(number) = self.numbers.get(name) {
-            return *number;
-        }
-        let (name, number): (Rc<str>, usize) = (name.into(), self.names.len());
-        self.names.push(Rc::clone(&name));
-        self.numbers.insert(name, number);
-        number
-    }
-
-    pub(super) fn name(&self, number: usize) -> &str {
-        self.names.get(number).map_or("", |name| name)
-    }
-}
 
 #[derive(Debug, Clone, Copy)]
 struct Last {

@@ -17,10 +17,11 @@ use onus_core::refusal::Refusal;
 use onus_store::error::{Result as StoreResult, StoreError};
 use onus_store::load::{self, Workspace};
 use onus_store::port::{Store, Tx, Value};
-use onus_store::read::audit;
+use onus_store::read::audit::{self, RawTask};
 use onus_store::read::ledger::{self, StoredCheckpoint};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
 
 /// How many chains that do not hold are looked at closely. When there are more, the whole store is in doubt.
 const LOCATED_MAX: usize = 1_000;
@@ -30,6 +31,10 @@ const UNREADABLE_MAX: usize = 100;
 
 /// Progress is told once in so many entries.
 const TELL_EVERY: i64 = 4_096;
+
+/// Rows and entries are read in turns of so many entries: the rows are our own work, the entries that of the crew, and neither
+/// should wait for the other.
+const TURN: i64 = 8_192;
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct VerifyView {
@@ -93,7 +98,7 @@ fn examine(
             progress: &mut *progress,
         };
         reader.rows(tx)?;
-        reader.entries(tx)?;
+        reader.tasks(tx)?;
         reader.finish()
     })?;
 
@@ -163,20 +168,9 @@ struct Read {
 }
 
 impl Reader<'_, '_> {
-    /// Rows first: they tell where each chain ends.
+    /// The rows beside the tasks' own, in whatever order.
     fn rows(&mut self, tx: &mut dyn Tx) -> StoreResult<()> {
         self.progress.begin("reading the rows", None);
-        let read = audit::tasks(tx, &mut |row| {
-            let chain = self.heads.names.number(row.id);
-            let asked = self.scale.weigh(About::Asked, row.asked);
-            let said = self.scale.task(asked, row.lifecycle);
-            let end = row.head.map_or(Item::Nonsense, |head| Item::Row { version: row.version, head });
-            self.crew
-                .hand_over(chain, end)
-                .and_then(|()| self.crew.hand_over(chain, Item::Said(said)))
-                .map_err(lost)
-        });
-        tolerate(read, self.found)?;
         let read = audit::dependencies(tx, &mut |task, row| self.said(About::Dependency, task, row));
         tolerate(read, self.found)?;
         let read = audit::assignments(tx, &mut |task, row| self.said(About::Assignment, task, row));
@@ -201,25 +195,52 @@ impl Reader<'_, '_> {
         self.crew.hand_over(chain, Item::Said(fact)).map_err(lost)
     }
 
-    fn entries(&mut self, tx: &mut dyn Tx) -> StoreResult<()> {
+    /// The tasks that were born in some part of the record, then that part itself, and so on. A task's row tells where its
+    /// chain ends, and comes before its first entry.
+    fn tasks(&mut self, tx: &mut dyn Tx) -> StoreResult<()> {
         self.progress.begin("following the chains", u64::try_from(self.workspace.last_seq).ok());
-        let mut after = 0;
-        for _ in 0..UNREADABLE_MAX {
-            let read = audit::entries(tx, after, &mut |seq, entry| self.entry(seq, entry));
-            match read {
-                Err(StoreError::Corrupt(detail)) => {
-                    self.found.add(Kind::Unreadable, self.next, None, detail);
-                    after = self.next;
-                    self.next += 1;
-                }
-                other => {
-                    other?;
-                    break;
-                }
+        let (mut first, mut unreadable) = (Seq::MIN, 0);
+        for turn in 1.. {
+            let last = Some(turn * TURN).filter(|end| *end < self.workspace.last_seq).unwrap_or(Seq::MAX);
+            let read = audit::tasks(tx, first..=last, &mut |row| self.task(row));
+            tolerate(read, self.found)?;
+            self.entries(tx, first..=last, &mut unreadable)?;
+            if last == Seq::MAX {
+                break;
             }
+            first = last + 1;
         }
         self.checkpoints_before(Seq::MAX);
         self.progress.end();
+        Ok(())
+    }
+
+    fn task(&mut self, row: RawTask<'_>) -> StoreResult<()> {
+        let chain = self.heads.names.number(row.id);
+        let asked = self.scale.weigh(About::Asked, row.asked);
+        let said = self.scale.task(asked, row.lifecycle);
+        let item = row.head.map_or(Item::Nonsense, |head| Item::Row { version: row.version, head, said });
+        self.crew.hand_over(chain, item).map_err(lost)
+    }
+
+    fn entries(
+        &mut self,
+        tx: &mut dyn Tx,
+        part: RangeInclusive<Seq>,
+        unreadable: &mut usize,
+    ) -> StoreResult<()> {
+        let (mut first, last) = part.into_inner();
+        while *unreadable < UNREADABLE_MAX {
+            match audit::entries(tx, first..=last, &mut |seq, entry| self.entry(seq, entry)) {
+                Err(StoreError::Corrupt(detail)) => {
+                    self.found.add(Kind::Unreadable, self.next, None, detail);
+                    self.next += 1;
+                    first = self.next;
+                    *unreadable += 1;
+                }
+                read => return read,
+            }
+        }
         Ok(())
     }
 

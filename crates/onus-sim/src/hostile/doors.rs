@@ -52,6 +52,11 @@ impl Doors {
         example::requests()
     }
 
+    /// Files to import, to begin with.
+    pub const fn files() -> &'static [&'static str] {
+        example::FILES
+    }
+
     /// Whatever comes is answered, and never by a defect of the server. The answer's status; none where it is no request.
     #[allow(clippy::panic, reason = "a fuzz target fails by panicking")]
     pub fn ask(&mut self, bytes: &[u8]) -> Option<u16> {

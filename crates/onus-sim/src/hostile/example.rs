@@ -10,6 +10,12 @@ const BEARER: &str = "authorization: Bearer $BEARER\n";
 const COOKIE: &str = "cookie: onus-7420=$BEARER\nsec-fetch-site: same-origin\n";
 const JSON: &str = "content-type: application/json\n";
 
+/// Files of tasks, taken and not.
+pub(super) const FILES: &[&str] = &[
+    "{\"title\":\"one\",\"id\":\"T-7\",\"checks\":[\"cargo test\"],\"scope\":[\"src/**\"]}\n{\"title\":\"two\",\"depends_on\":[\"T-7\"]}\n",
+    "{\"title\":\"x\",\"origin_ask_ref\":\"github:a/b#1\",\"parent\":\"github:a/b#2\",\"priority\":\"P0\",\"state\":\"done\"}\n",
+];
+
 /// A value for every schema or name that wants one of its own kind.
 const WORDS: &[(&str, &str)] = &[
     ("TaskId", "T-1"),

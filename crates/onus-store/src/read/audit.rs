@@ -17,6 +17,7 @@ use onus_core::ledger::EntryRef;
 use onus_core::task::{Assignment, Spec, State, Task};
 use onus_core::text::Text;
 use onus_core::time::Timestamp;
+use std::ops::RangeInclusive;
 
 use super::effort::{CORRECTED, USED};
 use super::story::Session;
@@ -48,7 +49,7 @@ sql! {
     TASKS = "SELECT id, version, head, lease_id, body, \
         title, type, kind, priority, risk, role, lane, sprint, tags, scope, parent, merge_order, origin_ask_ref, \
         checks, uid, state, blocker, archived, epoch, version, born, created_by, created_at, updated_at, closed_by, closed_at, \
-        forced, exceptions FROM task WHERE +workspace = ?1";
+        forced, exceptions FROM task WHERE +workspace = ?1 AND born BETWEEN ?2 AND ?3";
     DEPENDENCIES = "SELECT task, depends_on, excepted FROM dependency WHERE workspace = ?1";
     ASSIGNMENTS = "SELECT task, lease_id, epoch, assignee, tier, workstation, ttl_ms, assigned_at, renewed_at, tick, \
         renewals, handoff_reason, forced, route, lane, base, resting, ended_at, end_reason FROM assignment WHERE workspace = ?1";
@@ -59,7 +60,8 @@ sql! {
     REVIEWS = "SELECT ", review_columns!(), " FROM review WHERE +workspace = ?1";
     RUNS_OF = "SELECT ", run_columns!(), " FROM evidence WHERE workspace = ?1 AND task = ?2";
     REVIEWS_OF = "SELECT ", review_columns!(), " FROM review WHERE workspace = ?1 AND task = ?2";
-    ENTRIES = "SELECT ", entry_columns!(), " FROM ledger l WHERE +l.workspace = ?1 AND l.seq > ?2 ORDER BY l.seq";
+    ENTRIES = "SELECT ", entry_columns!(), " FROM ledger l WHERE +l.workspace = ?1 AND l.seq BETWEEN ?2 AND ?3 \
+        ORDER BY l.seq";
     FACTS_OF = "SELECT ", fact_columns!(), " FROM session_fact WHERE workspace = ?1 AND task = ?2 ORDER BY seq";
     NOTES_OF = "SELECT seq, kind, text FROM note WHERE workspace = ?1 AND task = ?2 ORDER BY seq";
 }
@@ -83,9 +85,14 @@ pub struct RawTask<'a> {
 /// Told of one row: whose it is, and its columns.
 pub type Look<'a> = &'a mut dyn FnMut(&str, [&[Value<'_>]; 2]) -> Result<()>;
 
-pub fn tasks(tx: &mut dyn Tx, look: &mut dyn FnMut(RawTask<'_>) -> Result<()>) -> Result<()> {
+/// The tasks whose first entries lie in a part of the record.
+pub fn tasks(
+    tx: &mut dyn Tx,
+    born: RangeInclusive<Seq>,
+    look: &mut dyn FnMut(RawTask<'_>) -> Result<()>,
+) -> Result<()> {
     let workspace = tx.workspace();
-    tx.visit(&TASKS, &args![workspace.0], &mut |row| {
+    tx.visit(&TASKS, &args![workspace.0, *born.start(), *born.end()], &mut |row| {
         let (seal, text) = (sealed(&row[3]), digest_of(&row[4]));
         look(RawTask {
             id: text_of(&row[0])?,
@@ -157,14 +164,16 @@ fn with_text(row: &[Value<'_>], look: Look<'_>) -> Result<()> {
     look(text_of(&row[0])?, [&[Value::from(text.as_ref())], &row[2..]])
 }
 
-/// Entries after `after`, each with its place; one that makes no sense is handed on as the error it is.
+/// The entries of a part of the record, each with its place; one that makes no sense is handed on as the error it is.
 pub fn entries(
     tx: &mut dyn Tx,
-    after: Seq,
+    part: RangeInclusive<Seq>,
     look: &mut dyn FnMut(Seq, Result<EntryRef<'_>>) -> Result<()>,
 ) -> Result<()> {
     let workspace = tx.workspace();
-    tx.visit(&ENTRIES, &args![workspace.0, after], &mut |row| look(int_of(&row[0])?, entry(row)))
+    tx.visit(&ENTRIES, &args![workspace.0, *part.start(), *part.end()], &mut |row| {
+        look(int_of(&row[0])?, entry(row))
+    })
 }
 
 fn entry<'a>(row: &'a [Value<'_>]) -> Result<EntryRef<'a>> {
