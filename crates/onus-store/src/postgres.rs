@@ -39,14 +39,15 @@ const RECONNECTS: usize = 2;
 
 /// A writer finds its rows by their keys, in the order of their index. The planner must not guess otherwise from what it
 /// knows of tables that were empty a moment ago, nor think anew about every batch: it would read all tasks and sort them,
-/// because a filter that is not set looks to it as if it left one of them, or read all assignments once and keep them.
+/// because a filter that is not set looks to it as if it left one of them, or read all assignments once and keep them, or
+/// have a million tasks read by several processes, which take longer to start than the statement.
 pub const BY_KEYS: &str = "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off; \
     SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off; \
-    SET plan_cache_mode = force_generic_plan";
+    SET max_parallel_workers_per_gather = 0; SET plan_cache_mode = force_generic_plan";
 
 /// Readers keep the planner's freedom.
 const FREELY: &str = "RESET enable_seqscan; RESET enable_bitmapscan; RESET enable_sort; RESET enable_hashjoin; \
-    RESET enable_mergejoin; RESET enable_material; RESET plan_cache_mode";
+    RESET enable_mergejoin; RESET enable_material; RESET max_parallel_workers_per_gather; RESET plan_cache_mode";
 
 /// A plan is made for the rows that are there, and kept. Until the server has looked at a table that grows, nobody tells
 /// it that its plans are old.

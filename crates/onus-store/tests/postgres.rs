@@ -245,6 +245,10 @@ fn a_change_that_failed_is_never_acknowledged() {
     assert_eq!(store.read(|tx| load::workspace(tx)).unwrap().last_seq, 3);
 }
 
+/// As large tables make a server: it gladly starts other processes to read them.
+const EAGER: &str = "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; \
+    SET min_parallel_index_scan_size = 0";
+
 /// What is only glanced at is as it is now, remembered by nobody, and a question that failed spoils no later one.
 /// Its tables were empty when the server last looked at them, or a moment ago: the next task is found by its index all
 /// the same, in its order, and nothing is read that is not given.
@@ -264,7 +268,7 @@ fn a_writer_goes_by_keys_whatever_the_server_knows_of_its_tables() {
         let text = spelled(sql);
         cluster.psql(
             name(&url),
-            &format!("{BY_KEYS}; PREPARE p AS {text}; EXPLAIN (COSTS OFF) EXECUTE p({values})"),
+            &format!("{EAGER}; {BY_KEYS}; PREPARE p AS {text}; EXPLAIN (COSTS OFF) EXECUTE p({values})"),
         )
     };
     let ready = plan("READY");
@@ -285,6 +289,7 @@ fn a_writer_goes_by_keys_whatever_the_server_knows_of_its_tables() {
     }
     let ready = plan("READY");
     assert!(!ready.contains("Materialize"), "all assignments were read, to be kept: {ready}");
+    assert!(!ready.contains("Gather"), "other processes were asked for help: {ready}");
 }
 
 /// Nobody waits for the server to notice by itself that a table was filled.
