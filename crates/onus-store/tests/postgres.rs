@@ -249,7 +249,6 @@ fn a_change_that_failed_is_never_acknowledged() {
 const EAGER: &str = "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; \
     SET min_parallel_index_scan_size = 0";
 
-/// What is only glanced at is as it is now, remembered by nobody, and a question that failed spoils no later one.
 /// Its tables were empty when the server last looked at them, or a moment ago: the next task is found by its index all
 /// the same, in its order, and nothing is read that is not given.
 #[test]
@@ -310,6 +309,7 @@ fn a_table_that_was_filled_is_looked_at() {
     assert_eq!(known(), "4999\n");
 }
 
+/// What is only glanced at is as it is now, remembered by nobody, and a question that failed spoils no later one.
 #[test]
 fn a_glance_sees_what_is_committed() {
     let Some(cluster) = Cluster::shared() else { return };
