@@ -80,16 +80,17 @@ fn claims(cluster: &Cluster, programs: &Programs, extent: &Extent) -> Outcome<Ta
     for _ in 0..turns {
         let bare = bare(cluster, extent.pick(3, 5, 10))?;
         let (alone, together) = (desk.claims(rounds.min(60), 1)?, desk.claims(rounds, CLIENTS)?);
-        let measured =
-            |servers: &[&Server]| Spent::during(cluster, servers, || drain(servers, &tokens, share));
+        let measured = |servers: &[&Server], tokens: &[String]| {
+            Spent::during(cluster, servers, || drain(servers, tokens, share))
+        };
         found.push(Turn {
             bare,
             alone,
             together,
             at_once: claims_of(&first, &tokens, rounds)?,
-            one: measured(&[&first])?,
-            two: measured(&[&first, &second])?,
-            apart: drain(&[&first, &apart.server], &apart.tokens, share)?,
+            one: measured(&[&first], &tokens)?,
+            two: measured(&[&first, &second], &tokens)?,
+            apart: measured(&[&first, &apart.server], &apart.tokens)?,
         });
     }
     Ok(told(&found))
@@ -103,7 +104,7 @@ struct Turn {
     at_once: f64,
     one: (Drained, Spent),
     two: (Drained, Spent),
-    apart: Drained,
+    apart: (Drained, Spent),
 }
 
 /// A second server, with a workspace of its own in the same database: every other caller goes there.
@@ -160,12 +161,14 @@ fn told(found: &[Turn]) -> Table {
     table.below("the same: a claim's wait, p99", 50.0, "ms", p99, wait);
     let ratio = of(&|turn| turn.two.0.tasks_per_second() / turn.one.0.tasks_per_second());
     table.at_least("two servers of one workspace, to one", 1.3, ratio, &format!("{two:.0}/s to {one:.0}/s"));
-    let apart = of(&|turn| turn.apart.tasks_per_second());
-    let ratio = of(&|turn| turn.apart.tasks_per_second() / turn.one.0.tasks_per_second());
+    let apart = of(&|turn| turn.apart.0.tasks_per_second());
+    let ratio = of(&|turn| turn.apart.0.tasks_per_second() / turn.one.0.tasks_per_second());
     let figure = format!("{apart:.0}/s to {one:.0}/s");
     table.at_least("two servers with a workspace each, to one", 1.3, ratio, &figure);
     if let Some(last) = found.last() {
-        for (what, (drained, spent)) in [("one server", &last.one), ("two servers", &last.two)] {
+        let [one, two, apart] = [&last.one, &last.two, &last.apart];
+        let all = [("one server", one), ("two of one workspace", two), ("two with a workspace each", apart)];
+        for (what, (drained, spent)) in all {
             let figure = spent.for_each_of(2 * drained.tasks());
             table.row(format!("{what}: processor time of a command"), "-", figure, Verdict::Shown);
         }
