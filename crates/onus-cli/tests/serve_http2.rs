@@ -84,6 +84,32 @@ fn who_knows_need_not_ask() {
     assert_eq!(ask(&["-H", &short]), "2 200");
 }
 
+/// A refusal is known before the body has come; the caller sends it all the same, and has to hear the answer.
+#[test]
+fn no_answer_is_lost_with_an_unread_body() {
+    let site = Site::new();
+    let server = Server::start(&site);
+    let body = vec![b'x'; 1_500_000];
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let head =
+        format!("POST /v1/tasks HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {}\r\n\r\n", body.len());
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(&body).unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(answer, *b"HTTP/1.1 401");
+    if !has_curl() {
+        return;
+    }
+    let (file, tasks) = (site.root().join("body"), format!("{}/v1/tasks", server.url));
+    std::fs::write(&file, &body).unwrap();
+    let data = format!("@{}", file.display());
+    for _ in 0..10 {
+        assert_eq!(spoken(&["--http2-prior-knowledge", "--data-binary", &data, &tasks]), "2 401");
+    }
+}
+
 /// The first frame of the server says what it allows.
 #[test]
 fn limits_are_told_and_kept() {

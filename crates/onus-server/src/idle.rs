@@ -1,6 +1,7 @@
 //! Connections of HTTP/2 on which nothing is asked: they end as those of HTTP/1 do, which knows by itself when a caller has
 //! had long enough to ask.
 
+use crate::unread::Unread;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{Request, Response};
@@ -96,7 +97,7 @@ impl Service<Request<Incoming>> for Counting {
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         self.requests.begun.fetch_add(1, Ordering::Relaxed);
         let one = OnItsWay(Arc::clone(&self.requests));
-        let answer = self.routes.call(request);
+        let answer = self.routes.call(request.map(Unread::new));
         Box::pin(async move { Ok(answer.await?.map(|body| Body::new(Counted { body, _one: one }))) })
     }
 }

@@ -27,6 +27,7 @@ mod service;
 mod sse;
 pub mod store;
 mod traces;
+mod unread;
 pub mod writer;
 
 pub use config::{Config, Tls};

@@ -4,8 +4,12 @@ use crate::config::{Config, Tls};
 use crate::idle::Counting;
 use crate::serve::{Server, router};
 use crate::store::Open;
+use crate::unread::Unread;
 use axum::Router;
+use axum::http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
@@ -184,7 +188,10 @@ impl Connection {
                     .header_read_timeout(patience)
                     .max_buf_size(HEADERS_MAX as usize)
                     .half_close(false);
-                drop(watcher.watch(http.serve_connection(io, TowerToHyperService::new(router))).await);
+                let routes = TowerToHyperService::new(router);
+                let service =
+                    service_fn(move |request: Request<Incoming>| routes.call(request.map(Unread::new)));
+                drop(watcher.watch(http.serve_connection(io, service)).await);
             }
             Version::Two => {
                 let mut http = http2::Builder::new(TokioExecutor::new());
