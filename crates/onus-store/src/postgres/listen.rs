@@ -75,11 +75,11 @@ fn listen(address: &Address) -> Result<Ear> {
     let runtime = session::runtime()?;
     let (tell, heard) = unbounded_channel();
     let client = match session::connect(&runtime, address)? {
-        Made::Plain(client, connection) => {
+        Made::Near(client, connection) => {
             runtime.spawn(follow(*connection, tell));
             client
         }
-        Made::Secret(client, connection) => {
+        Made::Line(client, connection) => {
             runtime.spawn(follow(*connection, tell));
             client
         }
