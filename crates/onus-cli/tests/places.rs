@@ -26,6 +26,19 @@ fn every_worktree_and_subdirectory_finds_the_same_store() {
     }
 }
 
+/// Every command pays for finding its store, and a process would be most of it.
+#[test]
+fn a_store_is_found_without_a_process() {
+    let site = Site::new();
+    let id = site.add("found");
+    site.git(&["worktree", "add", "-q", "../lane", "-b", "lane"]);
+    for dir in [site.repo(), site.root().join("lane")] {
+        let without_git =
+            site.command(&["show", &id, "--json"]).current_dir(&dir).env("PATH", "").output().unwrap();
+        assert!(without_git.status.success(), "{}", String::from_utf8_lossy(&without_git.stderr));
+    }
+}
+
 #[test]
 fn a_claim_without_a_workstation_takes_the_one_it_stands_in() {
     let site = Site::new();

@@ -17,11 +17,6 @@ use support::server::Server;
 /// What the script says when the tool cannot be had here.
 const UNAVAILABLE: i32 = 77;
 
-/// For each of the operations, so that all of them together are a few hundred, or fifty thousand.
-fn examples() -> &'static str {
-    if std::env::var_os("ONUS_SOAK").is_some() { "700" } else { "10" }
-}
-
 #[test]
 fn the_document_tells_every_answer() {
     let site = Site::new();
@@ -30,11 +25,14 @@ fn the_document_tells_every_answer() {
         site.add(&format!("task {n}"));
     }
     let server = Server::start(&site);
+    // So many for each of the operations: all of them together are a few hundred, or fifty thousand.
+    let seeds = onus_sim::seeds(10, 700);
+    let (examples, seed) = ((seeds.end - seeds.start).to_string(), seeds.start.to_string());
     // Whatever the case says, and then about a task that is there.
     for (handle, task) in [(site.person.as_str(), None), ("@a1", Some("T-1"))] {
         let token = site.token(handle);
         let mut script = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/schemathesis"));
-        let run = script.args([&server.url, &token, examples()]).args(task).output().unwrap();
+        let run = script.args([&server.url, &token, &examples, &seed]).args(task).output().unwrap();
         if run.status.code() == Some(UNAVAILABLE) {
             eprintln!("skipped: {}", String::from_utf8_lossy(&run.stderr));
             return;

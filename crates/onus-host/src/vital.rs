@@ -52,24 +52,27 @@ fn told(process: &Process) -> Vital {
 }
 
 fn wrapper(birth: Birth) -> Vital {
-    match Pid::from_raw(birth.pid).map(test_kill_process) {
-        // Asked of the kernel, and not of /proc, which may hide what belongs to others.
-        Some(Err(Errno::SRCH)) => Vital::Gone,
-        Some(_) => match stat(birth.pid) {
-            Ok(stat) if stat.started != birth.tick || stat.has_ended => Vital::Gone,
-            Ok(_) => Vital::Lives,
-            Err(_) => Vital::Unknown,
-        },
-        None => Vital::Unknown,
+    let Some(pid) = Pid::from_raw(birth.pid) else { return Vital::Unknown };
+    // Asked of the kernel, and not of /proc, which may hide what belongs to others.
+    let is_gone = || test_kill_process(pid) == Err(Errno::SRCH);
+    if is_gone() {
+        return Vital::Gone;
+    }
+    match stat(birth.pid) {
+        Ok(stat) if stat.started != birth.tick || stat.has_ended => Vital::Gone,
+        Ok(_) => Vital::Lives,
+        // Somebody may have taken leave of it in between.
+        Err(_) if is_gone() => Vital::Gone,
+        Err(_) => Vital::Unknown,
     }
 }
 
 /// The command's group may outlive its leader.
 fn group(birth: Birth) -> Vital {
-    match Pid::from_raw(birth.pid).map(test_kill_process_group) {
-        Some(Err(Errno::SRCH)) => return Vital::Gone,
-        Some(_) => {}
-        None => return Vital::Unknown,
+    let Some(pid) = Pid::from_raw(birth.pid) else { return Vital::Unknown };
+    let is_gone = || test_kill_process_group(pid) == Err(Errno::SRCH);
+    if is_gone() {
+        return Vital::Gone;
     }
     // A number is given again only when its group is empty.
     if stat(birth.pid).is_ok_and(|leader| leader.started != birth.tick) {
@@ -77,6 +80,7 @@ fn group(birth: Birth) -> Vital {
     }
     let Ok(members) = members(birth.pid) else { return Vital::Unknown };
     match members.as_slice() {
+        [] if is_gone() => Vital::Gone,
         [] => Vital::Unknown,
         // Nobody has taken leave of them, but they do nothing any more.
         all if all.iter().all(|member| member.has_ended) => Vital::Gone,
@@ -184,6 +188,20 @@ mod tests {
         }
         assert_eq!(told(&process), Vital::Gone);
         child.wait().unwrap();
+    }
+
+    /// Whoever is looked at may be buried between two looks.
+    #[test]
+    fn an_end_is_never_in_doubt() {
+        for _ in 0..100 {
+            let mut child = leader("exec true");
+            let process = named(&child);
+            let seen = std::thread::scope(|scope| {
+                scope.spawn(|| child.wait().unwrap());
+                std::iter::repeat_with(|| told(&process)).find(|vital| *vital != Vital::Lives)
+            });
+            assert_eq!(seen, Some(Vital::Gone));
+        }
     }
 
     #[test]

@@ -260,23 +260,3 @@ fn a_repository_that_cannot_be_read_is_refused() {
         assert_eq!(found.unwrap_err().code, Code::StoreUnavailable);
     }
 }
-
-/// Every command pays this. The bound allows for a busy machine; a process would still exceed it.
-#[test]
-fn finding_the_place_is_fast() {
-    let area = Area::with_main(&[]);
-    area.git("main", &["worktree", "add", "-q", "../lane"]);
-    let fastest = |dir: PathBuf| {
-        let times = (0..50).map(|_| {
-            let start = std::time::Instant::now();
-            find(&dir);
-            start.elapsed()
-        });
-        times.min().unwrap()
-    };
-    for dir in [area.at("main"), area.mkdir("lane/a/b/c/d/e")] {
-        let time = fastest(dir.clone());
-        println!("{time:?} in {}", dir.display());
-        assert!(time.as_micros() < 500, "{time:?}");
-    }
-}

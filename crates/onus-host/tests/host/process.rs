@@ -13,9 +13,20 @@ const AMPLE: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(300);
 
 fn run(area: &Area, line: &str, limit: Duration) -> Ran {
+    with_grace(area, line, limit, SHORT)
+}
+
+fn with_grace(area: &Area, line: &str, limit: Duration, grace: Duration) -> Ran {
     let environment = Environment::of_process();
-    let (directory, grace) = (area.path.as_path(), Duration::from_millis(300));
+    let directory = area.path.as_path();
     CommandLine { line, directory, environment: &environment, limit, grace, keep: 4_096 }.run().unwrap()
+}
+
+/// A command that says that it has begun and then hangs. Where it did not come so far, it is given more time.
+fn hung(run: impl Fn(Duration) -> Ran) -> Ran {
+    let limits = std::iter::successors(Some(SHORT), |limit| Some(*limit * 2));
+    let mut runs = limits.take_while(|limit| *limit < AMPLE).map(run);
+    runs.find(|ran| ran.output.length > 0).expect("it never said that it has begun")
 }
 
 /// Whether a process is there and not only waiting to be reaped.
@@ -91,7 +102,8 @@ fn a_missing_directory_is_an_error() {
 #[test]
 fn a_command_that_hangs_is_asked_and_ends() {
     let area = Area::new();
-    let ran = run(&area, "trap 'echo asked; exit 5' TERM; echo began; while :; do sleep 0.05; done", SHORT);
+    let line = "trap 'echo asked; exit 5' TERM; echo began; while :; do sleep 0.05; done";
+    let ran = hung(|limit| with_grace(&area, line, limit, AMPLE));
     assert_eq!((ran.exit, ran.timed_out, ran.succeeded()), (Some(5), true, false));
     assert!(ran.output.text().ends_with("asked\n"), "{}", ran.output.text());
 }
@@ -99,7 +111,8 @@ fn a_command_that_hangs_is_asked_and_ends() {
 #[test]
 fn one_that_does_not_listen_is_killed_with_its_children() {
     let area = Area::new();
-    let ran = run(&area, "trap '' TERM; sleep 600 & echo $! > child; while :; do sleep 600; done", SHORT);
+    let line = "trap '' TERM; sleep 600 & echo $! > child; echo began; while :; do sleep 600; done";
+    let ran = hung(|limit| run(&area, line, limit));
     assert_eq!((ran.exit, ran.signal, ran.timed_out), (None, Some(9), true));
     assert!(ends(&pid_in(&area.at("child"))));
 }
@@ -143,6 +156,6 @@ fn much_output_is_hashed_whole_and_kept_at_both_ends() {
 #[test]
 fn endless_output_ends_with_the_time() {
     let area = Area::new();
-    let ran = run(&area, "yes", SHORT);
-    assert!(ran.timed_out && ran.output.length > 0, "{ran:?}");
+    let ran = hung(|limit| run(&area, "yes", limit));
+    assert!(ran.timed_out, "{ran:?}");
 }

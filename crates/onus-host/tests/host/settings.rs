@@ -92,7 +92,6 @@ fn text_that_is_not_yaml_is_refused_where_it_goes_wrong() {
 
 #[test]
 fn bombs_are_stopped() {
-    let start = std::time::Instant::now();
     check_refused("[".repeat(200_000), "1:256: recursion limit exceeded");
     // Known keys only, so that nothing but the limits can stop it.
     let many: String = (0..5_000).map(|n| format!("    t{n}: {{grace: 1s}}\n")).collect();
@@ -102,7 +101,6 @@ fn bombs_are_stopped() {
     let refusal =
         read(format!("lease:\n  types:\n    t: &a {{grace: 1s}}\n{aliases}").as_bytes()).unwrap_err();
     assert!(refusal.detail.contains("too much of one thing"), "{}", refusal.detail);
-    assert!(start.elapsed().as_secs() < 5);
 }
 
 #[test]
