@@ -201,6 +201,7 @@ pub fn permits(principal: &Principal, name: &str) -> Result<(), Refusal> {
 }
 
 const WRITES: &[&str] = &[
+    "join",
     "add_worker",
     "pause_worker",
     "resume_worker",
@@ -323,6 +324,7 @@ fn crew<S: Store>(
     match name {
         "caller" => reply(arguments, |()| onus.caller(actor)),
         "workers" => reply(arguments, |(only,): (Option<Handle>,)| onus.workers(only.as_ref())),
+        "join" => reply(arguments, |(founding,)| onus.join(asker, &founding)),
         "add_worker" => reply(arguments, |(wanted,)| onus.add_worker(asker, &wanted)),
         "pause_worker" => reply(arguments, |(handle, reason): (_, Option<String>)| {
             onus.pause_worker(asker, &handle, reason.as_deref())

@@ -6,6 +6,7 @@ use crate::view::{WorkerView, WorkersView};
 use crate::{Onus, workstation};
 use onus_core::code::Code;
 use onus_core::event::{Event, ProjectAdded, Stamped, WorkerAdded, WorkspaceCreated, WorkstationAdded};
+use onus_core::facts::Caller;
 use onus_core::id::{Handle, ProjectKey, WorkstationName};
 use onus_core::ledger::Entry;
 use onus_core::refusal::Refusal;
@@ -16,10 +17,11 @@ use onus_store::error::StoreError;
 use onus_store::port::{Outcome, Store, Tx};
 use onus_store::registry::WorkstationHolding;
 use onus_store::{apply, load, registry};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// What `init` makes sure of.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Founding {
     /// The project that was asked for by name.
     pub project: Option<ProjectKey>,
@@ -32,7 +34,7 @@ pub struct Founding {
 }
 
 /// What `init` found or made.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Founded {
     pub uid: String,
     pub project: ProjectKey,
@@ -53,11 +55,23 @@ impl<S: Store> Onus<S> {
     ) -> Result<Founded, Refusal> {
         self.store.write(|tx| {
             let founded = match load::workspace(tx) {
-                Ok(workspace) => join_workspace(tx, workspace.uid, founding)?,
+                Ok(workspace) => {
+                    let caller = load::caller(tx, Some(&founding.person.handle))?;
+                    join_workspace(tx, workspace.uid, &caller, founding)?
+                }
                 Err(StoreError::Missing(_)) => found_workspace(tx, founding, &key)?,
                 Err(error) => return Err(Refusal::from(error)),
             };
             Ok(Outcome::Commit(founded))
+        })
+    }
+
+    /// `init` at a store that somebody else keeps: adds the project and the checkout that its caller lacks.
+    pub fn join<'a>(&mut self, asker: impl Into<Asker<'a>>, founding: &Founding) -> Result<Founded, Refusal> {
+        self.administer(asker, "join", &(founding,), |tx, caller| {
+            let uid = load::workspace(tx)?.uid;
+            let founded = join_workspace(tx, uid, caller, founding)?;
+            Ok(if founded.created { Outcome::Commit(founded) } else { Outcome::Rollback(founded) })
         })
     }
 
@@ -144,16 +158,20 @@ fn found_workspace(
 
 /// A store that is there keeps its people: running `init` in it makes nobody a person. A registered person's `init`
 /// adds the project and the checkout that are missing.
-fn join_workspace(tx: &mut dyn Tx, uid: String, founding: &Founding) -> Result<Founded, Refusal> {
-    let caller = load::caller(tx, Some(&founding.person.handle))?;
+fn join_workspace(
+    tx: &mut dyn Tx,
+    uid: String,
+    caller: &Caller,
+    founding: &Founding,
+) -> Result<Founded, Refusal> {
     let known = registry::projects(tx)?;
     let mut created = false;
     if let Some(wanted) = founding.project.as_ref().filter(|wanted| !known.contains(wanted)) {
-        add_project(tx, person(&caller)?, wanted)?;
+        add_project(tx, person(caller)?, wanted)?;
         created = true;
     }
     let mut checkout = None;
-    if let (Some(wanted), Ok(by)) = (&founding.checkout, person(&caller)) {
+    if let (Some(wanted), Ok(by)) = (&founding.checkout, person(caller)) {
         let (name, new) = checkout_of(tx, by, wanted)?;
         created |= new;
         checkout = Some(name);
@@ -162,7 +180,7 @@ fn join_workspace(tx: &mut dyn Tx, uid: String, founding: &Founding) -> Result<F
     Ok(Founded {
         uid,
         project: project.unwrap_or_else(|| founding.default_project.clone()),
-        person: person(&caller).ok().cloned(),
+        person: person(caller).ok().cloned(),
         checkout,
         created,
     })

@@ -59,6 +59,7 @@ impl ValidateView {
         let detail = format!("{} findings; the first: {}: {}", self.findings.len(), first.task, first.detail);
         Some(
             Refusal::new(Code::QueueInvalid, detail)
+                .hint("each finding says what to do about it")
                 .findings(self.findings.iter().take(100).map(shown).collect()),
         )
     }

@@ -6,7 +6,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use onus_core::id::{Handle, RequestId};
 use onus_core::refusal::Refusal;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
 /// The coordination system of people and AI agents who share repositories.
@@ -27,7 +27,15 @@ pub(crate) struct Cli {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
     /// Where the tasks are: sqlite:PATH, postgres://USER@HOST/DATABASE[?workspace=NAME], or https://SERVER with ONUS_TOKEN. Default: the repository's own store, the same for all its worktrees
-    #[arg(long, global = true, env = "ONUS_STORE", value_name = "URL", help_heading = "Global options")]
+    // An address may hold a password, which has no place in a help text.
+    #[arg(
+        long,
+        global = true,
+        env = "ONUS_STORE",
+        hide_env_values = true,
+        value_name = "URL",
+        help_heading = "Global options"
+    )]
     pub(crate) store: Option<String>,
 
     /// Who you are; required for every change
@@ -76,6 +84,8 @@ fn request(text: &str) -> Result<RequestId, String> {
 pub(crate) struct NotACall {
     error: clap::Error,
     format: Format,
+    /// The call that tells what would have been understood.
+    usage: String,
 }
 
 /// Answered before the whole command tree is built: scripts ask this most often, and only want to know that we are there.
@@ -112,8 +122,23 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, NotACal
     Cli::try_parse_from(&args).map_err(|error| {
         // The flags could not be parsed, so whoever wrote --json is known only from the words themselves.
         let json = args.iter().any(|arg| arg == "--json" || arg == "--jsonl");
-        NotACall { error, format: if json { Format::Json } else { Format::Human } }
+        let format = if json { Format::Json } else { Format::Human };
+        NotACall { error, format, usage: usage(args.iter().skip(1)) }
     })
+}
+
+/// `onus worker add --help`: what tells about the verb that these words name.
+pub(crate) fn usage<W: AsRef<OsStr>>(words: impl Iterator<Item = W>) -> String {
+    let tree = tree();
+    let (mut verb, mut line) = (&tree, String::from("onus"));
+    for word in words {
+        if let Some(next) = verb.find_subcommand(word.as_ref()) {
+            verb = next;
+            line.push(' ');
+            line.push_str(verb.get_name());
+        }
+    }
+    line + " --help"
 }
 
 /// The verbs that agents call all day, each built alone: the whole tree takes longer to build than such a call takes to
@@ -154,9 +179,12 @@ impl NotACall {
             }
             _ => {
                 let text = self.error.to_string();
-                let first = text.lines().next().unwrap_or_default();
-                let detail = visible(first.strip_prefix("error: ").unwrap_or(first));
-                refuse(&Refusal::invalid(detail).hint("onus --help"), self.format)
+                // The first paragraph: which arguments are missing stands below its first line.
+                let said: Vec<&str> =
+                    text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+                let said = said.join(" ");
+                let detail = visible(said.strip_prefix("error: ").unwrap_or(&said));
+                refuse(&Refusal::invalid(detail).hint(self.usage), self.format)
             }
         }
     }

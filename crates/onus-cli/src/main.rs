@@ -27,7 +27,7 @@ fn main() -> ExitCode {
             let mut out = output::Output::new(&cli.global);
             match commands::run(&cli, &mut out) {
                 Ok(code) => code,
-                Err(refusal) => out.refuse(&refusal),
+                Err(refusal) => out.refuse(&refusal.or_usage(|| cli::usage(std::env::args_os().skip(1)))),
             }
         }
         Err(parsed) => parsed.answer(),

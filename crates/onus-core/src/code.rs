@@ -18,6 +18,10 @@ macro_rules! codes {
             pub const fn exit_code(self) -> u8 { match self { $(Code::$variant => $exit),+ } }
             /// One short sentence, the same for every occurrence.
             pub const fn title(self) -> &'static str { match self { $(Code::$variant => $title),+ } }
+            /// The page that explains it, with what to do next: `docs/errors/<code>.md`.
+            pub const fn page(self) -> &'static str {
+                match self { $(Code::$variant => include_str!(concat!("../../../docs/errors/", $name, ".md"))),+ }
+            }
         }
     };
 }

@@ -173,7 +173,7 @@ impl Context<'_> {
         let older = self.facts.token.as_ref().filter(|token| token.epoch < self.task.epoch);
         let kept = older.map(|token| {
             let reference = crate::salvage_reference(id, token.epoch);
-            format!("; what was left behind is kept in {reference}")
+            format!("; if anything was left behind, it is kept in {reference}")
         });
         Refusal::new(Code::Fenced, now_held)
             .hint(format!("stop writing; onus show {id} tells what became of it{}", kept.unwrap_or_default()))

@@ -88,6 +88,16 @@ impl Refusal {
         self
     }
 
+    /// A next step for input that was not valid, where it has none of its own: `usage` is how the front end tells what it
+    /// takes.
+    #[must_use]
+    pub fn or_usage(self, usage: impl FnOnce() -> String) -> Self {
+        match (self.code, &self.hint) {
+            (Code::InvalidInput, None) => self.hint(usage()),
+            _ => self,
+        }
+    }
+
     #[must_use]
     pub fn task(mut self, task: &impl ToString) -> Self {
         self.task = Some(task.to_string());

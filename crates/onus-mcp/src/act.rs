@@ -119,7 +119,7 @@ impl<D: Desk> Act<'_, D> {
             here: if workstation.is_none() { self.here()? } else { None },
             workstation,
             ttl: None,
-            reason: Some(call.reason),
+            reason: call.reason,
             warrant: Warrant::Ordinary,
         };
         let receipt = self.grant(Some(task(&call.task)?), call.request_id, command, Target::Named)?;
@@ -248,7 +248,7 @@ impl<D: Desk> Act<'_, D> {
             Sight::Store => onus.stated_proof(&about, commit),
         })?;
         let command = Command::Complete {
-            resolution: Some(text(&call.resolution)),
+            resolution: call.resolution.as_deref().map(text),
             root_cause,
             warrant: Warrant::Ordinary,
             proof,

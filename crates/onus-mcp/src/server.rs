@@ -56,7 +56,8 @@ impl<D: Desk> Server<D> {
                 Refusal::new(Code::Unauthenticated, "no token was shown").hint("Authorization: Bearer TOKEN")
             }),
             (None, Some(site)) => Ok(site.who()),
-            (None, None) => Err(Refusal::new(Code::Unauthenticated, "nobody knows who calls")),
+            (None, None) => Err(Refusal::new(Code::Unauthenticated, "nobody knows who calls")
+                .hint("Authorization: Bearer TOKEN")),
         }
     }
 
@@ -110,7 +111,7 @@ impl<D: Desk> ServerHandler for Server<D> {
             Ok(value) => CallToolResult::structured(value),
             Err(refusal) => {
                 tracing::info!(tool = %name, token, code = %refusal.code, "refused");
-                CallToolResult::structured_error(view::error(&refusal))
+                CallToolResult::structured_error(view::error(&refusal.or_usage(usage)))
             }
         }
         .into())
@@ -182,8 +183,14 @@ impl<D: Desk> ServerHandler for Server<D> {
     }
 }
 
+/// What tells what a tool takes.
+fn usage() -> String {
+    "tools/list has the schema of each tool's arguments".to_owned()
+}
+
 /// A refusal where the protocol has no place for one.
 fn protocol(refusal: Refusal) -> ErrorData {
+    let refusal = refusal.or_usage(usage);
     let told = Some(view::error(&refusal));
     match refusal.code {
         Code::Internal | Code::StoreBusy | Code::StoreUnavailable => {

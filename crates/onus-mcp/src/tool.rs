@@ -212,7 +212,9 @@ pub(crate) struct Block {
 pub(crate) struct Complete {
     pub(crate) task: String,
     /// What was done
-    pub(crate) resolution: String,
+    // A rule asks for it, with a code of its own: leaving it out is not a typing error.
+    #[schemars(required)]
+    pub(crate) resolution: Option<String>,
     /// Of a defect: why it happened, in one sentence
     pub(crate) root_cause: Option<String>,
     /// Of a defect: the file or layer of the cause
@@ -227,6 +229,8 @@ pub(crate) struct Complete {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Release {
     pub(crate) task: String,
+    // What the command line calls it.
+    #[serde(alias = "note")]
     pub(crate) summary: Option<String>,
     #[serde(default)]
     pub(crate) risks: Vec<String>,
@@ -280,7 +284,8 @@ pub(crate) struct Unblock {
 pub(crate) struct Takeover {
     pub(crate) task: String,
     /// Goes into the ledger and to the old holder
-    pub(crate) reason: String,
+    #[schemars(required)]
+    pub(crate) reason: Option<String>,
     pub(crate) workstation: Option<String>,
     pub(crate) request_id: Option<String>,
 }

@@ -1,6 +1,7 @@
 //! Which token a request shows: its bearer's, or the one that a browser keeps in its cookie. Whose it is, and whether it is
 //! good, is asked in `admission.rs`.
 
+use crate::serve::only;
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, Method};
 use onus_core::code::Code;
@@ -14,7 +15,8 @@ const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The token that a request shows as its bearer.
 pub(crate) fn presented(headers: &HeaderMap) -> Result<String, Refusal> {
-    let words = text(headers, &AUTHORIZATION).and_then(|value| value.split_once(' '));
+    let value = only(headers, &AUTHORIZATION)?.and_then(|value| value.to_str().ok());
+    let words = value.and_then(|value| value.split_once(' '));
     let token = words.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
     token.map(|(_, token)| token.trim().to_owned()).ok_or_else(|| {
         Refusal::new(Code::Unauthenticated, "the request shows no token")

@@ -1,5 +1,6 @@
 //! `POST /v1/intake/{channel}`: asks of other systems. Their signature stands in for a token.
 
+use crate::precondition::Known;
 use crate::problem::Problem;
 use crate::route::{Answer, unanswered};
 use crate::serve::{Server, read, response};
@@ -20,7 +21,7 @@ pub(crate) async fn received(server: Arc<Server>, channel: String, request: Requ
     let began = Instant::now();
     let trace = Trace::of(server.traces.as_ref(), NAME, request.headers());
     let answer = match answered(&server, channel.clone(), request).await {
-        Ok(answer) => response(answer, None, None),
+        Ok(answer) => response(answer, &Known::default(), None),
         Err(problem) => server.refused(NAME, None, problem),
     };
     let status = answer.status().as_u16();

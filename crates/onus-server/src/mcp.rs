@@ -6,7 +6,8 @@ use crate::serve::Server;
 use crate::store::Store;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use axum::http::{Response, StatusCode};
 use axum::routing::{MethodRouter, any};
 use onus_app::submit::{Receipt, Target};
 use onus_core::command::Envelope;
@@ -46,14 +47,34 @@ pub(crate) fn route(server: &Arc<Server>) -> MethodRouter {
         let (server, service) = (Arc::clone(&server), service.clone());
         async move {
             let began = Instant::now();
+            let is_json = request.headers().get(CONTENT_TYPE).is_some_and(is_json);
             let response = match admitted(&server, request).await {
-                Ok(request) => service.handle(request).await.map(Body::new),
+                Ok(request) => match service.handle(request).await.map(Body::new) {
+                    // The library blames the content type for what is no message, too.
+                    response if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_json => {
+                        unparsed()
+                    }
+                    response => response,
+                },
                 Err(refusal) => server.refused("mcp", None, refusal.into()),
             };
             server.metrics.answered("mcp", response.status().as_u16(), began.elapsed());
             response
         }
     })
+}
+
+fn is_json(kind: &HeaderValue) -> bool {
+    kind.to_str().is_ok_and(|kind| kind.trim_start().starts_with("application/json"))
+}
+
+/// What JSON-RPC says to what is no message of it.
+fn unparsed() -> Response<Body> {
+    let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the body is not a JSON-RPC message"}}"#;
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }
 
 /// The request with who sent it. The token itself goes no further than to the store that judges it: it is for us and for

@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Response, StatusCode};
 use onus_core::code::Code;
+use onus_core::id::TaskId;
 use onus_core::refusal::{Finding, Refusal};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -47,6 +48,19 @@ impl Problem {
     /// Input that HTTP has a status of its own for.
     pub(crate) fn input(status: StatusCode, detail: impl Into<String>) -> Problem {
         Problem { refusal: Refusal::invalid(detail), status: Some(status), retry_after: None }
+    }
+
+    /// With a next step, where what was sent is not valid and nothing better is known. Not for the calls of the command
+    /// line, which has its own.
+    pub(crate) fn or_usage(self) -> Problem {
+        let usage = || "GET /openapi.json tells what each path takes".to_owned();
+        Problem { refusal: self.refusal.or_usage(usage), ..self }
+    }
+
+    /// About this task, where it names none.
+    pub(crate) fn about(mut self, task: Option<&TaskId>) -> Problem {
+        self.refusal.task = self.refusal.task.or_else(|| task.map(ToString::to_string));
+        self
     }
 
     pub(crate) fn status(&self) -> StatusCode {

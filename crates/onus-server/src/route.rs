@@ -163,6 +163,10 @@ impl Asked {
 
     fn body<B: DeserializeOwned>(&self) -> Result<B, Refusal> {
         let bytes: &[u8] = if self.body.is_empty() { b"{}" } else { &self.body };
+        // An array would be read as the fields in their order: a meaning that nobody promised.
+        if bytes.trim_ascii_start().first() != Some(&b'{') {
+            return Err(Refusal::invalid("the body: it must be a JSON object"));
+        }
         serde_json::from_slice(bytes).map_err(|error| Refusal::invalid(format!("the body: {error}")))
     }
 

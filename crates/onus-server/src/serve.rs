@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::events::{Hub, newest};
 use crate::metrics::Metrics;
 use crate::origin::Origins;
+use crate::precondition::Known;
 use crate::problem::Problem;
 use crate::rate::Rate;
 use crate::readers::Readers;
@@ -12,13 +13,14 @@ use crate::route::{After, Answer, Asked, Next, Route, Sort};
 use crate::store::Open;
 use crate::traces::{Trace, Traces};
 use crate::writer::Writer;
-use crate::{auth, board, call, intake, mcp, openapi, origin, routes, sse};
+use crate::{auth, board, call, explained, intake, mcp, openapi, origin, precondition, routes, sse};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, RawPathParams, Request};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::http::{Response, StatusCode};
 use axum::routing::{MethodFilter, MethodRouter, get, on, post};
+use http_body_util::LengthLimitError;
 use onus_app::token::parse;
 use onus_core::code::Code;
 use onus_core::id::{RequestId, TaskId};
@@ -137,13 +139,16 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
                 text("application/openmetrics-text; version=1.0.0; charset=utf-8", metrics.metrics.text())
             }),
         )
+        .route("/errors", get(|| text("text/plain; charset=utf-8", explained::index())))
+        .route("/errors/{code}", get(|Path(code): Path<String>| explained::page(code)))
         .fallback(async || {
             let refusal =
                 Refusal::new(Code::UnknownName, "there is no such path").hint("GET /openapi.json lists them");
             Problem::from(refusal).response()
         })
         .method_not_allowed_fallback(async || {
-            Problem::input(StatusCode::METHOD_NOT_ALLOWED, "this path does not know the method").response()
+            let detail = "this path does not know the method";
+            Problem::input(StatusCode::METHOD_NOT_ALLOWED, detail).or_usage().response()
         })
         .layer(axum::middleware::from_fn(move |mut request: Request, next: axum::middleware::Next| {
             let guard = Arc::clone(&guard);
@@ -157,7 +162,7 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
         }))
 }
 
-async fn text(kind: &'static str, body: String) -> Response<Body> {
+pub(crate) async fn text(kind: &'static str, body: String) -> Response<Body> {
     let mut response = Response::new(Body::from(body));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     response
@@ -182,7 +187,7 @@ async fn listened(server: Arc<Server>, request: Request) -> Response<Body> {
     };
     match begun.await {
         Ok(response) => response,
-        Err(refusal) => server.refused("events", None, refusal.into()),
+        Err(refusal) => server.refused("events", None, Problem::from(refusal).or_usage()),
     }
 }
 
@@ -191,6 +196,8 @@ async fn listened(server: Arc<Server>, request: Request) -> Response<Body> {
 struct Seen {
     key: Option<String>,
     worker: Option<String>,
+    /// The task in the path.
+    task: Option<TaskId>,
     code: Option<&'static str>,
     trace: Trace,
 }
@@ -208,6 +215,7 @@ async fn answered(
         Ok(response) => response,
         Err(problem) => {
             seen.code = Some(problem.refusal.code.name());
+            let problem = problem.or_usage().about(seen.task.as_ref());
             server.refused(route.name, seen.key.clone(), problem)
         }
     };
@@ -247,17 +255,18 @@ async fn asked(
     let key = key(&parts.headers)?;
     let is_question = route.sort == Sort::Question;
     seen.key = (!is_question).then(|| key.to_string());
+    let param = |wanted: &str| params.iter().find(|(name, _)| *name == wanted).map(|(_, text)| text);
+    let task = param("id").map(str::parse::<TaskId>).transpose().map_err(Refusal::invalid)?;
+    seen.task = task.clone();
     let (version, known, body) = if is_question {
-        (None, version_seen(&parts.headers), Bytes::new())
+        (None, precondition::seen(&parts.headers), Bytes::new())
     } else {
         (
-            version(&parts.headers, header::IF_MATCH)?,
-            None,
+            precondition::required(&parts.headers)?,
+            Known::default(),
             read(server, &parts.headers, body, server.config.body_limit).await?,
         )
     };
-    let param = |wanted: &str| params.iter().find(|(name, _)| *name == wanted).map(|(_, text)| text);
-    let task = param("id").map(str::parse::<TaskId>).transpose().map_err(Refusal::invalid)?;
     let name = param("name").map(str::to_owned);
     let (guard, act) = (Arc::clone(server), Arc::clone(route));
     let uri = parts.uri;
@@ -299,7 +308,7 @@ async fn asked(
             }
         }
     };
-    Ok(response(answer, known, seen.key.as_deref()))
+    Ok(response(answer, &known, seen.key.as_deref()))
 }
 
 impl Server {
@@ -327,9 +336,21 @@ impl Server {
     }
 }
 
+/// A header that has one meaning: two of them are none.
+pub(crate) fn only<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'a HeaderValue>, Refusal> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (value, None) => Ok(value),
+        (_, Some(_)) => Err(Refusal::invalid(format!("{name}: it comes more than once"))),
+    }
+}
+
 /// The caller's name for this request.
 pub(crate) fn named(headers: &HeaderMap) -> Result<Option<RequestId>, Refusal> {
-    let text = headers.get(KEY).map(|value| value.to_str().unwrap_or_default());
+    let text = only(headers, &KEY)?.map(|value| value.to_str().unwrap_or_default());
     text.map(str::parse).transpose().map_err(|why| Refusal::invalid(format!("Idempotency-Key: {why}")))
 }
 
@@ -347,24 +368,6 @@ fn key(headers: &HeaderMap) -> Result<RequestId, Refusal> {
     }
 }
 
-/// A version of a task as `ETag` writes it; `*` is any.
-fn version(headers: &HeaderMap, name: HeaderName) -> Result<Option<i64>, Refusal> {
-    let Some(value) = headers.get(&name) else { return Ok(None) };
-    let text = value.to_str().unwrap_or_default().trim();
-    if text == "*" {
-        return Ok(None);
-    }
-    let number = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    number.and_then(|number| number.parse().ok()).map(Some).ok_or_else(|| {
-        Refusal::invalid(format!("{name}: {} is not a version as ETag tells it", onus_core::id::shown(text)))
-    })
-}
-
-/// The version that a reader has already. What cannot be understood is not a version that it has.
-fn version_seen(headers: &HeaderMap) -> Option<i64> {
-    version(headers, header::IF_NONE_MATCH).unwrap_or_default()
-}
-
 pub(crate) async fn read(
     server: &Server,
     headers: &HeaderMap,
@@ -375,9 +378,12 @@ pub(crate) async fn read(
     let bytes = match reading.await {
         Err(_) => return Err(Problem::input(StatusCode::REQUEST_TIMEOUT, "the body did not come in time")),
         Ok(Ok(bytes)) => bytes,
-        Ok(Err(_)) => {
-            let detail = format!("the body is broken, or longer than {limit} bytes");
+        Ok(Err(error)) if is_too_long(&error) => {
+            let detail = format!("the body is longer than {limit} bytes");
             return Err(Problem::input(StatusCode::PAYLOAD_TOO_LARGE, detail));
+        }
+        Ok(Err(error)) => {
+            return Err(Refusal::invalid(format!("the body did not come whole: {error}")).into());
         }
     };
     let kind = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
@@ -389,8 +395,12 @@ pub(crate) async fn read(
     }
 }
 
-pub(crate) fn response(answer: Answer, known: Option<i64>, key: Option<&str>) -> Response<Body> {
-    let is_known = known.is_some() && known == answer.version;
+fn is_too_long(error: &axum::Error) -> bool {
+    std::error::Error::source(error).is_some_and(|cause| cause.is::<LengthLimitError>())
+}
+
+pub(crate) fn response(answer: Answer, known: &Known, key: Option<&str>) -> Response<Body> {
+    let is_known = known.has(answer.version);
     let mut response = Response::new(if is_known { Body::empty() } else { Body::from(answer.body) });
     *response.status_mut() = match (&answer.location, is_known) {
         (Some(_), _) => StatusCode::CREATED,

@@ -61,7 +61,7 @@ impl From<StoreError> for Refusal {
             StoreError::Busy(detail) => Refusal::new(Code::StoreBusy, detail).hint("try again"),
             StoreError::Unavailable { detail, hint } => {
                 let mut refusal = Refusal::new(Code::StoreUnavailable, detail);
-                refusal.hint = hint;
+                refusal.hint = Some(hint.unwrap_or_else(|| "try again; onus doctor tells more".into()));
                 refusal
             }
             StoreError::Unknown(detail) => Refusal::new(

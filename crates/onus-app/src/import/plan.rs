@@ -269,7 +269,8 @@ impl Resolver<'_> {
         };
         if stored.is_none() && !self.file.may_name(reference) {
             let detail = format!("there is no task {reference}, neither in the file nor in the store");
-            self.complaints.add(line.number, Finding::new(Code::UnknownTask, detail));
+            let finding = Finding::new(Code::UnknownTask, detail).hint("onus list --state all");
+            self.complaints.add(line.number, finding);
         }
         Ok(stored.map(|id| (id, None)))
     }

@@ -11,12 +11,13 @@ use onus_core::refusal::Refusal;
 use onus_core::worker::Kind;
 use onus_core::workstation::{Lifecycle, WorkstationKind};
 use onus_host::{git, key};
+use onus_store::any::Location;
 use serde::Serialize;
 use std::process::ExitCode;
 
 /// Make a store for this repository; harmless when done again
 ///
-/// Registers the person who runs it (from git's user.name, or --as) and this checkout as a workstation.
+/// Registers the person who runs it (from git's user.name, or --as) and this checkout as a workstation. Through a server: only the checkout, and the project that --project names.
 #[derive(Debug, Args)]
 pub(crate) struct Init {
     /// The key of the project: ids will be KEY-1, KEY-2, … Again with another key: a second project in the same store
@@ -50,7 +51,11 @@ impl Init {
             checkout: checkout(world)?,
         };
         let public_key = |uid: &str| Ok(encode_hex(&key::create_or_load(uid)?.public()));
-        let founded = world.create()?.init(&founding, public_key)?;
+        let founded = match &world.location {
+            // Its store is made where it is kept; here a person joins it.
+            Location::Server(_) => world.open()?.join(world.asker(&world.request()?), &founding)?,
+            Location::File(_) | Location::Database(_) => world.create()?.init(&founding, public_key)?,
+        };
         let view = InitView {
             created: founded.created,
             store: world.location.shown(),

@@ -53,7 +53,7 @@ pub(crate) struct Serve {
     log: Log,
 
     /// Send OpenTelemetry traces to this OTLP/HTTP collector
-    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", hide_env_values = true)]
     traces: Option<String>,
 }
 

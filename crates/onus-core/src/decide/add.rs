@@ -36,7 +36,8 @@ pub(super) fn decide(
         findings.extend(archive_findings(archive));
     }
     for dependency in facts.dependencies.iter().filter(|d| d.state.is_none()) {
-        findings.push(Finding::new(Code::UnknownTask, format!("there is no task {}", dependency.id)));
+        let finding = Finding::new(Code::UnknownTask, format!("there is no task {}", dependency.id));
+        findings.push(finding.hint("onus list --state all"));
     }
     if let Some(refusal) = Refusal::from_findings(findings) {
         return Err(refusal);

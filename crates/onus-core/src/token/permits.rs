@@ -18,6 +18,13 @@ enum Power {
 
 /// Whether the token may carry this call at all. Called by every networked front end before a command is submitted.
 pub fn permits(principal: &Principal, envelope: &Envelope) -> Result<(), Refusal> {
+    carried(principal, envelope).map_err(|refusal| match &envelope.task {
+        Some(task) => refusal.task(task),
+        None => refusal,
+    })
+}
+
+fn carried(principal: &Principal, envelope: &Envelope) -> Result<(), Refusal> {
     let name = envelope.command.name();
     if envelope.actor != principal.worker {
         let detail = match &principal.worker {
@@ -29,7 +36,10 @@ pub fn permits(principal: &Principal, envelope: &Envelope) -> Result<(), Refusal
     match (principal.kind, power(principal, &envelope.command)) {
         (TokenKind::Person, _) | (TokenKind::Agent, Power::Ask | Power::Work) => {}
         (TokenKind::Service, Power::Ask) => {}
-        (TokenKind::Agent | TokenKind::Service, Power::Decide) => return Err(people_only(principal, name)),
+        (TokenKind::Agent | TokenKind::Service, Power::Decide) => {
+            let by_force = if is_forced(&envelope.command) { " by force" } else { "" };
+            return Err(people_only(principal, &format!("{name}{by_force}")));
+        }
         (TokenKind::Service, Power::Work) => {
             return Err(not_permitted(format!("a service may ask and read, and not {name}")));
         }
@@ -64,22 +74,21 @@ pub fn judges(principal: &Principal) -> Result<(), Refusal> {
 }
 
 fn power(principal: &Principal, command: &Command) -> Power {
-    let unless_forced = |warrant: &Warrant| match warrant {
-        Warrant::Ordinary => Power::Work,
-        Warrant::Forced { .. } => Power::Decide,
-    };
+    if is_forced(command) {
+        return Power::Decide;
+    }
     match command {
         Command::Add { archived: None, .. } => Power::Ask,
         Command::Claim { assignee: Some(other), .. } if principal.worker.as_ref() != Some(other) => {
             Power::Decide
         }
-        Command::Claim { warrant, .. }
-        | Command::Takeover { warrant, .. }
-        | Command::Release { warrant, .. }
-        | Command::Complete { warrant, .. } => unless_forced(warrant),
         // An agent proposes checks and requests exceptions, and a verifier reopens: the rules about the task have the
         // last word on these.
-        Command::Renew { .. }
+        Command::Claim { .. }
+        | Command::Takeover { .. }
+        | Command::Release { .. }
+        | Command::Complete { .. }
+        | Command::Renew { .. }
         | Command::Block { .. }
         | Command::Unblock
         | Command::Note { .. }
@@ -103,6 +112,16 @@ fn power(principal: &Principal, command: &Command) -> Power {
         | Command::ApproveException { .. }
         | Command::CorrectSession { .. } => Power::Decide,
     }
+}
+
+fn is_forced(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Claim { warrant: Warrant::Forced { .. }, .. }
+            | Command::Takeover { warrant: Warrant::Forced { .. }, .. }
+            | Command::Release { warrant: Warrant::Forced { .. }, .. }
+            | Command::Complete { warrant: Warrant::Forced { .. }, .. }
+    )
 }
 
 fn people_only(principal: &Principal, what: &str) -> Refusal {

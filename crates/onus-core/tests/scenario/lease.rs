@@ -65,7 +65,7 @@ fn a_fenced_caller_is_told_who_holds_the_task_and_since_when() {
     assert_eq!(told.detail, "T-1 is held by @b since 2026-09-21T14:29:20.000Z");
     assert_eq!(told.task.as_deref(), Some("T-1"));
     let stop = "stop writing; onus show T-1 tells what became of it";
-    let kept = format!("{stop}; what was left behind is kept in refs/onus/salvage/T-1/1");
+    let kept = format!("{stop}; if anything was left behind, it is kept in refs/onus/salvage/T-1/1");
     assert_eq!(told.hint, Some(kept));
     let told = refusal("add; claim a; release a; renew a");
     assert_eq!(told.detail, "T-1 is open since 2026-09-21T14:13:20.000Z");

@@ -9,6 +9,7 @@ use onus_core::id::{ProjectKey, Role, TaskType};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::text::Text;
+use onus_core::time::Millis;
 use onus_store::read::queue::Filter;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
@@ -45,6 +46,18 @@ impl JsonSchema for Lease {
             "description": "The token that the claim gave: generation.epoch.lease_id",
             "pattern": "^[0-9]{1,18}\\.[0-9]{1,18}\\.[0-9a-f]{32}$"
         })
+    }
+}
+
+/// A duration as people write it, `15m`, or as documents tell it, in milliseconds.
+pub(super) fn ttl(words: Option<Millis>, ms: Option<i64>) -> Result<Option<Millis>, Refusal> {
+    match (words, ms) {
+        (Some(_), Some(_)) => Err(Refusal::invalid("ttl and ttl_ms: give one of them")),
+        (words, None) => Ok(words),
+        (None, Some(ms)) if (1..=Millis::MAX.0).contains(&ms) => Ok(Some(Millis(ms))),
+        (None, Some(ms)) => {
+            Err(Refusal::invalid(format!("ttl_ms: {ms} is not between 1 and {}", Millis::MAX.0)))
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `claims`: the most important ready task, picked and taken in one step; or several of them.
 
-use super::body::filter;
+use super::body::{filter, ttl};
 use crate::route::{After, Answer, Asked, Next, Order, Route, submitting, unanswered};
 use crate::store::Store;
 use onus_app::submit::{Receipt, Target, step};
@@ -38,7 +38,10 @@ struct ClaimsBody {
     /// With `count`: one for each task, since a workstation holds one task
     #[serde(default)]
     workstations: Vec<WorkstationName>,
+    /// How long each lease lasts unless renewed
     ttl: Option<Millis>,
+    /// The same in milliseconds
+    ttl_ms: Option<i64>,
     /// Give it to this worker instead of taking it: people only
     assignee: Option<Handle>,
     /// How many, at most 64. The answer then is a list, each with a lease of its own.
@@ -56,13 +59,14 @@ enum ClaimsView {
 
 fn claim(_: &mut Store, asked: &Asked, body: ClaimsBody) -> Result<Next, Refusal> {
     let filter = filter(body.project, body.task_type, body.role, body.lane, body.sprint);
+    let ttl = ttl(body.ttl, body.ttl_ms)?;
     let order = |workstation: Option<&WorkstationName>| Order {
         target: Target::Next(filter.clone()),
         ..Order::new(Command::Claim {
             workstation: workstation.cloned(),
             here: None,
             assignee: body.assignee.clone(),
-            ttl: body.ttl,
+            ttl,
             warrant: Warrant::Ordinary,
         })
     };

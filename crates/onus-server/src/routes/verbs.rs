@@ -1,6 +1,6 @@
 //! What can be done to one task.
 
-use super::body::{Lease, Nothing, bar, text, token, warrant, words};
+use super::body::{Lease, Nothing, bar, text, token, ttl, warrant, words};
 use crate::route::{After, Answer, Asked, Order, Route, Told, command, get, post, post_then};
 use crate::store::Store;
 use onus_app::handoff::HandoffView;
@@ -77,6 +77,8 @@ struct ClaimBody {
     workstation: Option<WorkstationName>,
     /// How long the lease lasts unless renewed
     ttl: Option<Millis>,
+    /// The same in milliseconds
+    ttl_ms: Option<i64>,
     /// Give it to this worker instead of taking it: people only
     assignee: Option<Handle>,
     /// Against the rules: people only, with a reason, on record for ever
@@ -90,7 +92,7 @@ fn claim(_: &mut Store, _: &Asked, body: ClaimBody) -> Result<Order, Refusal> {
         workstation: body.workstation,
         here: None,
         assignee: body.assignee,
-        ttl: body.ttl,
+        ttl: ttl(body.ttl, body.ttl_ms)?,
         warrant: warrant(body.force, body.reason),
     }))
 }
@@ -120,6 +122,8 @@ fn secured(store: &mut Store, receipt: &Receipt) -> Result<ChangeView, Refusal> 
 struct TakeoverBody {
     workstation: Option<WorkstationName>,
     ttl: Option<Millis>,
+    /// The same in milliseconds
+    ttl_ms: Option<i64>,
     /// Why; goes into the ledger and to the old holder
     reason: Option<String>,
     /// Before the lease has expired: people only
@@ -131,7 +135,7 @@ fn takeover(_: &mut Store, _: &Asked, body: TakeoverBody) -> Result<Order, Refus
     Ok(Order::new(Command::Takeover {
         workstation: body.workstation,
         here: None,
-        ttl: body.ttl,
+        ttl: ttl(body.ttl, body.ttl_ms)?,
         reason: body.reason.clone(),
         warrant: warrant(body.force, body.reason),
     }))
@@ -143,10 +147,12 @@ struct RenewBody {
     /// The token that the claim gave
     lease: Option<Lease>,
     ttl: Option<Millis>,
+    /// The same in milliseconds
+    ttl_ms: Option<i64>,
 }
 
 fn renew(_: &mut Store, _: &Asked, body: RenewBody) -> Result<Order, Refusal> {
-    Ok(Order::held(Command::Renew { ttl: body.ttl, process: None }, token(body.lease)))
+    Ok(Order::held(Command::Renew { ttl: ttl(body.ttl, body.ttl_ms)?, process: None }, token(body.lease)))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
