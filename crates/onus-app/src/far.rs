@@ -400,8 +400,10 @@ fn reports<S: Store>(
         "approvals_of" => reply(arguments, |(worker, from, to)| onus.approvals_of(&worker, from, to)),
         "verify_range" => reply(arguments, |(after, limit)| onus.verify_range(after, limit)),
         "search_ledger" => reply(arguments, |(ask,)| onus.search_ledger(actor, &ask)),
-        _ => Err(Refusal::invalid(format!("this server knows no call `{}`", shown(name)))
-            .hint("update the server")),
+        _ => {
+            Err(Refusal::invalid(format!("this server knows no call {}", shown(name)))
+                .hint("update the server"))
+        }
     }
 }
 
