@@ -19,8 +19,9 @@ use support::server::Server;
 use support::wrapper::{run, until};
 use support::{Site, finish, start};
 
-/// Renewed every third of it.
-const TTL: Duration = Duration::from_secs(18);
+/// Renewed every third of it. An outage takes a third as well, and a command gives up a sixth before the end: what is left for
+/// a database to start again is a sixth.
+const TTL: Duration = Duration::from_secs(48);
 
 /// A command that works until it is told that it is done.
 struct Working {
@@ -33,7 +34,7 @@ impl Working {
         let task = site.add(&format!("work of {name}"));
         let (began, end) = (site.root().join(&task), site.root().join("end"));
         let line = format!("touch {}; until [ -e {} ]; do sleep 0.1; done", began.display(), end.display());
-        let mut command = run(site, name, &[&task, "--ttl", "18s"], &line);
+        let mut command = run(site, name, &[&task, "--ttl", &format!("{}s", TTL.as_secs())], &line);
         if let Some(url) = far {
             command.env("ONUS_STORE", url).env("ONUS_TOKEN", site.token(&format!("@{name}")));
         }
