@@ -2,6 +2,7 @@
 //! with something unread takes the answer with it, so the rest is read and forgotten.
 
 use axum::body::Bytes;
+use http_body_util::BodyExt as _;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -62,8 +63,7 @@ impl Drop for Unread {
 async fn forget(mut body: Incoming) {
     let mut length = 0;
     while length < ENOUGH {
-        let frame = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
-        let Some(Ok(frame)) = frame else { return };
+        let Some(Ok(frame)) = body.frame().await else { return };
         length += frame.data_ref().map_or(0, Bytes::len);
     }
 }
