@@ -4,7 +4,6 @@
 //! ledger has no gaps, limits that count rows hold, and no statement need lock anything else (ADR 11).
 
 mod address;
-mod burst;
 mod examine;
 mod failure;
 mod listen;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode, SslNegotiation};
+use tokio_postgres::config::{Host, SslMode};
 
 /// The workspace of an address that names none.
 const MAIN: &str = "main";
@@ -59,14 +59,10 @@ impl Address {
             return Err(bad("it names no database".into()));
         }
         let security = security(&config, mode.as_deref(), roots).map_err(bad)?;
-        let is_clear = security == Security::Clear;
-        if is_clear {
-            // Nothing is to be agreed on with the server: see `tls.rs`.
-            config.ssl_negotiation(SslNegotiation::Direct);
-        }
-        let has_a_name = |host: &Host| matches!(host, Host::Tcp(_));
-        let have_names = !config.get_hosts().is_empty() && config.get_hosts().iter().all(has_a_name);
-        config.ssl_mode(if is_clear && !have_names { SslMode::Disable } else { SslMode::Require });
+        config.ssl_mode(match security {
+            Security::Clear => SslMode::Disable,
+            Security::Verified { .. } => SslMode::Require,
+        });
         patient(&mut config);
         Ok(Address { config, workspace, security, url: url.to_owned() })
     }

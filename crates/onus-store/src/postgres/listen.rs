@@ -75,11 +75,11 @@ fn listen(address: &Address) -> Result<Ear> {
     let runtime = session::runtime()?;
     let (tell, heard) = unbounded_channel();
     let client = match session::connect(&runtime, address)? {
-        Made::Near(client, connection) => {
+        Made::Plain(client, connection) => {
             runtime.spawn(follow(*connection, tell));
             client
         }
-        Made::Line(client, connection) => {
+        Made::Secret(client, connection) => {
             runtime.spawn(follow(*connection, tell));
             client
         }

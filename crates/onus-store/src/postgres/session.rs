@@ -1,14 +1,12 @@
 //! Connecting: who we are, what the server must be, and how long we wait for it.
 
 use super::address::Address;
-use super::burst::Burst;
 use super::failure;
-use super::tls::{Line, Tls};
+use super::tls::Tls;
 use super::wire::Wire;
 use crate::error::{Result, StoreError};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
-use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::NoTlsStream;
 use tokio_postgres::{Client, Config, Connection, Error, NoTls, Socket};
 
@@ -25,22 +23,21 @@ const MANNERS: &str = "SET search_path = public, pg_temp; SET lock_timeout = '30
     SET default_transaction_isolation = 'read committed'; \
     DO $$ BEGIN IF current_setting('synchronous_commit') = 'off' THEN SET synchronous_commit = on; END IF; END $$;";
 
-/// A connection that nobody drives yet.
+/// A connection that has not been made yet.
 pub(super) enum Made {
-    /// As the driver makes it.
-    Near(Client, Box<Connection<Socket, NoTlsStream>>),
-    Line(Client, Box<Connection<Socket, Burst<Line>>>),
+    Plain(Client, Box<Connection<Socket, NoTlsStream>>),
+    Secret(Client, Box<Connection<Socket, super::tls::Wrapped<Socket>>>),
 }
 
 /// Connects, and finds out whether the server is one that we can use.
 pub(super) fn open(address: &Address) -> Result<Wire> {
     let runtime = runtime()?;
     let client = match connect(&runtime, address)? {
-        Made::Near(client, connection) => {
+        Made::Plain(client, connection) => {
             runtime.spawn(connection);
             client
         }
-        Made::Line(client, connection) => {
+        Made::Secret(client, connection) => {
             runtime.spawn(connection);
             client
         }
@@ -97,12 +94,15 @@ pub(super) fn connect(runtime: &Runtime, address: &Address) -> Result<Made> {
     }
 }
 
-async fn once(config: &Config, tls: Tls) -> std::result::Result<Made, Error> {
-    // A host without a name, such as a socket in the file system: the driver would ask for one.
-    if config.get_ssl_mode() == SslMode::Disable {
-        let (client, connection) = config.connect(NoTls).await?;
-        return Ok(Made::Near(client, Box::new(connection)));
-    }
-    let (client, connection) = config.connect(tls).await?;
-    Ok(Made::Line(client, Box::new(connection)))
+async fn once(config: &Config, tls: Option<Tls>) -> std::result::Result<Made, Error> {
+    Ok(match tls {
+        None => {
+            let (client, connection) = config.connect(NoTls).await?;
+            Made::Plain(client, Box::new(connection))
+        }
+        Some(tls) => {
+            let (client, connection) = config.connect(tls).await?;
+            Made::Secret(client, Box::new(connection))
+        }
+    })
 }

@@ -1,11 +1,6 @@
-//! The line to a server, with TLS by rustls where it is asked for. A certificate is judged as the machine judges them, or by
-//! the roots that the address names.
-//!
-//! The driver lets us stand between it and its socket in one place only, where it would make the connection secret. So a line
-//! in clear goes the same way.
+//! TLS by rustls. A certificate is judged as the machine judges them, or by the roots that the address names.
 
 use super::address::Security;
-use super::burst::Burst;
 use crate::error::{Result, StoreError};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -16,18 +11,20 @@ use std::io;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
-use tokio::io::{AsyncRead, AsyncWrite};
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect};
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
-/// How connections are wrapped; in clear without a configuration.
+/// How connections are wrapped.
 #[derive(Clone)]
-pub(super) struct Tls(Option<Arc<ClientConfig>>);
+pub(super) struct Tls(Arc<ClientConfig>);
 
 impl Tls {
-    pub(super) fn new(security: &Security) -> Result<Tls> {
+    pub(super) fn new(security: &Security) -> Result<Option<Tls>> {
         let Security::Verified { roots } = security else {
-            return Ok(Tls(None));
+            return Ok(None);
         };
         let unusable = |error: String| StoreError::Unavailable {
             detail: format!("the connection cannot be made secret: {error}"),
@@ -45,7 +42,7 @@ impl Tls {
                 judged.with_no_client_auth()
             }
         };
-        Ok(Tls(Some(Arc::new(config))))
+        Ok(Some(Tls(Arc::new(config))))
     }
 }
 
@@ -59,55 +56,61 @@ fn roots_in(file: &Path) -> std::result::Result<RootCertStore, String> {
     if roots.is_empty() { Err(unreadable(&"no certificate in it")) } else { Ok(roots) }
 }
 
-impl<S: Stream> MakeTlsConnect<S> for Tls {
-    type Stream = Burst<Line>;
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for Tls {
+    type Stream = Wrapped<S>;
     type TlsConnect = To;
     type Error = rustls::pki_types::InvalidDnsNameError;
 
     fn make_tls_connect(&mut self, host: &str) -> std::result::Result<To, Self::Error> {
-        Ok(match &self.0 {
-            Some(config) => {
-                To::Verified { config: Arc::clone(config), host: ServerName::try_from(host.to_owned())? }
-            }
-            None => To::Clear,
-        })
+        Ok(To { config: Arc::clone(&self.0), host: ServerName::try_from(host.to_owned())? })
     }
 }
 
 /// A handshake with one host.
-pub(super) enum To {
-    Clear,
-    Verified { config: Arc<ClientConfig>, host: ServerName<'static> },
+pub(super) struct To {
+    config: Arc<ClientConfig>,
+    host: ServerName<'static>,
 }
 
-impl<S: Stream> TlsConnect<S> for To {
-    type Stream = Burst<Line>;
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for To {
+    type Stream = Wrapped<S>;
     type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<Burst<Line>>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Wrapped<S>>> + Send>>;
 
     fn connect(self, stream: S) -> Self::Future {
-        Box::pin(async move {
-            let line: Line = match self {
-                To::Clear => Box::new(stream),
-                To::Verified { config, host } => {
-                    Box::new(TlsConnector::from(config).connect(host, stream).await?)
-                }
-            };
-            Ok(Burst::new(line))
-        })
+        Box::pin(async move { TlsConnector::from(self.config).connect(self.host, stream).await.map(Wrapped) })
     }
 }
 
-/// What can be spoken through.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
+/// A stream that nobody in between can read.
+pub(super) struct Wrapped<S>(TlsStream<S>);
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Stream for S {}
-
-/// A stream that everybody in between can read, or nobody.
-pub(super) type Line = Box<dyn Stream>;
-
-impl tokio_postgres::tls::TlsStream for Burst<Line> {
+impl<S: AsyncRead + AsyncWrite + Unpin> tokio_postgres::tls::TlsStream for Wrapped<S> {
     fn channel_binding(&self) -> ChannelBinding {
         ChannelBinding::none()
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Wrapped<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Wrapped<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
     }
 }
