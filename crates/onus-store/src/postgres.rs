@@ -4,32 +4,32 @@
 //! ledger has no gaps, limits that count rows hold, and no statement need lock anything else (ADR 11).
 
 mod address;
-mod examine;
+mod answer_cache;
+mod dependencies;
 mod failure;
+mod in_flight;
+mod inspect;
 mod listen;
-mod many;
-mod memory;
 mod migrate;
+mod multi_row;
 mod password;
-mod sent;
+mod pipeline;
+mod placeholders;
 mod session;
-mod spelling;
 mod tls;
-mod touch;
 mod value;
-mod wire;
 
 pub use address::Address;
-pub use examine::Modes;
+pub use inspect::Modes;
 pub use listen::{Listener, Wake};
-pub use spelling::spelled;
+pub use placeholders::postgres_text;
 
 use crate::error::{Result, StoreError};
 use crate::port::{Look, Outcome, Row, Sql, Store, Tx, Value};
 use crate::{args, sql};
 use onus_core::id::{Seq, WorkspaceId};
 use onus_core::time::{Now, Tick, Timestamp};
-use wire::Wire;
+use pipeline::Pipeline;
 
 /// Wakes whoever listens; the payload is `workspace:entry`.
 pub(crate) const CHANNEL: &str = "onus";
@@ -41,12 +41,12 @@ const RECONNECTS: usize = 2;
 /// knows of tables that were empty a moment ago, nor think anew about every batch: it would read all tasks and sort them,
 /// because a filter that is not set looks to it as if it left one of them, or read all assignments once and keep them, or
 /// have a million tasks read by several processes, which take longer to start than the statement.
-pub const BY_KEYS: &str = "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off; \
+pub const WRITER_PLANNER: &str = "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off; \
     SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off; \
     SET max_parallel_workers_per_gather = 0; SET plan_cache_mode = force_generic_plan";
 
 /// Readers keep the planner's freedom.
-const FREELY: &str = "RESET enable_seqscan; RESET enable_bitmapscan; RESET enable_sort; RESET enable_hashjoin; \
+const READER_PLANNER: &str = "RESET enable_seqscan; RESET enable_bitmapscan; RESET enable_sort; RESET enable_hashjoin; \
     RESET enable_mergejoin; RESET enable_material; RESET max_parallel_workers_per_gather; RESET plan_cache_mode";
 
 /// A plan is made for the rows that are there, and kept. Until the server has looked at a table that grows, nobody tells
@@ -56,7 +56,7 @@ const PLAN_ANEW: &str = "DISCARD PLANS";
 /// A transaction that changed so much has filled its tables. The server would look at them within a minute by itself; until
 /// then it would plan for what they were. Whoever may not say so, or would have to wait for it, leaves it to the server.
 const FILLED: u32 = 4_096;
-const LOOK: &str = "BEGIN; SET LOCAL lock_timeout = '1s'; ANALYZE task, dependency, assignment, session, note, ledger, request; COMMIT";
+const ANALYZE_TABLES: &str = "BEGIN; SET LOCAL lock_timeout = '1s'; ANALYZE task, dependency, assignment, session, note, ledger, request; COMMIT";
 
 /// What is read where there is no workspace of that name: no row has this number.
 const NOWHERE: WorkspaceId = WorkspaceId(0);
@@ -77,7 +77,7 @@ sql! {
 #[derive(Debug)]
 pub struct Postgres {
     address: Address,
-    wire: Option<Wire>,
+    pipeline: Option<Pipeline>,
     /// How often a lost connection was made again.
     reconnects: u64,
     /// The workspace's number, once it was found: it keeps it as long as it lives.
@@ -87,11 +87,11 @@ pub struct Postgres {
 impl Postgres {
     /// Opens a store that exists; migrates it when it is older than this program.
     pub fn open(address: &Address) -> Result<Postgres> {
-        let mut wire = session::open(address)?;
-        match migrate::version(&mut wire)? {
+        let mut pipeline = session::open(address)?;
+        match migrate::version(&mut pipeline)? {
             Some(version) if version == migrate::LATEST => {}
             Some(version) if version > migrate::LATEST => return Err(migrate::newer(version)),
-            Some(_) => migrate::run(&mut wire, address)?,
+            Some(_) => migrate::run(&mut pipeline, address)?,
             None => {
                 return Err(StoreError::Missing(format!(
                     "there is no store in the database {}",
@@ -99,14 +99,14 @@ impl Postgres {
                 )));
             }
         }
-        Ok(Postgres { address: address.clone(), wire: Some(wire), reconnects: 0, workspace: None })
+        Ok(Postgres { address: address.clone(), pipeline: Some(pipeline), reconnects: 0, workspace: None })
     }
 
     /// Opens the store, making its tables when they are not there. Harmless when done twice or at once.
     pub fn create(address: &Address) -> Result<Postgres> {
-        let mut wire = session::open(address)?;
-        migrate::run(&mut wire, address)?;
-        Ok(Postgres { address: address.clone(), wire: Some(wire), reconnects: 0, workspace: None })
+        let mut pipeline = session::open(address)?;
+        migrate::run(&mut pipeline, address)?;
+        Ok(Postgres { address: address.clone(), pipeline: Some(pipeline), reconnects: 0, workspace: None })
     }
 
     pub fn address(&self) -> &Address {
@@ -114,18 +114,18 @@ impl Postgres {
     }
 
     /// Begins a transaction. A connection that was lost while nothing was under way is made again.
-    fn begin(&mut self, begin: fn(&mut Wire, &str) -> Result<Begun>) -> Result<(Wire, Begun)> {
+    fn begin(&mut self, begin: fn(&mut Pipeline, &str) -> Result<Begun>) -> Result<(Pipeline, Begun)> {
         let mut reconnects = 0;
         loop {
-            let mut wire = self.take_wire()?;
-            match begin(&mut wire, &self.address.workspace) {
+            let mut pipeline = self.take_wire()?;
+            match begin(&mut pipeline, &self.address.workspace) {
                 Ok(begun) => {
                     self.workspace = Some(begun.workspace).filter(|found| *found != NOWHERE);
-                    return Ok((wire, begun));
+                    return Ok((pipeline, begun));
                 }
-                Err(_) if wire.is_lost() && reconnects < RECONNECTS => reconnects += 1,
+                Err(_) if pipeline.is_lost() && reconnects < RECONNECTS => reconnects += 1,
                 Err(error) => {
-                    self.end(wire);
+                    self.end(pipeline);
                     return Err(error);
                 }
             }
@@ -133,21 +133,21 @@ impl Postgres {
     }
 
     /// Taken, not lent: a transaction that ends in a panic must not leave its connection to the next.
-    fn take_wire(&mut self) -> Result<Wire> {
-        match self.wire.take().filter(|wire| !wire.is_lost()) {
-            Some(wire) => Ok(wire),
+    fn take_wire(&mut self) -> Result<Pipeline> {
+        match self.pipeline.take().filter(|pipeline| !pipeline.is_lost()) {
+            Some(pipeline) => Ok(pipeline),
             None => {
-                let wire = session::open(&self.address)?;
+                let pipeline = session::open(&self.address)?;
                 self.reconnects += 1;
-                Ok(wire)
+                Ok(pipeline)
             }
         }
     }
 
     /// Takes a transaction back. Where even that fails, the server does it when the connection ends.
-    fn end(&mut self, mut wire: Wire) {
-        if wire.roll_back("ROLLBACK").is_ok() {
-            self.wire = Some(wire);
+    fn end(&mut self, mut pipeline: Pipeline) {
+        if pipeline.roll_back("ROLLBACK").is_ok() {
+            self.pipeline = Some(pipeline);
         }
     }
 }
@@ -158,39 +158,39 @@ struct Begun {
     now: Option<Now>,
 }
 
-fn begin_read(wire: &mut Wire, workspace: &str) -> Result<Begun> {
-    wire.plans(FREELY);
-    wire.say("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-    let workspace = number(wire, &WHICH, &args![workspace])?.map_or(NOWHERE, WorkspaceId);
+fn begin_read(pipeline: &mut Pipeline, workspace: &str) -> Result<Begun> {
+    pipeline.plans(READER_PLANNER);
+    pipeline.say("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    let workspace = number(pipeline, &WHICH, &args![workspace])?.map_or(NOWHERE, WorkspaceId);
     Ok(Begun { workspace, now: None })
 }
 
-fn begin_write(wire: &mut Wire, workspace: &str) -> Result<Begun> {
-    if wire.is_due_for_plans() {
-        wire.say(PLAN_ANEW);
+fn begin_write(pipeline: &mut Pipeline, workspace: &str) -> Result<Begun> {
+    if pipeline.is_due_for_plans() {
+        pipeline.say(PLAN_ANEW);
     }
-    wire.plans(BY_KEYS);
-    wire.say("BEGIN");
+    pipeline.plans(WRITER_PLANNER);
+    pipeline.say("BEGIN");
     let name = args![workspace];
     // Answered in this order: the clock is read when the lock is ours.
-    wire.ask_ahead(&[(&LOCK, name.to_vec()), (&CLOCK, Vec::new())])?;
-    let found = match number(wire, &LOCK, &name)? {
+    pipeline.ask_ahead(&[(&LOCK, name.to_vec()), (&CLOCK, Vec::new())])?;
+    let found = match number(pipeline, &LOCK, &name)? {
         Some(id) => id,
         None => {
-            number(wire, &FOUND, &name)?;
-            wire.forget();
-            match number(wire, &LOCK, &name)? {
+            number(pipeline, &FOUND, &name)?;
+            pipeline.forget();
+            match number(pipeline, &LOCK, &name)? {
                 Some(id) => id,
-                None => number(wire, &NUMBER, &[])?.unwrap_or(NOWHERE.0),
+                None => number(pipeline, &NUMBER, &[])?.unwrap_or(NOWHERE.0),
             }
         }
     };
-    Ok(Begun { workspace: WorkspaceId(found), now: Some(clock(wire)?) })
+    Ok(Begun { workspace: WorkspaceId(found), now: Some(clock(pipeline)?) })
 }
 
-fn number(wire: &mut Wire, sql: &Sql, args: &[Value<'_>]) -> Result<Option<i64>> {
+fn number(pipeline: &mut Pipeline, sql: &Sql, args: &[Value<'_>]) -> Result<Option<i64>> {
     let mut found = None;
-    wire.query(sql, args, &mut |row| {
+    pipeline.query(sql, args, &mut |row| {
         found = Row::new(row.into_iter().map(Value::into_owned).collect()).opt_int()?;
         Ok(())
     })?;
@@ -199,8 +199,8 @@ fn number(wire: &mut Wire, sql: &Sql, args: &[Value<'_>]) -> Result<Option<i64>>
 
 /// The server's word for the present moment. It is wall time: leases of two databases, or of one that failed over,
 /// compare as those of two hosts do.
-fn clock(wire: &mut Wire) -> Result<Now> {
-    let millis = number(wire, &CLOCK, &[])?;
+fn clock(pipeline: &mut Pipeline) -> Result<Now> {
+    let millis = number(pipeline, &CLOCK, &[])?;
     let millis = millis.ok_or_else(|| StoreError::unavailable("the database has no clock"))?;
     let tick = Tick { host: "postgres".into(), boot: "0".into(), millis };
     Ok(Now { wall: Timestamp(millis), tick })
@@ -212,9 +212,9 @@ impl Store for Postgres {
     }
 
     fn read<T>(&mut self, work: impl FnOnce(&mut dyn Tx) -> Result<T>) -> Result<T> {
-        let (mut wire, begun) = self.begin(begin_read)?;
-        let result = work(&mut PostgresTx::new(&mut wire, begun, self.reconnects));
-        self.end(wire);
+        let (mut pipeline, begun) = self.begin(begin_read)?;
+        let result = work(&mut PostgresTx::new(&mut pipeline, begun, self.reconnects));
+        self.end(pipeline);
         result
     }
 
@@ -225,20 +225,20 @@ impl Store for Postgres {
         };
         let mut reconnects = 0;
         loop {
-            let mut wire = self.take_wire()?;
+            let mut pipeline = self.take_wire()?;
             let result =
-                work(&mut PostgresTx::new(&mut wire, Begun { workspace, now: None }, self.reconnects));
+                work(&mut PostgresTx::new(&mut pipeline, Begun { workspace, now: None }, self.reconnects));
             // Whatever was made of the error: whoever asks again is answered.
-            if wire.is_lost() && reconnects < RECONNECTS {
+            if pipeline.is_lost() && reconnects < RECONNECTS {
                 reconnects += 1;
                 continue;
             }
-            match wire.settle() {
+            match pipeline.settle() {
                 Ok(()) => {
-                    wire.forget();
-                    self.wire = Some(wire);
+                    pipeline.forget();
+                    self.pipeline = Some(pipeline);
                 }
-                Err(_) => self.end(wire),
+                Err(_) => self.end(pipeline),
             }
             return result;
         }
@@ -248,29 +248,30 @@ impl Store for Postgres {
         &mut self,
         work: impl FnOnce(&mut dyn Tx) -> std::result::Result<Outcome<T>, E>,
     ) -> std::result::Result<T, E> {
-        let (mut wire, begun) = self.begin(begin_write)?;
-        let mut tx = PostgresTx::new(&mut wire, begun, self.reconnects);
+        let (mut pipeline, begun) = self.begin(begin_write)?;
+        let mut tx = PostgresTx::new(&mut pipeline, begun, self.reconnects);
         match work(&mut tx) {
             Ok(Outcome::Commit(value)) => {
                 let changes = tx.changes;
-                let committed = tx.notify().and_then(|()| wire.commit());
-                let is_looked_at = committed.is_err() || changes < FILLED || wire.script(LOOK).is_ok();
+                let committed = tx.notify().and_then(|()| pipeline.commit());
+                let is_looked_at =
+                    committed.is_err() || changes < FILLED || pipeline.script(ANALYZE_TABLES).is_ok();
                 match &committed {
-                    Ok(()) if is_looked_at => self.wire = Some(wire),
-                    _ => self.end(wire),
+                    Ok(()) if is_looked_at => self.pipeline = Some(pipeline),
+                    _ => self.end(pipeline),
                 }
                 committed?;
                 Ok(value)
             }
             // What was tried must have worked, although nothing of it stays.
             Ok(Outcome::Rollback(value)) => {
-                let settled = wire.settle();
-                self.end(wire);
+                let settled = pipeline.settle();
+                self.end(pipeline);
                 settled?;
                 Ok(value)
             }
             Err(error) => {
-                self.end(wire);
+                self.end(pipeline);
                 Err(error)
             }
         }
@@ -278,7 +279,7 @@ impl Store for Postgres {
 }
 
 struct PostgresTx<'w> {
-    wire: &'w mut Wire,
+    pipeline: &'w mut Pipeline,
     workspace: WorkspaceId,
     now: Option<Now>,
     connection: u64,
@@ -289,9 +290,9 @@ struct PostgresTx<'w> {
 }
 
 impl PostgresTx<'_> {
-    fn new(wire: &mut Wire, begun: Begun, connection: u64) -> PostgresTx<'_> {
+    fn new(pipeline: &mut Pipeline, begun: Begun, connection: u64) -> PostgresTx<'_> {
         let Begun { workspace, now } = begun;
-        PostgresTx { wire, workspace, now, connection, changes: 0, last_entry: None, marked: None }
+        PostgresTx { pipeline, workspace, now, connection, changes: 0, last_entry: None, marked: None }
     }
 
     fn notify(&mut self) -> Result<()> {
@@ -299,7 +300,7 @@ impl PostgresTx<'_> {
             None => Ok(()),
             Some(seq) => {
                 let payload = format!("{}:{seq}", self.workspace.0);
-                self.wire.change(&NOTIFY, &args![CHANNEL, payload], None)
+                self.pipeline.change(&NOTIFY, &args![CHANNEL, payload], None)
             }
         }
     }
@@ -317,7 +318,7 @@ impl Tx for PostgresTx<'_> {
     fn now(&mut self) -> Result<Now> {
         match &self.now {
             Some(now) => Ok(now.clone()),
-            None => Ok(self.now.insert(clock(self.wire)?).clone()),
+            None => Ok(self.now.insert(clock(self.pipeline)?).clone()),
         }
     }
 
@@ -333,41 +334,41 @@ impl Tx for PostgresTx<'_> {
     fn each(&mut self, sql: &Sql, args: &[Value<'_>], row: &mut dyn FnMut(Row) -> Result<()>) -> Result<()> {
         let mut owned =
             |found: Vec<Value<'_>>| row(Row::new(found.into_iter().map(Value::into_owned).collect()));
-        self.wire.query(sql, args, &mut owned)
+        self.pipeline.query(sql, args, &mut owned)
     }
 
     fn visit(&mut self, sql: &Sql, args: &[Value<'_>], look: Look<'_>) -> Result<()> {
-        self.wire.query(sql, args, &mut |found| look(&found))
+        self.pipeline.query(sql, args, &mut |found| look(&found))
     }
 
     fn run(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<u64> {
         self.changes += 1;
-        self.wire.run(sql, args)
+        self.pipeline.run(sql, args)
     }
 
     fn run_one(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<()> {
         self.changes += 1;
-        self.wire.change(sql, args, Some(1))
+        self.pipeline.change(sql, args, Some(1))
     }
 
     fn run_any(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<()> {
         self.changes += 1;
-        self.wire.change(sql, args, None)
+        self.pipeline.change(sql, args, None)
     }
 
     fn mark(&mut self) -> Result<()> {
         self.marked = self.last_entry;
-        self.wire.mark();
+        self.pipeline.mark();
         Ok(())
     }
 
     fn keep(&mut self) -> Result<()> {
-        self.wire.keep()
+        self.pipeline.keep()
     }
 
     fn undo(&mut self) -> Result<()> {
         self.last_entry = self.marked;
-        self.wire.undo()
+        self.pipeline.undo()
     }
 
     fn looks_ahead(&self) -> bool {
@@ -375,7 +376,7 @@ impl Tx for PostgresTx<'_> {
     }
 
     fn expect(&mut self, questions: &[(&Sql, Vec<Value<'_>>)]) -> Result<()> {
-        self.wire.ask_ahead(questions)
+        self.pipeline.ask_ahead(questions)
     }
 
     fn announce(&mut self, entry: Seq) {

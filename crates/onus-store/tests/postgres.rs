@@ -11,7 +11,7 @@ use onus_core::worker::{Kind as WorkerKind, Worker, WorkerState};
 use onus_store::bulk::table::{Kind, SCHEMA, TABLES};
 use onus_store::error::StoreError;
 use onus_store::port::{Outcome, Store, Tx};
-use onus_store::postgres::{Address, BY_KEYS, Listener, Postgres, Wake, spelled};
+use onus_store::postgres::{Address, Listener, Postgres, WRITER_PLANNER, Wake, postgres_text};
 use onus_store::{apply, args, load, registry, sql, statements};
 use onus_testkit::{Cluster, Durability};
 use std::time::Duration;
@@ -264,10 +264,12 @@ fn a_writer_goes_by_keys_whatever_the_server_knows_of_its_tables() {
         let sql = statements::HOT.iter().find(|sql| sql.name == statement).unwrap().text;
         let values = (1..=99).take_while(|n| sql.contains(&format!("?{n}"))).map(|_| "NULL");
         let values = values.collect::<Vec<_>>().join(", ");
-        let text = spelled(sql);
+        let text = postgres_text(sql);
         cluster.psql(
             name(&url),
-            &format!("{EAGER}; {BY_KEYS}; PREPARE p AS {text}; EXPLAIN (COSTS OFF) EXECUTE p({values})"),
+            &format!(
+                "{EAGER}; {WRITER_PLANNER}; PREPARE p AS {text}; EXPLAIN (COSTS OFF) EXECUTE p({values})"
+            ),
         )
     };
     let ready = plan("READY");

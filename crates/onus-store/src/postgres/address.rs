@@ -22,7 +22,7 @@ pub struct Address {
     url: String,
 }
 
-/// Who can read what goes over the wire.
+/// Who can read what goes over the network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Security {
     /// The same machine, or a network that somebody said is trusted.

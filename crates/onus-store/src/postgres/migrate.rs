@@ -1,7 +1,7 @@
 //! The schema's versions. However many servers start at once, one of them changes the schema, in one transaction.
 
 use super::address::Address;
-use super::wire::Wire;
+use super::pipeline::Pipeline;
 use crate::error::{Result, StoreError};
 
 /// Each with the number it leads to; the numbers are SQLite's.
@@ -19,11 +19,11 @@ pub(super) const LATEST: i64 = crate::bulk::table::SCHEMA;
 const LOCK: i64 = 0x6f6e_7573;
 
 /// The schema's number; none where there is no store yet.
-pub(super) fn version(wire: &mut Wire) -> Result<Option<i64>> {
-    if wire.script("SELECT 1 WHERE to_regclass('public.onus_schema') IS NOT NULL")?.is_empty() {
+pub(super) fn version(pipeline: &mut Pipeline) -> Result<Option<i64>> {
+    if pipeline.script("SELECT 1 WHERE to_regclass('public.onus_schema') IS NOT NULL")?.is_empty() {
         return Ok(None);
     }
-    match wire.script("SELECT version FROM public.onus_schema")?.first() {
+    match pipeline.script("SELECT version FROM public.onus_schema")?.first() {
         None => Err(StoreError::Corrupt("the schema has no version".into())),
         Some(text) => match text.parse() {
             Ok(version) => Ok(Some(version)),
@@ -40,42 +40,42 @@ pub(super) fn newer(version: i64) -> StoreError {
 }
 
 /// Brings the schema up to date. Harmless when done twice or at once.
-pub(super) fn run(wire: &mut Wire, address: &Address) -> Result<()> {
-    run_all(wire, address, MIGRATIONS)
+pub(super) fn run(pipeline: &mut Pipeline, address: &Address) -> Result<()> {
+    run_all(pipeline, address, MIGRATIONS)
 }
 
-fn run_all(wire: &mut Wire, address: &Address, migrations: &[(i64, &str)]) -> Result<()> {
-    wire.script(&format!("BEGIN; SELECT pg_advisory_xact_lock({LOCK})"))?;
-    let done = steps(wire, address, migrations);
+fn run_all(pipeline: &mut Pipeline, address: &Address, migrations: &[(i64, &str)]) -> Result<()> {
+    pipeline.script(&format!("BEGIN; SELECT pg_advisory_xact_lock({LOCK})"))?;
+    let done = steps(pipeline, address, migrations);
     match done {
-        Ok(()) => wire.commit(),
+        Ok(()) => pipeline.commit(),
         Err(error) => {
-            wire.roll_back("ROLLBACK")?;
+            pipeline.roll_back("ROLLBACK")?;
             Err(error)
         }
     }
 }
 
-fn steps(wire: &mut Wire, address: &Address, migrations: &[(i64, &str)]) -> Result<()> {
+fn steps(pipeline: &mut Pipeline, address: &Address, migrations: &[(i64, &str)]) -> Result<()> {
     // Read again, behind the lock: another may have been first.
-    let seen = version(wire)?;
+    let seen = version(pipeline)?;
     let latest = migrations.last().map_or(0, |(number, _)| *number);
     match seen {
         Some(version) if version > latest => return Err(newer(version)),
-        None if !wire.script("SELECT 1 WHERE to_regclass('public.task') IS NOT NULL")?.is_empty() => {
+        None if !pipeline.script("SELECT 1 WHERE to_regclass('public.task') IS NOT NULL")?.is_empty() => {
             return Err(StoreError::Unavailable {
                 detail: format!("the database {} has tables of another program", address.database()),
                 hint: Some("choose an empty database".into()),
             });
         }
         None => {
-            wire.script("CREATE TABLE public.onus_schema (version BIGINT NOT NULL); INSERT INTO public.onus_schema VALUES (0)")?;
+            pipeline.script("CREATE TABLE public.onus_schema (version BIGINT NOT NULL); INSERT INTO public.onus_schema VALUES (0)")?;
         }
         Some(_) => {}
     }
     for (number, text) in migrations.iter().filter(|(number, _)| *number > seen.unwrap_or(0)) {
-        wire.script(text)?;
-        wire.script(&format!("UPDATE public.onus_schema SET version = {number}"))?;
+        pipeline.script(text)?;
+        pipeline.script(&format!("UPDATE public.onus_schema SET version = {number}"))?;
     }
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 use super::address::Address;
 use super::failure;
+use super::pipeline::Pipeline;
 use super::tls::Tls;
-use super::wire::Wire;
 use crate::error::{Result, StoreError};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 
 /// What every connection is told. A writer that is cut off must not hold the others up: its turn ends before their patience
 /// does. A commit that was acknowledged must be on disk, whatever the database's default is; names mean our tables, not somebody's in between.
-const MANNERS: &str = "SET search_path = public, pg_temp; SET lock_timeout = '30s'; SET statement_timeout = '10min'; \
+const SESSION_SETTINGS: &str = "SET search_path = public, pg_temp; SET lock_timeout = '30s'; SET statement_timeout = '10min'; \
     SET idle_in_transaction_session_timeout = '20s'; SET jit = off; \
     SET default_transaction_isolation = 'read committed'; \
     DO $$ BEGIN IF current_setting('synchronous_commit') = 'off' THEN SET synchronous_commit = on; END IF; END $$;";
@@ -30,7 +30,7 @@ pub(super) enum Made {
 }
 
 /// Connects, and finds out whether the server is one that we can use.
-pub(super) fn open(address: &Address) -> Result<Wire> {
+pub(super) fn open(address: &Address) -> Result<Pipeline> {
     let runtime = runtime()?;
     let client = match connect(&runtime, address)? {
         Made::Plain(client, connection) => {
@@ -42,10 +42,10 @@ pub(super) fn open(address: &Address) -> Result<Wire> {
             client
         }
     };
-    let mut wire = Wire::new(runtime, client);
+    let mut pipeline = Pipeline::new(runtime, client);
     let workspace = &address.workspace;
-    let said = wire.script(&format!(
-        "{MANNERS} SET onus.workspace = '{workspace}'; SELECT pg_is_in_recovery()::int; SHOW server_version_num; SHOW \
+    let said = pipeline.script(&format!(
+        "{SESSION_SETTINGS} SET onus.workspace = '{workspace}'; SELECT pg_is_in_recovery()::int; SHOW server_version_num; SHOW \
          default_transaction_read_only;"
     ))?;
     let [standby, version, read_only] = said.as_slice() else {
@@ -66,7 +66,7 @@ pub(super) fn open(address: &Address) -> Result<Wire> {
     if version.parse::<i64>().unwrap_or(0) < OLDEST {
         return unusable(format!("PostgreSQL {version} is too old"), "PostgreSQL 15 or later is needed");
     }
-    Ok(wire)
+    Ok(pipeline)
 }
 
 pub(super) fn runtime() -> Result<Runtime> {

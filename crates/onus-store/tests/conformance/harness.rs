@@ -111,7 +111,7 @@ impl Harness for PostgresDatabase {
             database,
             &format!(
                 "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; PREPARE p AS {}; EXPLAIN (COSTS OFF) EXECUTE p{values}",
-                onus_store::postgres::spelled(sql)
+                onus_store::postgres::postgres_text(sql)
             ),
         );
         let mut bad = Vec::new();

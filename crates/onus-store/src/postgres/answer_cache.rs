@@ -1,6 +1,6 @@
 //! Answers to questions that were asked ahead, as long as they are true.
 
-use super::touch::{self, Rows};
+use super::dependencies::{self, Rows};
 use crate::port::{Sql, Value};
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -47,16 +47,16 @@ impl Memory {
     }
 
     pub(super) fn keep(&mut self, asked: Asked, answer: Answer) {
-        let read = touch::read_by(asked.name, asked.text);
+        let read = dependencies::read_by(asked.name, asked.text);
         self.answers.insert(asked, (read, answer));
     }
 
     /// Forgets what a change may have made untrue.
     pub(super) fn changed(&mut self, sql: &Sql, args: &[Value<'_>]) {
-        match touch::touched_by(sql) {
+        match dependencies::touched_by(sql) {
             None => self.clear(),
             Some(changed) => self.answers.retain(|asked, (read, answer)| {
-                read.is_some_and(|read| !touch::meet(changed, args, read, asked, answer))
+                read.is_some_and(|read| !dependencies::meet(changed, args, read, asked, answer))
             }),
         }
     }

@@ -1,14 +1,14 @@
 //! One connection. Statements go out without waiting for each other; answers are read in their order.
 //!
-//! Changes are not even sent until something hangs on them, so that those of many commands go out together ([`many`]).
+//! Changes are not even sent until something hangs on them, so that those of many commands go out together ([`multi_row`]).
 //! The port is synchronous: a runtime of one thread, this connection's own, moves only while somebody waits here.
 
-use super::memory::{Asked, Memory};
-use super::sent::{Pending, Sent, Trouble, UnderWay, settle};
-use super::spelling::spelled;
-use super::touch::{Change, groups};
+use super::answer_cache::{Asked, Memory};
+use super::dependencies::{Change, groups};
+use super::in_flight::{Pending, Sent, Trouble, UnderWay, settle};
+use super::placeholders::postgres_text;
 use super::value::{self, type_of};
-use super::{failure, many};
+use super::{failure, multi_row};
 use crate::error::{Result, StoreError};
 use crate::port::{Sql, Value};
 use futures_util::StreamExt as _;
@@ -67,7 +67,7 @@ enum Mark {
     Sent,
 }
 
-pub(super) struct Wire {
+pub(super) struct Pipeline {
     runtime: Runtime,
     client: Arc<Client>,
     known: HashMap<&'static str, Known>,
@@ -82,15 +82,15 @@ pub(super) struct Wire {
     plans: &'static str,
 }
 
-impl fmt::Debug for Wire {
+impl fmt::Debug for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wire").field("health", &self.health).finish_non_exhaustive()
+        f.debug_struct("Pipeline").field("health", &self.health).finish_non_exhaustive()
     }
 }
 
-impl Wire {
-    pub(super) fn new(runtime: Runtime, client: Client) -> Wire {
-        Wire {
+impl Pipeline {
+    pub(super) fn new(runtime: Runtime, client: Client) -> Pipeline {
+        Pipeline {
             runtime,
             client: Arc::new(client),
             known: HashMap::new(),
@@ -100,7 +100,7 @@ impl Wire {
             memory: Memory::default(),
             health: Health::Sound,
             writes: 0,
-            plans: super::FREELY,
+            plans: super::READER_PLANNER,
         }
     }
 
@@ -163,7 +163,7 @@ impl Wire {
         done.map_err(|trouble| self.understood(trouble))
     }
 
-    /// Sends questions without waiting: [`Wire::query`] will find their answers, unless something is changed before.
+    /// Sends questions without waiting: [`Pipeline::query`] will find their answers, unless something is changed before.
     pub(super) fn ask_ahead(&mut self, questions: &[(&Sql, Vec<Value<'_>>)]) -> Result<()> {
         let mut asked: Vec<(&Sql, Vec<Asked>)> = Vec::new();
         for (sql, args) in questions {
@@ -188,7 +188,7 @@ impl Wire {
     fn ask(&mut self, sql: &Sql, questions: Vec<Asked>) -> Result<()> {
         if questions.len() > 1 {
             let lists: Vec<Vec<Value<'static>>> = questions.iter().map(|asked| asked.args.clone()).collect();
-            if let Some(sent) = self.send_many(sql, &lists, many::question)? {
+            if let Some(sent) = self.send_many(sql, &lists, multi_row::question)? {
                 self.under_way.push_back(UnderWay::Questions { asked: questions, sent });
                 return Ok(());
             }
@@ -257,7 +257,7 @@ impl Wire {
         if let [first, _, ..] = group.as_slice() {
             let (sql, wanted) = (first.sql, group.iter().map(|change| change.wanted).sum());
             let lists: Vec<Vec<Value<'static>>> = group.iter().map(|change| change.args.clone()).collect();
-            if let Some(sent) = self.send_many(&sql, &lists, many::change)? {
+            if let Some(sent) = self.send_many(&sql, &lists, multi_row::change)? {
                 self.count(sql.name, wanted, sent);
                 return Ok(());
             }
@@ -425,16 +425,16 @@ impl Wire {
                 statement
             }
         };
-        if !lists.iter().all(|list| many::fits(types, list)) {
+        if !lists.iter().all(|list| multi_row::fits(types, list)) {
             return Ok(None);
         }
-        let (client, columns) = (Arc::clone(&self.client), many::columns(types, lists));
+        let (client, columns) = (Arc::clone(&self.client), multi_row::columns(types, lists));
         Ok(Some(Sent::new(Box::pin(async move { client.query_raw(&statement, columns).await }))))
     }
 
     fn known(&mut self, sql: &Sql) -> &mut Known {
         self.known.entry(sql.text).or_insert_with(|| Known {
-            text: spelled(sql.text).into(),
+            text: postgres_text(sql.text).into(),
             uses: 0,
             prepared: None,
             many: Many::Unknown,

@@ -49,12 +49,12 @@ impl Postgres {
     }
 
     fn script(&mut self, text: &str) -> Result<Vec<String>> {
-        let mut wire = match self.wire.take().filter(|wire| !wire.is_lost()) {
-            Some(wire) => wire,
+        let mut pipeline = match self.pipeline.take().filter(|pipeline| !pipeline.is_lost()) {
+            Some(pipeline) => pipeline,
             None => super::session::open(&self.address)?,
         };
-        let said = wire.script(text);
-        self.end(wire);
+        let said = pipeline.script(text);
+        self.end(pipeline);
         said
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Whatever is not listed here changes every answer, is changed by everything, and is carried out alone, in its turn.
 
-use super::memory::{Answer, Asked};
+use super::answer_cache::{Answer, Asked};
 use crate::port::{Sql, Value};
 use crate::{apply, evidence, load, load::grant, load::session, token};
 
@@ -157,7 +157,7 @@ fn table(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::memory::Memory;
+    use super::super::answer_cache::Memory;
     use super::*;
     use crate::args;
 

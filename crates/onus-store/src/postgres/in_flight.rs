@@ -1,6 +1,6 @@
 //! What was sent to the server and not yet answered. Answers come in the order in which they were asked for.
 
-use super::memory::{Answer as Rows, Asked, Memory};
+use super::answer_cache::{Answer as Rows, Asked, Memory};
 use super::value;
 use crate::error::StoreError;
 use crate::port::Value;

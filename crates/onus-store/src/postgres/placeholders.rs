@@ -2,25 +2,25 @@
 
 /// The shared text as PostgreSQL spells it: `$1` for a parameter. A plus before a column forbids SQLite its index; the
 /// planner here knows better by itself.
-pub fn spelled(text: &str) -> String {
+pub fn postgres_text(text: &str) -> String {
     let mut before = ' ';
     let mut characters = text.chars().peekable();
-    let mut spelled = String::with_capacity(text.len());
+    let mut postgres_text = String::with_capacity(text.len());
     while let Some(c) = characters.next() {
         let next = characters.peek().copied().unwrap_or(' ');
         match c {
-            '?' if next.is_ascii_digit() => spelled.push('$'),
+            '?' if next.is_ascii_digit() => postgres_text.push('$'),
             '+' if before == ' ' && next.is_ascii_lowercase() => {}
-            _ => spelled.push(c),
+            _ => postgres_text.push(c),
         }
         before = c;
     }
-    spelled
+    postgres_text
 }
 
 #[cfg(test)]
 mod tests {
-    use super::spelled;
+    use super::postgres_text;
 
     #[test]
     fn one_text_two_spellings() {
@@ -30,7 +30,7 @@ mod tests {
             ("SET n = n + 1, m = max(m, 0)+1", "SET n = n + 1, m = max(m, 0)+1"),
             ("SELECT 'why?'", "SELECT 'why?'"),
         ] {
-            assert_eq!(spelled(shared), here);
+            assert_eq!(postgres_text(shared), here);
         }
     }
 }
