@@ -52,6 +52,53 @@ fn who_does_not_hold_the_lease_moves_nothing() {
     assert_eq!(fleet.at(&fleet.shared(), "elsewhere"), None);
 }
 
+/// What moves no branch to another commit is nobody's business, with or without a lease, here and in the shared one.
+#[test]
+fn the_housekeeping_of_git_passes() {
+    let fleet = Fleet::new();
+    let task = fleet.site.add("work");
+    fleet.claim(&task, "a");
+    passed(&fleet.commit("a", "f", "1"));
+    passed(&fleet.commit("a", "g", "1"));
+    let everybody = [fleet.tree("a"), fleet.tree("b"), fleet.site.repo(), fleet.shared()];
+    for (round, args) in [
+        &["gc", "--quiet"][..],
+        &["pack-refs", "--all"],
+        &["maintenance", "run", "--quiet"],
+        &["repack", "-a", "-d", "-q"],
+        &["reflog", "expire", "--expire=now", "--all"],
+        &["worktree", "prune"],
+        &["prune"],
+        &["fsck"],
+        &["update-server-info"],
+    ]
+    .iter()
+    .enumerate()
+    {
+        // Something loose to pack each time, in both repositories.
+        passed(&fleet.commit("a", "f", &format!("round {round}")));
+        let dir = &everybody[round % everybody.len()];
+        for dir in everybody.iter().filter(|other| *other != dir).chain([dir]) {
+            let mut git = Command::new("git");
+            passed(&finish(start(fleet.site.surroundings(&mut git).args(*args).current_dir(dir))));
+        }
+    }
+    for args in [&["fetch", "origin"][..], &["remote", "prune", "origin"], &["stash"], &["reset", "--hard"]] {
+        std::fs::write(fleet.tree("b").join("loose"), "x").unwrap();
+        passed(&fleet.git("b", &["add", "loose"]));
+        passed(&fleet.git("b", args));
+    }
+    // A branch that is really deleted is still guarded, packed or not.
+    refused(&fleet.git("b", &["update-ref", "-d", "refs/heads/agent/ws-a"]), "lease_required");
+    passed(&fleet.git("b", &["pack-refs", "--all"]));
+    refused(&fleet.git("b", &["update-ref", "-d", "refs/heads/agent/ws-a"]), "lease_required");
+    assert!(fleet.at(&fleet.shared(), "main").is_some());
+    let mut git = Command::new("git");
+    fleet.site.surroundings(&mut git).args(["update-ref", "-d", "refs/heads/main"]);
+    refused(&finish(start(git.current_dir(fleet.shared()))), "lease_required");
+    fleet.site.assert_sound();
+}
+
 #[test]
 fn the_holder_commits_amends_rebases_and_pushes() {
     let fleet = Fleet::new();

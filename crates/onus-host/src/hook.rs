@@ -5,11 +5,13 @@
 
 mod config;
 mod message;
+mod movement;
 mod push;
 mod shim;
 mod ticket;
 
 pub use message::sign;
+pub use movement::moving;
 pub use push::{Pushed, Update, pushed, pushed_token, updates};
 pub use ticket::{Ticket, parent};
 

@@ -118,7 +118,7 @@ fn read_file(path: &Path) -> Result<Said, Refusal> {
 }
 
 /// git packs a reference before it removes its file, so whoever finds no file finds it here.
-fn packed(repo: &Repo, name: &str) -> Result<Option<String>, Refusal> {
+pub(crate) fn packed(repo: &Repo, name: &str) -> Result<Option<String>, Refusal> {
     let path = repo.common_dir.join("packed-refs");
     let bytes = if_exists(read_capped(&path, PACKED_MAX)).map_err(|e| refused("read", &path, &e))?;
     let bytes = bytes.unwrap_or_default();

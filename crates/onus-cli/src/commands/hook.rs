@@ -150,11 +150,14 @@ pub(super) fn run(world: &World, name: &OsStr, args: &[OsString]) -> Result<Exit
     match (&*name, site) {
         ("reference-transaction", _) if args.first().is_none_or(|state| state != "prepared") => {}
         ("reference-transaction", Site::Work) => {
-            let updates = guarded(hook::updates(&input()?)?, &["refs/heads/"]);
-            at_desk(world, repo, shown.as_ref(), |store, desk| store.guard(desk, &updates))?;
+            let updates = hook::moving(repo, guarded(hook::updates(&input()?)?, &["refs/heads/"]))?;
+            if !updates.is_empty() {
+                at_desk(world, repo, shown.as_ref(), |store, desk| store.guard(desk, &updates))?;
+            }
         }
         ("reference-transaction", Site::Shared) => {
             let updates = guarded(hook::updates(&input()?)?, &["refs/heads/", "refs/tags/"]);
+            let updates = hook::moving(repo, updates)?;
             if !updates.is_empty() {
                 let token = hook::parent(repo)?.token()?.map(parsed).transpose()?;
                 let history = History::at(&repo.common_dir);
