@@ -4,7 +4,7 @@ mod incident;
 
 use crate::html::{Html, when};
 use crate::layout::rendered;
-use crate::{Download, Drawn, Page, Seen};
+use crate::{Download, Drawn, Page, PageRequest};
 use askama::Template;
 use onus_app::Onus;
 use onus_app::report::{AuditKind, AuditLine, SaidView, SearchAsk, When, csv};
@@ -24,11 +24,11 @@ const PAGE: i64 = 100;
 /// The most lines of one list; a file has all of them.
 const LINES: usize = 300;
 
-pub(crate) fn page<S: Store>() -> Page<S> {
+pub(crate) fn page() -> Page {
     Page { path: "/audit", name: "Audit", key: Some('a'), ask }
 }
 
-pub(crate) fn download<S: Store>() -> Download<S> {
+pub(crate) fn download() -> Download {
     Download { path: "/download/audit.csv", kind: "text/csv; charset=utf-8", ask: file }
 }
 
@@ -117,7 +117,7 @@ struct Strange {
     detail: String,
 }
 
-fn asked(seen: &Seen) -> Result<(&'static str, Show), Refusal> {
+fn asked(seen: &PageRequest) -> Result<(&'static str, Show), Refusal> {
     let word = seen.word("show").unwrap_or(SHOWS[0].0);
     let found = SHOWS.iter().find(|(name, ..)| *name == word);
     let (name, _, show) = found.ok_or_else(|| {
@@ -127,11 +127,11 @@ fn asked(seen: &Seen) -> Result<(&'static str, Show), Refusal> {
     Ok((name, *show))
 }
 
-fn period(seen: &Seen) -> When {
+fn period(seen: &PageRequest) -> When {
     When { since: seen.word("since").map(str::to_owned), until: seen.word("until").map(str::to_owned) }
 }
 
-fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
+fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let (name, show) = asked(seen)?;
     let (newest, signed) = onus.store.read(|tx| {
         Ok((load::workspace(tx)?.last_seq, ledger::last_checkpoint(tx)?.map(|checkpoint| checkpoint.seq)))
@@ -176,7 +176,7 @@ fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
     Ok(Drawn { title: "Audit".to_owned(), main: rendered(&page)? })
 }
 
-fn record<S: Store>(onus: &mut Onus<S>, seen: &Seen, page: &mut AuditPage) -> Result<(), Refusal> {
+fn record(onus: &mut Onus, seen: &PageRequest, page: &mut AuditPage) -> Result<(), Refusal> {
     let before = seen.word("before").map(str::parse).transpose();
     let ask = SearchAsk {
         task: seen.read("task")?,
@@ -192,9 +192,9 @@ fn record<S: Store>(onus: &mut Onus<S>, seen: &Seen, page: &mut AuditPage) -> Re
     Ok(())
 }
 
-fn lines<S: Store>(
-    onus: &mut Onus<S>,
-    seen: &Seen,
+fn lines(
+    onus: &mut Onus,
+    seen: &PageRequest,
     only: &[AuditKind],
     page: &mut AuditPage,
 ) -> Result<(), Refusal> {
@@ -213,7 +213,7 @@ fn lines<S: Store>(
 }
 
 /// The lines as a file; `only` as the command line has it.
-fn file<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Vec<u8>, Refusal> {
+fn file(onus: &mut Onus, seen: &PageRequest) -> Result<Vec<u8>, Refusal> {
     let mut only = Vec::new();
     for name in seen.word("only").into_iter().flat_map(|names| names.split(',')) {
         let kind = AuditKind::parse(name);

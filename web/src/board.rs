@@ -5,7 +5,7 @@ mod view;
 
 use crate::html::Html;
 use crate::layout::rendered;
-use crate::{Drawn, Page, Seen};
+use crate::{Drawn, Page, PageRequest};
 use card::{Card, Known};
 use onus_app::Onus;
 use onus_app::queue::LIMIT_MAX;
@@ -24,7 +24,7 @@ const FURTHER: usize = 4;
 /// So many cards the browser lays out together, once they come near (`assets/board.css`).
 const RUN: usize = 25;
 
-pub(crate) fn page<S: Store>() -> Page<S> {
+pub(crate) fn page() -> Page {
     Page { path: "/board", name: "Board", key: Some('b'), ask }
 }
 
@@ -71,7 +71,7 @@ struct Asked {
 }
 
 impl Asked {
-    fn read(seen: &Seen) -> Result<Asked, Refusal> {
+    fn read(seen: &PageRequest) -> Result<Asked, Refusal> {
         let lanes = seen.word("lanes").unwrap_or("none");
         let lanes = LANES.iter().find(|(name, _)| *name == lanes).ok_or_else(|| {
             Refusal::invalid(format!(
@@ -151,7 +151,7 @@ struct Stack {
     more: bool,
 }
 
-fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
+fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let asked = Asked::read(seen)?;
     let (stacks, known) = onus.store.read(|tx| {
         let stacks = stacks(tx, &asked)?;
@@ -194,7 +194,7 @@ fn stacks(tx: &mut dyn Tx, asked: &Asked) -> StoreResult<Vec<Stack>> {
     Ok(stacks)
 }
 
-fn draw(asked: &Asked, seen: &Seen, stacks: &[Stack], known: &Known) -> BoardView {
+fn draw(asked: &Asked, seen: &PageRequest, stacks: &[Stack], known: &Known) -> BoardView {
     let mut names: BTreeSet<Option<String>> = BTreeSet::new();
     for task in stacks.iter().flat_map(|stack| &stack.tasks) {
         names.insert(asked.lane(task));
@@ -225,7 +225,7 @@ fn draw(asked: &Asked, seen: &Seen, stacks: &[Stack], known: &Known) -> BoardVie
     }
 }
 
-fn column(asked: &Asked, seen: &Seen, stack: &Stack) -> Column {
+fn column(asked: &Asked, seen: &PageRequest, stack: &Stack) -> Column {
     let is_all = stack.tasks.len() >= stack.count && !stack.more;
     let further = (!is_all).then(|| {
         let mut shown = asked.shown.clone();
@@ -239,7 +239,7 @@ fn column(asked: &Asked, seen: &Seen, stack: &Stack) -> Column {
     }
 }
 
-fn selects(asked: &Asked, seen: &Seen, stacks: &[Stack], known: &Known) -> Vec<Select> {
+fn selects(asked: &Asked, seen: &PageRequest, stacks: &[Stack], known: &Known) -> Vec<Select> {
     let tasks = || stacks.iter().flat_map(|stack| &stack.tasks);
     let filter = |name: &'static str, label, values: BTreeSet<String>| {
         let chosen = seen.word(name).unwrap_or_default().to_owned();

@@ -5,7 +5,7 @@ mod day;
 use crate::chart::{self, Bar};
 use crate::html::Html;
 use crate::layout::rendered;
-use crate::{Download, Drawn, Page, Seen};
+use crate::{Download, Drawn, Page, PageRequest};
 use askama::Template;
 use onus_app::Onus;
 use onus_app::timesheet::{ApprovalView, Ask, RowView, TimesheetView, csv, ics, xlsx};
@@ -16,7 +16,6 @@ use onus_core::refusal::Refusal;
 use onus_core::time::Date;
 use onus_core::timesheet::{Dimension, month_of, neighbours, period, week_name};
 use onus_core::worker::Kind;
-use onus_store::port::Store;
 use std::collections::BTreeMap;
 
 pub(crate) use day::page as day;
@@ -25,11 +24,11 @@ pub(crate) use day::page as day;
 const WORKERS: usize = 60;
 const TASKS: usize = 25;
 
-pub(crate) fn page<S: Store>() -> Page<S> {
+pub(crate) fn page() -> Page {
     Page { path: "/effort", name: "Effort", key: Some('e'), ask }
 }
 
-pub(crate) fn downloads<S: Store>() -> [Download<S>; 3] {
+pub(crate) fn downloads() -> [Download; 3] {
     let sheet = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
     [
         Download { path: "/download/timesheet.csv", kind: "text/csv; charset=utf-8", ask: csv_file },
@@ -92,7 +91,7 @@ struct Asked {
 }
 
 impl Asked {
-    fn read<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Asked, Refusal> {
+    fn read(onus: &mut Onus, seen: &PageRequest) -> Result<Asked, Refusal> {
         let worker: Option<Handle> = seen.read("worker")?;
         let (name, days) = match seen.word("period") {
             Some(text) => (text.to_owned(), period(text).map_err(Refusal::invalid)?),
@@ -109,7 +108,7 @@ impl Asked {
     }
 }
 
-fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
+fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let asked = Asked::read(onus, seen)?;
     let workers = onus.workers(None)?.workers;
     let kinds: BTreeMap<String, Kind> =
@@ -155,7 +154,7 @@ fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
 }
 
 /// The day, the week and the month around the first day.
-fn spans(asked: &Asked, seen: &Seen) -> Vec<(&'static str, String, bool)> {
+fn spans(asked: &Asked, seen: &PageRequest) -> Vec<(&'static str, String, bool)> {
     let (from, to) = asked.days;
     let month: String = from.to_string().chars().take("2026-11".len()).collect();
     let kinds = [("Day", from.to_string()), ("Week", week_name(from)), ("Month", month)];
@@ -165,7 +164,7 @@ fn spans(asked: &Asked, seen: &Seen) -> Vec<(&'static str, String, bool)> {
     kinds.into_iter().map(span).collect()
 }
 
-fn files(seen: &Seen, asked: &Asked) -> Vec<(&'static str, String)> {
+fn files(seen: &PageRequest, asked: &Asked) -> Vec<(&'static str, String)> {
     let query = seen.with("period", Some(&asked.name));
     let query = query.split_once('?').map_or("", |(_, query)| query);
     let file = |label, ending| (label, format!("/download/timesheet.{ending}?{query}"));
@@ -301,17 +300,17 @@ fn money(cost: Option<f64>, currency: &str) -> String {
 
 const ROWS: [Dimension; 3] = [Dimension::Worker, Dimension::Task, Dimension::Day];
 
-fn csv_file<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Vec<u8>, Refusal> {
+fn csv_file(onus: &mut Onus, seen: &PageRequest) -> Result<Vec<u8>, Refusal> {
     let asked = Asked::read(onus, seen)?;
     csv::write(&onus.timesheet(&asked.ask(&ROWS))?).map_err(internal)
 }
 
-fn xlsx_file<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Vec<u8>, Refusal> {
+fn xlsx_file(onus: &mut Onus, seen: &PageRequest) -> Result<Vec<u8>, Refusal> {
     let asked = Asked::read(onus, seen)?;
     xlsx::write(&onus.timesheet(&asked.ask(&ROWS))?).map_err(internal)
 }
 
-fn ics_file<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Vec<u8>, Refusal> {
+fn ics_file(onus: &mut Onus, seen: &PageRequest) -> Result<Vec<u8>, Refusal> {
     let asked = Asked::read(onus, seen)?;
     Ok(ics::write(&onus.calendar(&asked.ask(&ROWS))?).into_bytes())
 }

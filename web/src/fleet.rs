@@ -5,7 +5,7 @@ mod past;
 
 use crate::html::{Html, ring, when};
 use crate::layout::rendered;
-use crate::{Drawn, Page, Seen};
+use crate::{Drawn, Page, PageRequest};
 use askama::Template;
 use map::{MapPart, RolePart};
 use onus_app::Onus;
@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 /// The most workers, and the most workstations, that are drawn.
 const ROWS: usize = 500;
 
-pub(crate) fn page<S: Store>() -> Page<S> {
+pub(crate) fn page() -> Page {
     Page { path: "/fleet", name: "Fleet", key: Some('f'), ask }
 }
 
@@ -85,7 +85,7 @@ struct ProbeRow {
     detail: String,
 }
 
-fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
+fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let mut workers = onus.workers(None)?.workers;
     workers.truncate(ROWS);
     let mut places = onus.workstations(None)?.workstations;
@@ -140,7 +140,7 @@ fn counts(workers: &[WorkerView], places: &[WorkstationView]) -> Vec<(usize, &'s
     ]
 }
 
-fn worker_row(worker: &WorkerView, tasks: &BTreeMap<TaskId, Task>, seen: &Seen) -> WorkerRow {
+fn worker_row(worker: &WorkerView, tasks: &BTreeMap<TaskId, Task>, seen: &PageRequest) -> WorkerRow {
     WorkerRow {
         handle: worker.handle.to_string(),
         kind: worker.kind.name(),
@@ -152,7 +152,7 @@ fn worker_row(worker: &WorkerView, tasks: &BTreeMap<TaskId, Task>, seen: &Seen) 
     }
 }
 
-fn held_row(task: &Task, seen: &Seen) -> Option<HeldRow> {
+fn held_row(task: &Task, seen: &PageRequest) -> Option<HeldRow> {
     let held = task.assignment()?;
     Some(HeldRow {
         task: task.id.to_string(),
@@ -162,7 +162,12 @@ fn held_row(task: &Task, seen: &Seen) -> Option<HeldRow> {
     })
 }
 
-fn place_row(place: WorkstationView, past: Past, tasks: &BTreeMap<TaskId, Task>, seen: &Seen) -> PlaceRow {
+fn place_row(
+    place: WorkstationView,
+    past: Past,
+    tasks: &BTreeMap<TaskId, Task>,
+    seen: &PageRequest,
+) -> PlaceRow {
     let worker = |handle: &Handle| handle.to_string();
     PlaceRow {
         name: place.name.to_string(),
@@ -179,7 +184,7 @@ fn place_row(place: WorkstationView, past: Past, tasks: &BTreeMap<TaskId, Task>,
     }
 }
 
-fn probe_row(probe: ProbeView, seen: &Seen) -> ProbeRow {
+fn probe_row(probe: ProbeView, seen: &PageRequest) -> ProbeRow {
     let (class, words) = match probe.verdict {
         Some(Verdict::Passed) => ("good", "passed"),
         Some(_) => ("bad", "failed"),

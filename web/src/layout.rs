@@ -2,13 +2,13 @@
 
 use crate::form::{FORMS, Forms};
 use crate::html::Html;
-use crate::{Drawn, Page, Seen, asset, pages};
+use crate::{Drawn, Page, PageRequest, asset, pages};
 use askama::Template;
 use onus_app::Onus;
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
 use onus_store::load;
-use onus_store::port::Store;
+use onus_store::port::{Driver, Store};
 use onus_store::registry;
 
 /// How much of a page is asked for.
@@ -52,9 +52,9 @@ struct Refused<'a> {
 }
 
 /// The page, and the status that goes with it. A refusal is a page, too.
-pub fn draw<S: Store>(onus: &mut Onus<S>, page: &Page<S>, seen: &Seen, part: Part) -> (u16, String) {
+pub fn draw(onus: &mut Onus, page: &Page, seen: &PageRequest, part: Part) -> (u16, String) {
     // Read before the page is: what happens in between is shown twice rather than never.
-    let surroundings = Surroundings::load(&mut onus.store);
+    let surroundings = Surroundings::load(onus.store.as_mut());
     let asked = surroundings.and_then(|around| Ok((around, (page.ask)(onus, seen)?)));
     let (status, around, drawn) = match asked {
         Ok((around, drawn)) => (200, around, drawn),
@@ -62,7 +62,7 @@ pub fn draw<S: Store>(onus: &mut Onus<S>, page: &Page<S>, seen: &Seen, part: Par
     };
     let whole = match part {
         Part::Main => Ok(drawn.main),
-        Part::Whole => around.wrap::<S>(page, seen, &drawn),
+        Part::Whole => around.wrap(page, seen, &drawn),
     };
     whole.map_or_else(|refusal| (500, refusal.to_string()), |html| (status, html))
 }
@@ -86,7 +86,7 @@ struct Surroundings {
 }
 
 impl Surroundings {
-    fn load<S: Store>(store: &mut S) -> Result<Surroundings, Refusal> {
+    fn load(store: &mut dyn Driver) -> Result<Surroundings, Refusal> {
         Ok(store.read(|tx| {
             let places = registry::workstations(tx)?;
             let free = places.iter().filter(|row| row.holds.is_none());
@@ -101,9 +101,9 @@ impl Surroundings {
         })?)
     }
 
-    fn wrap<S: Store>(self, page: &Page<S>, seen: &Seen, drawn: &Drawn) -> Result<String, Refusal> {
+    fn wrap(self, page: &Page, seen: &PageRequest, drawn: &Drawn) -> Result<String, Refusal> {
         let person = seen.viewer.is_person();
-        let nav = pages::<S>().into_iter().filter_map(|other| {
+        let nav = pages().into_iter().filter_map(|other| {
             let here = other.path == page.path;
             other.key.map(|key| Link { path: other.path, name: other.name, key, here })
         });

@@ -16,39 +16,29 @@ mod layout;
 mod markdown;
 mod milestone;
 mod now;
-mod seen;
+mod page_request;
 pub mod signin;
 mod task;
 
 pub use layout::{Part, draw};
-pub use seen::{Seen, Viewer};
+pub use page_request::{PageRequest, Viewer};
 
 use onus_app::Onus;
 use onus_core::refusal::Refusal;
-use onus_store::port::Store;
 
 /// One screen.
-#[derive(Debug)]
-pub struct Page<S> {
+#[derive(Debug, Clone, Copy)]
+pub struct Page {
     /// With parameters as `{name}`.
     pub path: &'static str,
     /// One word: in the navigation, in the log, in the class of `<main>`.
     pub name: &'static str,
     /// `g` and this key go there. A page without one is not in the navigation.
     pub key: Option<char>,
-    pub ask: Question<S>,
+    pub ask: Question,
 }
 
-// Whatever the store is: a derive would ask it to be copied, too.
-impl<S> Clone for Page<S> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<S> Copy for Page<S> {}
-
-pub type Question<S> = fn(&mut Onus<S>, &Seen) -> Result<Drawn, Refusal>;
+pub type Question = fn(&mut Onus, &PageRequest) -> Result<Drawn, Refusal>;
 
 /// The inside of `<main>`, and what the window is called.
 #[derive(Debug, Clone)]
@@ -58,7 +48,7 @@ pub struct Drawn {
 }
 
 /// Every page, in the order of the navigation; the first one is where `/` leads.
-pub fn pages<S: Store>() -> Vec<Page<S>> {
+pub fn pages() -> Vec<Page> {
     vec![
         board::page(),
         now::page(),
@@ -74,24 +64,16 @@ pub fn pages<S: Store>() -> Vec<Page<S>> {
 }
 
 /// A file that a page offers: a question that is answered with bytes.
-#[derive(Debug)]
-pub struct Download<S> {
+#[derive(Debug, Clone, Copy)]
+pub struct Download {
     /// Its last part is what the file is called.
     pub path: &'static str,
     /// The media type.
     pub kind: &'static str,
-    pub ask: fn(&mut Onus<S>, &Seen) -> Result<Vec<u8>, Refusal>,
+    pub ask: fn(&mut Onus, &PageRequest) -> Result<Vec<u8>, Refusal>,
 }
-
-impl<S> Clone for Download<S> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<S> Copy for Download<S> {}
 
 /// Every file.
-pub fn downloads<S: Store>() -> Vec<Download<S>> {
+pub fn downloads() -> Vec<Download> {
     effort::downloads().into_iter().chain([audit::download()]).collect()
 }

@@ -3,7 +3,7 @@
 use crate::html::{Html, when};
 use crate::layout::rendered;
 use crate::task::short;
-use crate::{Drawn, Page, Seen};
+use crate::{Drawn, Page, PageRequest};
 use askama::Template;
 use onus_app::Onus;
 use onus_app::milestone::{MemberView, MilestoneLine, MilestoneView};
@@ -12,17 +12,16 @@ use onus_core::milestone::Selection;
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::task::StateName;
 use onus_core::time::Timestamp;
-use onus_store::port::Store;
 
 /// The most milestones, tasks, and findings that are drawn.
 const ROWS: usize = 500;
 
-pub(crate) fn page<S: Store>() -> Page<S> {
+pub(crate) fn page() -> Page {
     Page { path: "/milestones", name: "Milestones", key: Some('m'), ask: list }
 }
 
 /// One of them.
-pub(crate) fn one<S: Store>() -> Page<S> {
+pub(crate) fn one() -> Page {
     Page { path: "/milestones/{name}", name: "Milestone", key: None, ask }
 }
 
@@ -74,7 +73,7 @@ fn words(selection: &Selection) -> String {
     shared.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn list<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
+fn list(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let found = onus.milestones()?.milestones;
     let page = MilestonesPage {
         // The newest are what people work towards.
@@ -100,7 +99,7 @@ struct MilestonePage {
     offers_close: bool,
 }
 
-fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
+fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let name: MilestoneName = seen.param("name")?;
     let MilestoneView { line, mut tasks, mut missing, closed } = onus.milestone(&name)?;
     let ended = |wanted: StateName| tasks.iter().filter(|task| task.state == wanted).count();

@@ -3,7 +3,7 @@
 use crate::chart::{self, Bar};
 use crate::html::{Html, when};
 use crate::layout::rendered;
-use crate::{Drawn, Page, Seen};
+use crate::{Drawn, Page, PageRequest};
 use askama::Template;
 use onus_app::Onus;
 use onus_app::report::{CompletedView, NowView, StuckKind, StuckView, WantKind, WantView, When};
@@ -11,7 +11,6 @@ use onus_app::view::HeldView;
 use onus_core::refusal::Refusal;
 use onus_core::report::DayFlow;
 use onus_core::time::Timestamp;
-use onus_store::port::Store;
 
 /// A resolution is shown up to here.
 const WORDS: usize = 240;
@@ -19,7 +18,7 @@ const WORDS: usize = 240;
 const SINCE: [(&str, &str); 4] =
     [("14h", "yesterday evening"), ("1d", "a day ago"), ("3d", "three days ago"), ("7d", "a week ago")];
 
-pub(crate) fn page<S: Store>() -> Page<S> {
+pub(crate) fn page() -> Page {
     Page { path: "/now", name: "Now", key: Some('n'), ask }
 }
 
@@ -99,7 +98,7 @@ struct AtWork {
     late: bool,
 }
 
-fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
+fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let since = seen.word("since").unwrap_or(SINCE[0].0);
     let asked = When { since: Some(since.to_owned()), until: None };
     let view = onus.report_now(seen.viewer.handle(), &asked)?;

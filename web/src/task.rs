@@ -7,9 +7,9 @@ mod view;
 use crate::html::{Html, ring, when};
 use crate::layout::rendered;
 use crate::markdown::{is_harmless, markdown};
-use crate::{Drawn, Page, Seen};
+use crate::{Drawn, Page, PageRequest};
 use onus_app::Onus;
-use onus_app::choice::Choice;
+use onus_app::allowed_actions::Choice;
 use onus_app::view::{EntryView, StoryView};
 use onus_core::hash::Digest;
 use onus_core::id::TaskId;
@@ -27,11 +27,11 @@ use view::{Action, CheckLine, NoteLine, Seal, TaskPage};
 /// So many of the latest entries are listed; the record has all.
 const ENTRIES: usize = 200;
 
-pub(crate) fn page<S: Store>() -> Page<S> {
+pub(crate) fn page() -> Page {
     Page { path: "/tasks/{id}", name: "Task", key: None, ask }
 }
 
-fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
+fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let id: TaskId = seen.param("id")?;
     let story = onus.show(&id)?;
     let checks = onus.checks(&id)?.checks;
@@ -87,11 +87,11 @@ fn link(intake: &IntakeSettings, origin: &str) -> Option<String> {
     channel.and_then(|channel| channel.link(key)).or_else(|| is_harmless(key).then(|| key.to_owned()))
 }
 
-fn actions(choices: &[Choice], seen: &Seen) -> Vec<Action> {
+fn actions(choices: &[Choice], seen: &PageRequest) -> Vec<Action> {
     choices.iter().map(|choice| Action::new(choice, seen.viewer.is_person())).collect()
 }
 
-fn notes(story: &StoryView, seen: &Seen) -> Vec<NoteLine> {
+fn notes(story: &StoryView, seen: &PageRequest) -> Vec<NoteLine> {
     let handed = |note: &&onus_app::view::NoteView| note.kind != "handoff";
     let notes = story.notes.iter().rev().filter(handed);
     notes

@@ -14,7 +14,7 @@ use onus_core::settings::Settings;
 use onus_core::text::Text;
 use onus_server::store::{Open, Store};
 use onus_server::writer::Writer;
-use onus_store::any::Location;
+use onus_store::location::Location;
 use onus_store::read::queue::Filter;
 use std::path::Path;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ fn open(path: &Path) -> Result<Store, Refusal> {
         store: Location::File(path.to_owned()).open_to_stay(onus_host::clock::now)?,
         settings: Settings::default(),
         path: path.to_owned(),
-        place: onus_host::place::find(path.parent().unwrap_or(path))?,
+        place: onus_host::repository::find(path.parent().unwrap_or(path))?,
         sight: Sight::Store,
     })
 }

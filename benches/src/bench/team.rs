@@ -12,7 +12,7 @@ use onus_app::submit::{Receipt, Target};
 use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::settings::Settings;
 use onus_core::text::Text;
-use onus_store::any::{Any, Location};
+use onus_store::location::Location;
 use onus_store::read::queue::Filter;
 use onus_testkit::{Cluster, Durability};
 use std::process;
@@ -217,9 +217,9 @@ fn multiply(cluster: &Cluster, url: &str, times: usize) {
     cluster.psql(database, "VACUUM ANALYZE");
 }
 
-fn open(url: &str, place: &Place) -> Outcome<Onus<Any>> {
+fn open(url: &str, place: &Place) -> Outcome<Onus> {
     let repo = place.path().join("repo");
-    let here = onus_host::place::find(&repo)?;
+    let here = onus_host::repository::find(&repo)?;
     Ok(Onus {
         store: Location::parse(url, &repo)?.open(onus_host::clock::now)?,
         settings: Settings::default(),
@@ -249,7 +249,7 @@ fn bare(cluster: &Cluster, seconds: u64) -> Outcome<f64> {
 }
 
 struct Desk {
-    onus: Onus<Any>,
+    onus: Onus,
     next: usize,
 }
 

@@ -26,10 +26,10 @@ pub(crate) fn run(words: &[String]) -> Outcome<()> {
     let path = Path::new(store);
     let options = Options::staying(onus_host::clock::now);
     let mut onus = Onus {
-        store: Sqlite::open(path, &options)?,
+        store: Box::new(Sqlite::open(path, &options)?),
         settings: Settings::default(),
         path: path.to_owned(),
-        place: onus_host::place::find(path.parent().unwrap_or(path))?,
+        place: onus_host::repository::find(path.parent().unwrap_or(path))?,
         sight: onus_app::Sight::Workstations,
     };
     let actor: Handle = handle.parse()?;

@@ -1,7 +1,7 @@
 //! `check`: runs a task's approved commands where the work is, and keeps what they showed (mission D7).
 
 use crate::Onus;
-use crate::far::SentTask;
+use crate::remote::SentTask;
 use crate::submit::Target;
 use crate::view::{CheckRunView, ChecksView};
 use onus_core::code::Code;
@@ -20,7 +20,6 @@ use onus_core::time::Millis;
 use onus_host::process::{CommandLine, Environment, Ran};
 use onus_host::refs::{History, branch_ref};
 use onus_host::{identity_map, ref_file, worktree};
-use onus_store::port::Store;
 use onus_store::{evidence, load};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -90,7 +89,7 @@ pub struct Bench {
     pub ground: Ground,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Where the checks of a task run: in the workstation that holds it; where that has no directory, in this one.
     pub fn bench(&mut self, task: &Task) -> Result<Bench, Refusal> {
         let directory = match task.assignment() {
@@ -202,7 +201,7 @@ impl<S: Store> Onus<S> {
 
     /// The task as it is now, if there is such a one.
     pub(crate) fn find_task(&mut self, id: &TaskId) -> Result<Option<Task>, Refusal> {
-        if let Some(answer) = self.far::<Option<SentTask>>("find_task", &(id,))? {
+        if let Some(answer) = self.remote_call::<Option<SentTask>>("find_task", &(id,))? {
             return Ok(answer.map(Task::from));
         }
         Ok(self.ask(|tx| load::task(tx, id))?.map(|stored| stored.task))
@@ -242,7 +241,7 @@ impl<S: Store> Onus<S> {
 
     /// The last runs of a task's checks, the newest first.
     pub fn check_runs(&mut self, task: &TaskId, limit: i64) -> Result<Vec<evidence::KeptRun>, Refusal> {
-        if let Some(answer) = self.far("check_runs", &(task, limit))? {
+        if let Some(answer) = self.remote_call("check_runs", &(task, limit))? {
             return Ok(answer);
         }
         self.ask(|tx| evidence::runs(tx, task, limit))

@@ -8,7 +8,7 @@ use onus_core::queue;
 use onus_core::refusal::{Finding, Refusal};
 use onus_host::worktree::Conflict;
 use onus_store::load;
-use onus_store::port::{Store, Tx};
+use onus_store::port::Tx;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ pub(crate) enum Relation {
     Neither,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// The refusal of a rebase: each path with the tasks that changed it on the main branch. `task` is what the
     /// workstation holds.
     pub fn conflicting(
@@ -58,13 +58,13 @@ impl<S: Store> Onus<S> {
     }
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     pub(crate) fn relations(
         &mut self,
         task: &TaskId,
         others: &BTreeSet<TaskId>,
     ) -> Result<BTreeMap<TaskId, Relation>, Refusal> {
-        if let Some(answer) = self.far("relations", &(task, others))? {
+        if let Some(answer) = self.remote_call("relations", &(task, others))? {
             return Ok(answer);
         }
         self.ask(|tx| relations(tx, task, others))

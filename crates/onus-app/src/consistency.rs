@@ -14,10 +14,9 @@ use crate::view::HeldView;
 use onus_core::code::Code;
 use onus_core::id::TaskId;
 use onus_core::refusal::{Finding, Refusal};
-use onus_host::place::Repo;
 use onus_host::refs::{self, Commit, History};
+use onus_host::repository::Repo;
 use onus_host::worktree::{self, Worktree};
-use onus_store::port::Store;
 use onus_store::registry::WorkstationHolding;
 pub(crate) use queue::Queue;
 use queue::salvaged_task;
@@ -145,7 +144,7 @@ struct Record {
     unmerged: Vec<(WorkstationHolding, Vec<Commit>)>,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Compares the queue with the repository. `since` leaves out the commits that it has; `onus` is the program that
     /// the hooks should run.
     pub fn consistency(
@@ -171,7 +170,7 @@ impl<S: Store> Onus<S> {
 
     /// What the queue knows of these tasks, and of the last ones of every workstation.
     pub(crate) fn queue_about(&mut self, tasks: BTreeSet<TaskId>) -> Result<Queue, Refusal> {
-        if let Some(answer) = self.far("queue_about", &(&tasks,))? {
+        if let Some(answer) = self.remote_call("queue_about", &(&tasks,))? {
             return Ok(answer);
         }
         self.ask(|tx| Queue::load(tx, tasks))

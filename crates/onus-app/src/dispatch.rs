@@ -17,7 +17,7 @@ use onus_core::refusal::{Finding, Refusal};
 use onus_core::registry::person;
 use onus_core::task::Task;
 use onus_core::workstation::{Workstation, WorkstationState};
-use onus_store::port::{Store, Tx};
+use onus_store::port::Tx;
 use onus_store::read::queue::{self, Filter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -96,7 +96,7 @@ pub(crate) struct Plan {
 /// Probes that were run, and are not on record.
 type Told = (WorkstationName, Vec<ProbeResult>);
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// One round: probe, plan, and carry the plan out. Acts in a person's name.
     pub fn dispatch(
         &mut self,
@@ -143,7 +143,7 @@ impl<S: Store> Onus<S> {
         told: &[Told],
         limit: usize,
     ) -> Result<Plan, Refusal> {
-        if let Some(answer) = self.far("plan", &(told, limit))? {
+        if let Some(answer) = self.remote_call("plan", &(told, limit))? {
             return Ok(answer);
         }
         let by = person(&self.caller(actor)?)?.clone();

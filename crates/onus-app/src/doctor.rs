@@ -12,10 +12,9 @@ use onus_core::refusal::{Finding, Refusal};
 use onus_core::time::Millis;
 use onus_host::anchor::Anchor;
 use onus_host::git::Git;
-use onus_host::{clock, key, place, settings};
-use onus_store::any::Any;
+use onus_host::{clock, key, repository, settings};
 use onus_store::load::{self, Workspace};
-use onus_store::port::Store;
+use onus_store::port::{Backend, Store};
 use onus_store::read::ledger::{self, Part};
 use onus_store::read::survey;
 use schemars::JsonSchema;
@@ -68,25 +67,25 @@ pub trait Examined {
     fn examine(&mut self) -> Vec<CheckView>;
 }
 
-impl Examined for Any {
+impl Examined for Backend<'_> {
     fn examine(&mut self) -> Vec<CheckView> {
         match self {
-            Any::Sqlite(store) => store.examine(),
-            Any::Postgres(store) => store.examine(),
-            Any::Server(_) => Vec::new(),
+            Backend::Sqlite(store) => store.examine(),
+            Backend::Postgres(store) => store.examine(),
+            Backend::Remote(_) => Vec::new(),
         }
     }
 }
 
-impl<S: Store + Examined> Onus<S> {
+impl Onus {
     /// A server's store is examined where it is, with the server's own surroundings.
     pub fn doctor(&mut self, progress: &mut dyn Progress) -> Result<DoctorView, Refusal> {
-        if let Some(answer) = self.far("doctor", &())? {
+        if let Some(answer) = self.remote_call("doctor", &())? {
             return Ok(answer);
         }
         let workspace = self.ask(|tx| load::workspace(tx));
         progress.begin("looking at the database", None);
-        let mut checks = self.store.examine();
+        let mut checks = self.store.backend().examine();
         progress.end();
         let mut check =
             |name: &'static str, outcome: Result<Outcome, Refusal>| checks.push(view(name, outcome));
@@ -240,7 +239,7 @@ fn others<T>(found: &[T]) -> String {
 }
 
 fn settings_file() -> Result<Outcome, Refusal> {
-    let file = place::here()?.settings_file();
+    let file = repository::here()?.settings_file();
     settings::load(&file)?;
     Ok(Well(if file.exists() { format!("{} is valid", file.display()) } else { "the defaults apply".into() }))
 }

@@ -1,7 +1,7 @@
 //! `exception`: a dependency that is not waited for, with its decision record (mission D1).
 
 use crate::Onus;
-use crate::story::unknown_task;
+use crate::show::unknown_task;
 use crate::submit::{Receipt, Target};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
@@ -11,8 +11,7 @@ use onus_core::registry::known;
 use onus_core::task::{Exception, Task};
 use onus_host::decision_record::{self, DecisionRecord, Written};
 use onus_store::load;
-use onus_store::port::Store;
-use onus_store::read::story;
+use onus_store::read::show;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -88,7 +87,7 @@ pub struct Grounds<'a> {
     pub adr: Option<&'a str>,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Asks that a dependency be not waited for, and writes the decision record.
     pub fn request_exception(
         &mut self,
@@ -150,7 +149,7 @@ impl<S: Store> Onus<S> {
 
     /// All exceptions, in the order in which their tasks were asked for.
     pub fn exceptions(&mut self, only: Option<&TaskId>) -> Result<ExceptionsView, Refusal> {
-        if let Some(answer) = self.far("exceptions", &(only,))? {
+        if let Some(answer) = self.remote_call("exceptions", &(only,))? {
             return Ok(answer);
         }
         let exceptions = match only {
@@ -159,7 +158,7 @@ impl<S: Store> Onus<S> {
                 ExceptionView::of(&found.task)
             }
             None => {
-                let all = self.ask(|tx| story::exceptions(tx))?;
+                let all = self.ask(|tx| show::exceptions(tx))?;
                 let views = all.iter().flat_map(|(task, exceptions)| {
                     exceptions.iter().map(|(on, exception)| ExceptionView::new(task, on, exception))
                 });

@@ -53,7 +53,7 @@ struct Line {
     resolution: Option<String>,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Writes one JSON object per task, in the order in which they were asked for, and says how many. A part of the
     /// queue may refer to tasks that are not in it.
     pub fn export_tasks(
@@ -62,7 +62,7 @@ impl<S: Store> Onus<S> {
         writer: &mut dyn Write,
         progress: &mut dyn Progress,
     ) -> Result<u64, ExportError> {
-        if let Some((lines, text)) = self.far::<(u64, String)>("export_tasks", &(which,))? {
+        if let Some((lines, text)) = self.remote_call::<(u64, String)>("export_tasks", &(which,))? {
             writer.write_all(text.as_bytes()).and_then(|()| writer.flush()).map_err(ExportError::Writing)?;
             return Ok(lines);
         }

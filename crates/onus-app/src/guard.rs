@@ -13,8 +13,7 @@ use onus_host::hook::Update;
 use onus_host::refs::History;
 use onus_host::{identity_map, lease_file, ref_file};
 use onus_store::load;
-use onus_store::port::Store;
-use onus_store::read::story;
+use onus_store::read::show;
 use onus_store::registry;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -78,7 +77,7 @@ impl Fleet {
     }
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Whether the branches of a working repository may move as `updates` say.
     pub fn guard(&mut self, desk: &Desk<'_>, updates: &[Update]) -> Result<(), Refusal> {
         let fleet = self.fleet()?;
@@ -144,12 +143,12 @@ impl<S: Store> Onus<S> {
     }
 
     pub(crate) fn fleet(&mut self) -> Result<Fleet, Refusal> {
-        if let Some(answer) = self.far("fleet", &())? {
+        if let Some(answer) = self.remote_call("fleet", &())? {
             return Ok(answer);
         }
         self.ask(|tx| {
             let rows = registry::workstations(tx)?;
-            let held = story::live(tx)?.into_iter();
+            let held = show::live(tx)?.into_iter();
             Ok(Fleet {
                 generation: load::workspace(tx)?.generation,
                 workstations: rows.into_iter().map(|row| row.workstation).collect(),

@@ -15,8 +15,7 @@ use onus_core::workstation::Workstation;
 use onus_host::refs::{History, branch_ref};
 use onus_host::{identity_map, ref_file, worktree};
 use onus_store::load;
-use onus_store::port::Store;
-use onus_store::read::story;
+use onus_store::read::show;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -46,7 +45,7 @@ struct Trace {
 
 type Surroundings = (Vec<Dependency>, Option<Workstation>, Timestamp);
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// The handoff of the present holder's work, ready to be kept. None where nobody holds the task.
     pub fn compose_handoff(
         &mut self,
@@ -137,7 +136,7 @@ impl<S: Store> Onus<S> {
         task: &TaskId,
         workstation: &WorkstationName,
     ) -> Result<Surroundings, Refusal> {
-        if let Some(answer) = self.far("surroundings", &(task, workstation))? {
+        if let Some(answer) = self.remote_call("surroundings", &(task, workstation))? {
             return Ok(answer);
         }
         self.ask(|tx| {
@@ -206,11 +205,11 @@ impl<S: Store> Onus<S> {
 
     /// The last handoff of a task.
     pub fn last_handoff(&mut self, task: &TaskId) -> Result<Option<HandoffView>, Refusal> {
-        if let Some(answer) = self.far("last_handoff", &(task,))? {
+        if let Some(answer) = self.remote_call("last_handoff", &(task,))? {
             return Ok(answer);
         }
         self.task(task)?;
-        let notes = self.ask(|tx| story::notes(tx, task))?;
+        let notes = self.ask(|tx| show::notes(tx, task))?;
         let last = notes.into_iter().rfind(|note| note.kind == "handoff");
         Ok(last.map(|note| view(task, &note.text)))
     }

@@ -84,7 +84,7 @@ pub struct RenamedView {
     pub to: TaskId,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Imports a file, whole or not at all. The same request id gives the same answer.
     pub fn import_jsonl(
         &mut self,
@@ -93,7 +93,7 @@ impl<S: Store> Onus<S> {
     ) -> Result<ImportView, Refusal> {
         let Import { request, project, input, run, .. } = import;
         let sent = || serde_json::to_string(&(request, project, input, run)).map_err(unexpected);
-        if let Some(answer) = self.far_under(Some(request), "import_jsonl", sent)? {
+        if let Some(answer) = self.remote_call_under(Some(request), "import_jsonl", sent)? {
             return Ok(answer);
         }
         let file = File::read(import.input);

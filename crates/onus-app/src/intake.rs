@@ -15,7 +15,6 @@ use onus_core::refusal::Refusal;
 use onus_core::task::Spec;
 use onus_host::secret;
 use onus_store::load;
-use onus_store::port::Store;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -52,7 +51,7 @@ pub enum Arrival {
     Told(Box<IntakeView>),
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// The headers that a channel's deliveries have.
     pub fn headers_of(&self, name: &str) -> Result<Headers, Refusal> {
         self.channel(name).map(|(_, channel)| channel.preset.headers())

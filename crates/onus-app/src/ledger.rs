@@ -4,10 +4,8 @@
 //! checkpoints and anchor with each other and says exactly where they disagree; [`export`] writes everything that a
 //! third party needs to do the same. The formats are in `docs/reference/ledger.md`.
 
-mod anchorage;
-mod balance;
+mod anchor_sync;
 mod checkpoint;
-mod crew;
 mod diff;
 mod export;
 mod finding;
@@ -15,7 +13,9 @@ mod fold;
 mod heads;
 mod locate;
 mod names;
+mod parallel_verify;
 mod range;
+mod row_checksum;
 mod signed;
 mod verify;
 mod workspace;
@@ -29,7 +29,7 @@ pub use finding::{FindingView, Kind};
 pub use range::RangeView;
 pub use verify::VerifyView;
 
-pub(crate) use anchorage::{Standing, Tip};
+pub(crate) use anchor_sync::{Standing, Tip};
 
 fn unexpected(error: &dyn std::fmt::Display) -> Refusal {
     Refusal::new(Code::Internal, error.to_string())

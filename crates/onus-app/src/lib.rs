@@ -3,38 +3,38 @@
 //! [`submit`] carries a command out; the other modules answer questions or look after the store as a whole. Every
 //! front end (command line, HTTP, MCP) calls these and renders their views.
 
+pub mod agent_hooks;
+pub mod allowed_actions;
 pub mod check;
-pub mod choice;
 mod conflict;
 pub mod consistency;
 pub mod dispatch;
 pub mod doctor;
 pub mod exception;
 pub mod export;
-pub mod far;
 pub mod guard;
 pub mod handoff;
+pub mod idempotent_admin;
 pub mod import;
 pub mod intake;
+pub mod last_commit;
 pub mod ledger;
-pub mod memory;
 pub mod merge;
 pub mod milestone;
-pub mod once;
 pub mod preflight;
 pub mod prime;
 pub mod probe;
 pub mod progress;
 pub mod queue;
 pub mod registry;
+pub mod remote;
 mod replay;
 pub mod report;
 pub mod rerun;
 pub mod route;
 pub mod salvage;
-pub mod seat;
 pub mod session;
-pub mod story;
+pub mod show;
 pub mod submit;
 pub mod timesheet;
 pub mod token;
@@ -49,14 +49,14 @@ use onus_core::settings::Settings;
 use onus_core::time::Timestamp;
 use onus_host::anchor::Anchor;
 use onus_host::identity_map;
-use onus_host::place::Place;
-use onus_store::port::{Store, Tx};
+use onus_host::repository::Place;
+use onus_store::port::{Driver, Store, Tx};
 use std::path::PathBuf;
 
 /// An open store with the settings that apply to it.
 #[derive(Debug)]
-pub struct Onus<S> {
-    pub store: S,
+pub struct Onus {
+    pub store: Box<dyn Driver>,
     pub settings: Settings,
     /// The store's file: the anchor lies relative to it.
     pub path: PathBuf,
@@ -74,7 +74,7 @@ pub enum Sight {
     Store,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// The identity map in force.
     pub fn policy(&self) -> Result<Policy, Refusal> {
         identity_map::load(&self.place, &self.settings)
@@ -82,7 +82,7 @@ impl<S: Store> Onus<S> {
 
     /// What time it is where the store is.
     pub(crate) fn now(&mut self) -> Result<Timestamp, Refusal> {
-        if let Some(answer) = self.far("now", &())? {
+        if let Some(answer) = self.remote_call("now", &())? {
             return Ok(answer);
         }
         Ok(self.ask(|tx| tx.now())?.wall)

@@ -19,11 +19,10 @@ use onus_core::identity_map::Policy;
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
-use onus_host::place::Repo;
 use onus_host::refs::{self, Forwarded, History};
+use onus_host::repository::Repo;
 use onus_host::worktree::{self, Synced};
 use onus_host::{identity_map, ref_file};
-use onus_store::port::Store;
 use onus_store::read::ledger::{self, Part};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -67,7 +66,7 @@ struct Site {
     directory: PathBuf,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Brings the holder's commits into the main branch, or changes nothing there.
     pub fn merge(&mut self, call: &Merge<'_>, progress: &mut dyn Progress) -> Result<MergeView, Refusal> {
         let (repo, main) = self.main_of_repository()?;
@@ -194,7 +193,7 @@ impl<S: Store> Onus<S> {
 
     /// The record of a task's merge as this commit.
     pub(crate) fn merged_as(&mut self, task: &TaskId, commit: &str) -> Result<Option<Merged>, Refusal> {
-        if let Some(answer) = self.far("merged_as", &(task, commit))? {
+        if let Some(answer) = self.remote_call("merged_as", &(task, commit))? {
             return Ok(answer);
         }
         let entries = self.ask(|tx| ledger::log(tx, &Part::Task(task, 0), i64::MAX))?;

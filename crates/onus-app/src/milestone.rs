@@ -7,7 +7,7 @@ pub use verify::VerifiedView;
 pub use view::{ClosedView, MemberView, MilestoneAddedView, MilestoneLine, MilestoneView, MilestonesView};
 
 use crate::Onus;
-use crate::once::Asker;
+use crate::idempotent_admin::Asker;
 use crate::registry::record;
 use crate::submit::unexpected;
 use onus_core::code::Code;
@@ -19,7 +19,7 @@ use onus_core::refusal::{Finding, Refusal};
 use onus_core::registry::{Registration, person};
 use onus_store::error::{Result as StoreResult, StoreError};
 use onus_store::milestone::{self, StoredMilestone};
-use onus_store::port::{Outcome, Store, Tx};
+use onus_store::port::{Outcome, Tx};
 use onus_store::read::ledger;
 use onus_store::{load, registry};
 use std::collections::BTreeSet;
@@ -36,7 +36,7 @@ struct Seen {
     intact: Option<bool>,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     pub fn add_milestone<'a>(
         &mut self,
         asker: impl Into<Asker<'a>>,
@@ -63,7 +63,7 @@ impl<S: Store> Onus<S> {
 
     /// Every milestone in a few words, the oldest first.
     pub fn milestones(&mut self) -> Result<MilestonesView, Refusal> {
-        if let Some(answer) = self.far("milestones", &())? {
+        if let Some(answer) = self.remote_call("milestones", &())? {
             return Ok(answer);
         }
         let rows = self.ask(|tx| milestone::every(tx))?;
@@ -72,7 +72,7 @@ impl<S: Store> Onus<S> {
 
     /// One milestone, with exactly what it lacks.
     pub fn milestone(&mut self, name: &MilestoneName) -> Result<MilestoneView, Refusal> {
-        if let Some(answer) = self.far("milestone", &(name,))? {
+        if let Some(answer) = self.remote_call("milestone", &(name,))? {
             return Ok(answer);
         }
         let found = self.ask(|tx| milestone::find(tx, name)?.map(|stored| look(tx, stored)).transpose())?;

@@ -15,7 +15,6 @@ use onus_core::worker::{Worker, WorkerState};
 use onus_core::workstation::{Workstation, WorkstationKind};
 use onus_host::hook::{self, HookState, Site};
 use onus_host::{identity_map, worktree};
-use onus_store::port::Store;
 use onus_store::read::queue::Filter;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -78,7 +77,7 @@ pub struct Start<'a> {
     pub program: Option<&'a Path>,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Looks at everything that a claim in this role would meet. The probes run now, and what they say is kept.
     pub fn preflight(&mut self, start: &Start<'_>) -> Result<PreflightView, Refusal> {
         let caller = self.caller(start.actor)?;

@@ -16,7 +16,6 @@ use onus_core::text::shortened;
 use onus_core::time::Timestamp;
 use onus_core::worker::Kind;
 use onus_store::load;
-use onus_store::port::Store;
 use onus_store::read::queue::Filter;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -103,10 +102,10 @@ pub struct OfferView {
     pub untrusted: bool,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// What `actor` needs to know; with a task, about that one of those it holds.
     pub fn prime(&mut self, actor: Option<&Handle>, only: Option<&TaskId>) -> Result<PrimeView, Refusal> {
-        if let Some(answer) = self.far("prime", &(only,))? {
+        if let Some(answer) = self.remote_call("prime", &(only,))? {
             return Ok(answer);
         }
         let caller = self.ask(|tx| load::caller(tx, actor))?;

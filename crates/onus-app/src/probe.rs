@@ -2,7 +2,7 @@
 //! seconds, and nobody should wait for it but who asked.
 
 use crate::Onus;
-use crate::far::Sent;
+use crate::remote::Sent;
 use onus_core::command::{Command, Envelope};
 use onus_core::facts::Caller;
 use onus_core::id::{Handle, WorkstationName};
@@ -13,7 +13,7 @@ use onus_core::time::Timestamp;
 use onus_core::workstation::{Workstation, WorkstationState};
 use onus_host::{clock, probe};
 use onus_store::load;
-use onus_store::port::{Store, Tx};
+use onus_store::port::Tx;
 use std::path::Path;
 
 /// What must hold of a workstation that is a directory, whether or not it has probes.
@@ -31,7 +31,7 @@ pub(crate) struct Probed {
     pub(crate) results: Vec<ProbeResult>,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Runs the probes of a workstation, without keeping anything.
     pub fn run_probes(&self, workstation: &Workstation) -> Vec<ProbeResult> {
         run(workstation, self.main().as_deref())
@@ -86,7 +86,7 @@ impl<S: Store> Onus<S> {
 
     /// The workstations that a grant may go to.
     pub(crate) fn places(&mut self, envelope: &Envelope) -> Result<Vec<Workstation>, Refusal> {
-        if let Some(answer) = self.far("places", &(Sent::new(envelope),))? {
+        if let Some(answer) = self.remote_call("places", &(Sent::new(envelope),))? {
             return Ok(answer);
         }
         // Where a place is named, the map has no say in it; the grant itself reads the map under the lock.

@@ -9,11 +9,11 @@ use onus_core::refusal::{Finding, Refusal};
 use onus_core::settings::Settings;
 use onus_core::task::StateName;
 use onus_core::time::Now;
-use onus_host::vital;
+use onus_host::process_liveness;
 use onus_store::error::StoreError;
-use onus_store::port::{Store, Tx};
+use onus_store::port::Tx;
 use onus_store::read::queue::{self, After, Filter, Passing, Which};
-use onus_store::read::{ledger, story, survey};
+use onus_store::read::{ledger, show, survey};
 use onus_store::{load, registry};
 
 /// The most that one call lists.
@@ -25,7 +25,7 @@ const JUDGED: usize = 20;
 /// `ready` looks at this many times its limit to say why tasks are not ready.
 const WINDOW: i64 = 5;
 
-impl<S: Store> Onus<S> {
+impl Onus {
     pub fn list(
         &mut self,
         which: Which,
@@ -33,7 +33,7 @@ impl<S: Store> Onus<S> {
         cursor: Option<&str>,
         limit: i64,
     ) -> Result<ListView, Refusal> {
-        if let Some(answer) = self.far("list", &(which, filter, cursor, limit))? {
+        if let Some(answer) = self.remote_call("list", &(which, filter, cursor, limit))? {
             return Ok(answer);
         }
         let after = cursor.map_or(Ok(After::START), |text| parse_cursor(text, which))?;
@@ -48,7 +48,7 @@ impl<S: Store> Onus<S> {
     }
 
     pub fn ready(&mut self, filter: &Filter, limit: i64) -> Result<ReadyView, Refusal> {
-        if let Some(answer) = self.far("ready", &(filter, limit))? {
+        if let Some(answer) = self.remote_call("ready", &(filter, limit))? {
             return Ok(answer);
         }
         self.ask(|tx| {
@@ -91,7 +91,7 @@ impl<S: Store> Onus<S> {
         filter: &Filter,
         limit: i64,
     ) -> Result<ReadyView, Refusal> {
-        if let Some(answer) = self.far("ready_for", &(filter, limit))? {
+        if let Some(answer) = self.remote_call("ready_for", &(filter, limit))? {
             return Ok(answer);
         }
         let mut view = self.ready(filter, limit)?;
@@ -119,7 +119,7 @@ impl<S: Store> Onus<S> {
     }
 
     pub fn held(&mut self) -> Result<Vec<HeldView>, Refusal> {
-        if let Some(answer) = self.far("held", &())? {
+        if let Some(answer) = self.remote_call("held", &())? {
             return Ok(answer);
         }
         let settings = self.settings.clone();
@@ -127,7 +127,7 @@ impl<S: Store> Onus<S> {
     }
 
     pub fn status(&mut self) -> Result<StatusView, Refusal> {
-        if let Some(answer) = self.far("status", &())? {
+        if let Some(answer) = self.remote_call("status", &())? {
             return Ok(answer);
         }
         let settings = self.settings.clone();
@@ -155,13 +155,13 @@ impl<S: Store> Onus<S> {
 
 fn held(tx: &mut dyn Tx, settings: &Settings) -> onus_store::error::Result<Vec<HeldView>> {
     let now = tx.now()?;
-    let live = story::live(tx)?;
+    let live = show::live(tx)?;
     Ok(live.into_iter().map(|held| held_view(held, settings, &now)).collect())
 }
 
-fn held_view(held: story::Held, settings: &Settings, now: &Now) -> HeldView {
+fn held_view(held: show::Held, settings: &Settings, now: &Now) -> HeldView {
     let lease = &held.assignment.lease;
-    let vital = vital::of(lease);
+    let vital = process_liveness::of(lease);
     let grace = settings.lease.grace(held.task_type.as_deref());
     HeldView {
         renewed_at: lease.renewed_at,

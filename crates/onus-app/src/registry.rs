@@ -1,6 +1,6 @@
 //! `init` and `worker`: who there is.
 
-use crate::once::Asker;
+use crate::idempotent_admin::Asker;
 use crate::submit::unexpected;
 use crate::view::{WorkerView, WorkersView};
 use crate::{Onus, workstation};
@@ -45,7 +45,7 @@ pub struct Founded {
     pub created: bool,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Makes the workspace, its first person, workstation and project, as far as they are not there. The signing key
     /// comes from outside: `key` is asked for the public half of the key that belongs to a workspace.
     pub fn init(
@@ -121,7 +121,7 @@ impl<S: Store> Onus<S> {
     }
 
     pub fn workers(&mut self, only: Option<&Handle>) -> Result<WorkersView, Refusal> {
-        if let Some(answer) = self.far("workers", &(only,))? {
+        if let Some(answer) = self.remote_call("workers", &(only,))? {
             return Ok(answer);
         }
         let rows = self.ask(|tx| registry::workers(tx, only))?;

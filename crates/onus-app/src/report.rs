@@ -21,7 +21,6 @@ use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
 use onus_core::time::{Date, Millis, Timestamp};
 use onus_host::zone;
-use onus_store::port::Store;
 use onus_store::read::report::Span;
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +33,7 @@ pub struct When {
     pub until: Option<String>,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// In the zone of whoever asks.
     fn span(&mut self, when: &When, actor: Option<&Handle>, usual: Millis) -> Result<Span, Refusal> {
         let now = self.now()?;

@@ -1,7 +1,7 @@
 //! `rerun`: the same task once more, by the same identity, in the same workstation, from the same commit (mission C11).
 
-use crate::far::{SentReceipt, SentTask};
-use crate::story::unknown_task;
+use crate::remote::{SentReceipt, SentTask};
+use crate::show::unknown_task;
 use crate::submit::{Receipt, Target, step, unexpected};
 use crate::{Onus, replay};
 use onus_core::code::Code;
@@ -15,7 +15,6 @@ use onus_core::workstation::{Workstation, WorkstationState};
 use onus_host::refs::History;
 use onus_host::worktree;
 use onus_store::load;
-use onus_store::port::Store;
 use onus_store::registry::WorkstationHolding;
 use std::path::{Path, PathBuf};
 
@@ -36,7 +35,7 @@ struct Setting {
     base: CommitId,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Asks for the task again and assigns it as it was. The grant goes through map and gate like any other; where it
     /// is refused, the new task stays open and the working tree is put back.
     pub fn rerun(&mut self, call: &Rerun<'_>) -> Result<Receipt, Refusal> {
@@ -159,7 +158,7 @@ impl<S: Store> Onus<S> {
     }
 
     pub(crate) fn task_by_origin(&mut self, origin: &OriginRef) -> Result<Option<Task>, Refusal> {
-        if let Some(answer) = self.far::<Option<SentTask>>("task_by_origin", &(origin,))? {
+        if let Some(answer) = self.remote_call::<Option<SentTask>>("task_by_origin", &(origin,))? {
             return Ok(answer.map(Task::from));
         }
         let found = self.ask(|tx| match load::task_by_origin(tx, origin)? {
@@ -175,7 +174,7 @@ impl<S: Store> Onus<S> {
         request: &RequestId,
     ) -> Result<Option<Result<Receipt, Refusal>>, Refusal> {
         type Replayed = Option<Result<SentReceipt, Refusal>>;
-        if let Some(answer) = self.far::<Replayed>("replayed", &(request,))? {
+        if let Some(answer) = self.remote_call::<Replayed>("replayed", &(request,))? {
             return match answer {
                 None => Ok(None),
                 Some(Ok(sent)) => Receipt::try_from(sent).map(|receipt| Some(Ok(receipt))),

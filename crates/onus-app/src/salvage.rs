@@ -8,11 +8,10 @@ use onus_core::command::{Command, Envelope};
 use onus_core::id::{CommitId, Epoch, Handle, RequestId, TaskId, WorkstationName};
 use onus_core::refusal::Refusal;
 use onus_core::salvage_reference;
-use onus_host::place::Repo;
 use onus_host::refs::{self, Salvaged};
+use onus_host::repository::Repo;
 use onus_host::{identity_map, worktree};
-use onus_store::port::Store;
-use onus_store::read::story::{self, PastAssignment};
+use onus_store::read::show::{self, PastAssignment};
 use std::path::{Path, PathBuf};
 
 /// How many earlier grants are asked for what they left.
@@ -29,7 +28,7 @@ pub struct Evicted {
     branch: Option<String>,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Who lost the task by the act that led to `receipt`. Told from the record, so that a repeated request, after a
     /// crash in the middle of it, secures the work as well.
     pub fn evicted(&mut self, receipt: &Receipt) -> Result<Option<Evicted>, Refusal> {
@@ -47,10 +46,10 @@ impl<S: Store> Onus<S> {
 
     /// Every assignment that a task ever had, the first one first.
     pub(crate) fn assignments(&mut self, task: &TaskId) -> Result<Vec<PastAssignment>, Refusal> {
-        if let Some(answer) = self.far("assignments", &(task,))? {
+        if let Some(answer) = self.remote_call("assignments", &(task,))? {
             return Ok(answer);
         }
-        self.ask(|tx| story::assignments(tx, task))
+        self.ask(|tx| show::assignments(tx, task))
     }
 
     /// The assignment that a workstation holds, as something that is about to be interrupted.

@@ -12,7 +12,7 @@ use onus_core::task::Check;
 use onus_core::time::{Date, Timestamp};
 use onus_store::error::Result as StoreResult;
 use onus_store::load;
-use onus_store::port::{Store, Tx};
+use onus_store::port::Tx;
 use onus_store::read::effort::{self, Listed, Which};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -175,7 +175,7 @@ impl ShownView {
     }
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Sessions, the latest first.
     pub fn sessions(
         &mut self,
@@ -183,7 +183,7 @@ impl<S: Store> Onus<S> {
         worker: Option<&Handle>,
         limit: i64,
     ) -> Result<SessionsView, Refusal> {
-        if let Some(answer) = self.far("sessions", &(task, worker, limit))? {
+        if let Some(answer) = self.remote_call("sessions", &(task, worker, limit))? {
             return Ok(answer);
         }
         let which = match (task, worker) {
@@ -209,14 +209,14 @@ impl<S: Store> Onus<S> {
         })?;
         match (sessions, task) {
             (Some(sessions), _) => Ok(SessionsView { sessions }),
-            (None, Some(task)) => Err(crate::story::unknown_task(task)),
+            (None, Some(task)) => Err(crate::show::unknown_task(task)),
             (None, None) => Ok(SessionsView { sessions: Vec::new() }),
         }
     }
 
     /// The session with this number.
     pub fn session(&mut self, id: Seq) -> Result<SessionView, Refusal> {
-        if let Some(answer) = self.far("session", &(id,))? {
+        if let Some(answer) = self.remote_call("session", &(id,))? {
             return Ok(answer);
         }
         let found = self.ask(|tx| {
@@ -230,7 +230,7 @@ impl<S: Store> Onus<S> {
 
     /// What a worker did in one of its days.
     pub fn day(&mut self, worker: &Handle, day: Date) -> Result<DayView, Refusal> {
-        if let Some(answer) = self.far("day", &(worker, day))? {
+        if let Some(answer) = self.remote_call("day", &(worker, day))? {
             return Ok(answer);
         }
         let ask = crate::timesheet::Ask {

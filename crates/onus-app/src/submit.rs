@@ -8,8 +8,8 @@ mod rehearsal;
 pub use batch::Order;
 pub(crate) use rehearsal::{Judge, Rehearsal, claim, findings, request};
 
-use crate::far::{Sent, SentReceipt};
-use crate::memory::Memory;
+use crate::last_commit::Memory;
+use crate::remote::{Sent, SentReceipt};
 use crate::token::{self, Shown};
 use crate::{Onus, Sight, replay, workstation};
 use next::Ready;
@@ -29,11 +29,11 @@ use onus_core::registry::workstation::spent;
 use onus_core::task::{Assignment, Task, evolve};
 use onus_core::time::{Now, Timestamp};
 use onus_core::workstation::{Lifecycle, Workstation, WorkstationState};
-use onus_host::place::Place;
-use onus_host::{identity_map, ref_file, vital};
+use onus_host::repository::Place;
+use onus_host::{identity_map, process_liveness, ref_file};
 use onus_store::apply::{self, Change};
 use onus_store::load::{self, AtWork, Loaded, Workspace};
-use onus_store::port::{Outcome, Store, Tx};
+use onus_store::port::{Driver, Outcome, Store, Tx};
 use onus_store::read::queue::Filter;
 use onus_store::registry;
 use serde::{Deserialize, Serialize};
@@ -67,18 +67,20 @@ pub enum Target {
     Next(Filter),
 }
 
-impl<S: Store> Onus<S> {
-    fn parts(&mut self) -> (Outside<'_>, &mut S) {
+impl Onus {
+    fn parts(&mut self) -> (Outside<'_>, &mut dyn Driver) {
         let Onus { store, settings, path, place, sight } = self;
-        (Outside { settings, path, place, sight: *sight }, store)
+        (Outside { settings, path, place, sight: *sight }, store.as_mut())
     }
 
     /// Carries a command out. The same request id gives the same receipt.
     pub fn submit(&mut self, envelope: &Envelope, target: &Target) -> Result<Receipt, Refusal> {
-        if self.store.far().is_some() {
+        if self.store.remote().is_some() {
             let sent = Sent::new(&self.seen(envelope)?);
             let sent = || serde_json::to_string(&(sent, target)).map_err(unexpected);
-            if let Some(answer) = self.far_under::<SentReceipt>(Some(&envelope.request), "submit", sent)? {
+            if let Some(answer) =
+                self.remote_call_under::<SentReceipt>(Some(&envelope.request), "submit", sent)?
+            {
                 return answer.try_into();
             }
         }
@@ -87,7 +89,7 @@ impl<S: Store> Onus<S> {
 
     /// The answer that `submit` would give now, with nothing written: asked before long work outside the store.
     pub fn rehearse_one(&mut self, envelope: &Envelope) -> Result<Receipt, Refusal> {
-        if let Some(answer) = self.far::<SentReceipt>("rehearse_one", &(Sent::new(envelope),))? {
+        if let Some(answer) = self.remote_call::<SentReceipt>("rehearse_one", &(Sent::new(envelope),))? {
             return answer.try_into();
         }
         self.transact(envelope, &Target::Named, None, &mut Memory::default(), |outcome| match outcome {
@@ -310,7 +312,7 @@ impl<'a> Call<'a> {
             Sight::Store => envelope.base.clone(),
         };
         let held = loaded.task.as_ref().and_then(|stored| stored.task.assignment());
-        let vital = held.map(|held| vital::of(&held.lease)).unwrap_or_default();
+        let vital = held.map(|held| process_liveness::of(&held.lease)).unwrap_or_default();
         Ok(Facts {
             settings: self.outside.settings,
             generation: self.common.workspace.generation,

@@ -20,7 +20,7 @@ use onus_core::timesheet::{About, Dimension, Person, Row, Sheet};
 use onus_core::worker::Worker;
 use onus_host::zone;
 use onus_store::error::{Result as StoreResult, StoreError};
-use onus_store::port::{Store, Tx};
+use onus_store::port::Tx;
 use onus_store::read::effort::{self, Counted, Period, Used};
 use onus_store::registry;
 use serde::{Deserialize, Serialize};
@@ -35,9 +35,9 @@ pub struct Ask {
     pub by: Vec<Dimension>,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     pub fn timesheet(&mut self, ask: &Ask) -> Result<TimesheetView, Refusal> {
-        if let Some(answer) = self.far("timesheet", &(ask,))? {
+        if let Some(answer) = self.remote_call("timesheet", &(ask,))? {
             return Ok(answer);
         }
         let workers = self.people(ask.worker.as_ref())?;
@@ -58,7 +58,7 @@ impl<S: Store> Onus<S> {
 
     /// Every session of a period, as it counts, with the title of its task: what a calendar shows.
     pub fn calendar(&mut self, ask: &Ask) -> Result<ics::Calendar, Refusal> {
-        if let Some(answer) = self.far("calendar", &(ask,))? {
+        if let Some(answer) = self.remote_call("calendar", &(ask,))? {
             return Ok(answer);
         }
         let workers = self.people(ask.worker.as_ref())?;
@@ -103,7 +103,7 @@ impl<S: Store> Onus<S> {
 
     /// The zone of a worker's days; the world's where nobody is named.
     pub fn zone_of(&mut self, worker: Option<&Handle>) -> Result<String, Refusal> {
-        if let Some(answer) = self.far("zone_of", &(worker,))? {
+        if let Some(answer) = self.remote_call("zone_of", &(worker,))? {
             return Ok(answer);
         }
         let found = match worker {
@@ -115,7 +115,7 @@ impl<S: Store> Onus<S> {
 
     /// The day that it is for a worker.
     pub fn today(&mut self, worker: Option<&Handle>) -> Result<Date, Refusal> {
-        if let Some(answer) = self.far("today", &(worker,))? {
+        if let Some(answer) = self.remote_call("today", &(worker,))? {
             return Ok(answer);
         }
         let zone = self.zone_of(worker)?;

@@ -1,6 +1,6 @@
 //! `worker token`: who may call over a network, and whether somebody who calls may.
 
-use crate::once::{Asker, once};
+use crate::idempotent_admin::{Asker, once};
 use crate::registry::record;
 use crate::{Onus, submit::unexpected};
 use onus_core::code::Code;
@@ -81,7 +81,7 @@ impl TokenView {
     }
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Issues a token. Its text is in the answer and nowhere else, so a repeat of the call cannot tell it again.
     pub fn issue_token<'a>(
         &mut self,
@@ -89,11 +89,11 @@ impl<S: Store> Onus<S> {
         order: &Order,
     ) -> Result<IssuedView, Refusal> {
         let asked = asker.into().asks("issue_token", &(order,))?;
-        if let Some(answer) = self.far_once(&asked)? {
+        if let Some(answer) = self.remote_once(&asked)? {
             return Ok(answer);
         }
         let (random, mut secret) = (random()?, None);
-        let token = once(&mut self.store, &asked, |tx, caller| {
+        let token = once(self.store.as_mut(), &asked, |tx, caller| {
             let worker = order.worker.as_ref().map(|handle| load::worker(tx, handle)).transpose()?.flatten();
             let place = order.workstation.as_ref().map(|name| load::workstation(tx, name)).transpose()?;
             let place = place.flatten().map(|(workstation, _)| workstation);
@@ -156,7 +156,7 @@ impl<S: Store> Onus<S> {
 
     /// The tokens that were issued, the oldest first: all of them, or a worker's.
     pub fn tokens(&mut self, only: Option<&Handle>) -> Result<TokensView, Refusal> {
-        if let Some(answer) = self.far("tokens", &(only,))? {
+        if let Some(answer) = self.remote_call("tokens", &(only,))? {
             return Ok(answer);
         }
         self.ask(|tx| {
@@ -187,7 +187,7 @@ impl<S: Store> Onus<S> {
     }
 
     fn bearer(&mut self, text: &TokenText) -> Result<Admitted, Refusal> {
-        let admitted = self.store.glance(|tx| Ok(admit(tx, text)))??;
+        let admitted = self.store.read_latest(|tx| Ok(admit(tx, text)))??;
         rules::calls(&admitted.0)?;
         Ok(admitted)
     }

@@ -17,7 +17,6 @@ use onus_core::price;
 use onus_core::refusal::Refusal;
 use onus_core::session::{Counts, Usage};
 use onus_core::time::Timestamp;
-use onus_store::port::Store;
 use onus_store::read::effort::{self, Which};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,7 +64,7 @@ pub struct Reporter<'a> {
     pub worker: Option<&'a Handle>,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Records what somebody says a session used: the one that is named, else the last one of the worker on the task.
     pub fn report_usage(
         &mut self,
@@ -116,7 +115,7 @@ impl<S: Store> Onus<S> {
     }
 
     pub(crate) fn task_of_session(&mut self, session: Seq) -> Result<Option<TaskId>, Refusal> {
-        if let Some(answer) = self.far("task_of_session", &(session,))? {
+        if let Some(answer) = self.remote_call("task_of_session", &(session,))? {
             return Ok(answer);
         }
         let found = self.ask(|tx| effort::list(tx, Which::One(session), 1))?;

@@ -7,7 +7,7 @@ use onus_core::id::TaskId;
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::validate::{Found, Queue, findings};
 use onus_store::bulk;
-use onus_store::port::{Store, Tx};
+use onus_store::port::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -65,10 +65,10 @@ impl ValidateView {
     }
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Looks at the whole queue on one consistent view.
     pub fn validate(&mut self, progress: &mut dyn Progress) -> Result<ValidateView, Refusal> {
-        if let Some(answer) = self.far("validate", &())? {
+        if let Some(answer) = self.remote_call("validate", &())? {
             return Ok(answer);
         }
         let queue = self.ask(|tx| load(tx, progress))?;

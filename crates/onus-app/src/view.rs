@@ -19,7 +19,7 @@ use onus_core::task::{Assignment, Check, Priority, Risk, Route, State, StateName
 use onus_core::task::{CheckKind, CheckState};
 use onus_core::time::Timestamp;
 use onus_store::evidence::KeptRun;
-use onus_store::read::story::{Note, PastAssignment};
+use onus_store::read::show::{Note, PastAssignment};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! `workstation`: where work goes, and whether it may (mission C3, C5, C6).
 
 use crate::Onus;
-use crate::once::{Asker, once};
+use crate::idempotent_admin::{Asker, once};
 use crate::registry::record;
 use crate::submit::unexpected;
 use crate::view::{WorkstationView, WorkstationsView};
@@ -20,7 +20,7 @@ use onus_store::port::{Outcome, Store, Tx};
 use onus_store::registry::{self, Put, WorkstationHolding};
 use std::path::{Path, PathBuf};
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Registers a workstation. The naming convention is the identity map's, where it has one.
     pub fn add_workstation<'a>(
         &mut self,
@@ -28,11 +28,11 @@ impl<S: Store> Onus<S> {
         wanted: &WorkstationAdded,
     ) -> Result<(Registration, Workstation), Refusal> {
         let asked = asker.into().asks("add_workstation", &(wanted,))?;
-        if let Some(answer) = self.far_once(&asked)? {
+        if let Some(answer) = self.remote_once(&asked)? {
             return Ok(answer);
         }
         let Onus { store, settings, place, .. } = self;
-        once(store, &asked, |tx, caller| {
+        once(store.as_mut(), &asked, |tx, caller| {
             let by = person(caller)?;
             follows_convention(&wanted.name, &identity_map::load(place, settings)?)?;
             let rows = registry::workstations(tx)?;
@@ -54,7 +54,7 @@ impl<S: Store> Onus<S> {
         actor: Option<&Handle>,
         name: &WorkstationName,
     ) -> Result<(), Refusal> {
-        if let Some(answer) = self.far("may_add_workstation", &(name,))? {
+        if let Some(answer) = self.remote_call("may_add_workstation", &(name,))? {
             return Ok(answer);
         }
         let caller = self.ask(|tx| load::caller(tx, actor))?;
@@ -63,7 +63,7 @@ impl<S: Store> Onus<S> {
     }
 
     pub fn workstations(&mut self, only: Option<&WorkstationName>) -> Result<WorkstationsView, Refusal> {
-        if let Some(answer) = self.far("workstations", &(only,))? {
+        if let Some(answer) = self.remote_call("workstations", &(only,))? {
             return Ok(answer);
         }
         let rows = self.ask(|tx| {
@@ -85,7 +85,7 @@ impl<S: Store> Onus<S> {
 
     /// One workstation and what it holds.
     pub fn workstation(&mut self, name: &WorkstationName) -> Result<WorkstationHolding, Refusal> {
-        if let Some(answer) = self.far("workstation", &(name,))? {
+        if let Some(answer) = self.remote_call("workstation", &(name,))? {
             return Ok(answer);
         }
         let rows = self.ask(|tx| registry::workstations(tx))?;
@@ -97,7 +97,7 @@ impl<S: Store> Onus<S> {
         &mut self,
         name: &WorkstationName,
     ) -> Result<Option<Workstation>, Refusal> {
-        if let Some(answer) = self.far("find_workstation", &(name,))? {
+        if let Some(answer) = self.remote_call("find_workstation", &(name,))? {
             return Ok(answer);
         }
         Ok(self.ask(|tx| load::workstation(tx, name))?.map(|(found, _)| found))
@@ -105,7 +105,7 @@ impl<S: Store> Onus<S> {
 
     /// Who asks, as far as the store knows.
     pub fn caller(&mut self, actor: Option<&Handle>) -> Result<Caller, Refusal> {
-        if let Some(answer) = self.far("caller", &())? {
+        if let Some(answer) = self.remote_call("caller", &())? {
             return Ok(answer);
         }
         self.ask(|tx| load::caller(tx, actor))
@@ -113,7 +113,7 @@ impl<S: Store> Onus<S> {
 
     /// All workstations, for whoever looks after them.
     pub fn workstation_rows(&mut self) -> Result<Vec<WorkstationHolding>, Refusal> {
-        if let Some(answer) = self.far("workstation_rows", &())? {
+        if let Some(answer) = self.remote_call("workstation_rows", &())? {
             return Ok(answer);
         }
         self.ask(|tx| registry::workstations(tx))
@@ -131,7 +131,7 @@ impl<S: Store> Onus<S> {
 
     /// The directory of a workstation, if it has one.
     pub fn directory_of(&mut self, name: &WorkstationName) -> Result<Option<PathBuf>, Refusal> {
-        if let Some(answer) = self.far("directory_of", &(name,))? {
+        if let Some(answer) = self.remote_call("directory_of", &(name,))? {
             return Ok(answer);
         }
         Ok(self.ask(|tx| registry::directory(tx, name))?.map(PathBuf::from))
@@ -139,7 +139,7 @@ impl<S: Store> Onus<S> {
 
     /// The directory in which `worker` holds `task`, if it does and the workstation has one.
     pub fn holding_directory(&mut self, task: &TaskId, worker: &Handle) -> Result<Option<PathBuf>, Refusal> {
-        if let Some(answer) = self.far("holding_directory", &(task, worker))? {
+        if let Some(answer) = self.remote_call("holding_directory", &(task, worker))? {
             return Ok(answer);
         }
         Ok(self.ask(|tx| registry::holding_directory(tx, task, worker))?.map(PathBuf::from))
@@ -188,7 +188,7 @@ impl<S: Store> Onus<S> {
 
     /// Whether a workstation may be retired, without doing it: asked before its directory is removed.
     pub fn may_retire(&mut self, actor: Option<&Handle>, name: &WorkstationName) -> Result<(), Refusal> {
-        if let Some(answer) = self.far("may_retire", &(name,))? {
+        if let Some(answer) = self.remote_call("may_retire", &(name,))? {
             return Ok(answer);
         }
         let caller = self.ask(|tx| load::caller(tx, actor))?;
@@ -204,7 +204,7 @@ impl<S: Store> Onus<S> {
         name: &WorkstationName,
         results: &[ProbeResult],
     ) -> Result<Workstation, Refusal> {
-        if let Some(answer) = self.far("record_probes", &(name, results))? {
+        if let Some(answer) = self.remote_call("record_probes", &(name, results))? {
             return Ok(answer);
         }
         self.store.write(|tx| {

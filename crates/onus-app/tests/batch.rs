@@ -3,7 +3,7 @@
 mod desk;
 
 use desk::{Desk, id, request};
-use onus_app::memory::Memory;
+use onus_app::last_commit::Memory;
 use onus_app::submit::{Order, Receipt, Target};
 use onus_app::token::{Shown, parse};
 use onus_core::code::Code;

@@ -18,7 +18,7 @@ use onus_core::task::{Blocker, Priority, Spec};
 use onus_core::text::Text;
 use onus_core::worker::Kind;
 use onus_core::workstation::Lifecycle;
-use onus_store::port::Store;
+use onus_store::port::Driver;
 use onus_store::postgres::{Address, Postgres};
 use onus_store::read::queue::{Filter, Which};
 use onus_store::sqlite::{Options, Sqlite};
@@ -39,16 +39,17 @@ impl Dice {
 }
 
 /// One store, and the leases that it gave.
-struct Side<S> {
-    onus: Onus<S>,
+struct Side {
+    onus: Onus,
     held: BTreeMap<TaskId, (Handle, Token)>,
 }
 
-impl<S: Store> Side<S> {
-    fn new(store: S, directory: &Path) -> Side<S> {
-        let place = onus_host::place::find(directory).unwrap();
+impl Side {
+    fn new(store: impl Driver + 'static, directory: &Path) -> Side {
+        let place = onus_host::repository::find(directory).unwrap();
         let path = directory.join("onus.db");
-        let mut onus = Onus { store, settings: Settings::default(), path, place, sight: Sight::Store };
+        let mut onus =
+            Onus { store: Box::new(store), settings: Settings::default(), path, place, sight: Sight::Store };
         let founding = Founding {
             project: Some("T".parse().unwrap()),
             default_project: "T".parse().unwrap(),

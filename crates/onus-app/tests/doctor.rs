@@ -17,7 +17,6 @@ use onus_app::doctor::DoctorView;
 use onus_app::progress::Silent;
 use onus_core::code::Code;
 use onus_core::settings::Settings;
-use onus_store::any::Any;
 use onus_store::sqlite::{Options, Sqlite};
 use rusqlite::Connection;
 use std::fs;
@@ -112,10 +111,10 @@ fn noise_in_any_page_shows() {
         // Some pages the store does not even open without.
         if let Ok(store) = Sqlite::open(&path, &Options::one_shot(onus_host::clock::now)) {
             let mut onus = Onus {
-                store: Any::Sqlite(store),
+                store: Box::new(store),
                 settings: Settings::default(),
                 path: path.clone(),
-                place: onus_host::place::find(path.parent().unwrap()).unwrap(),
+                place: onus_host::repository::find(path.parent().unwrap()).unwrap(),
                 sight: onus_app::Sight::Workstations,
             };
             let view = onus.doctor(&mut Silent).unwrap();

@@ -3,9 +3,9 @@
 mod desk;
 
 use desk::{Desk, id, request};
-use onus_app::doctor::{CheckView, DoctorView, Examined};
-use onus_app::far;
-use onus_app::once::Asker;
+use onus_app::doctor::DoctorView;
+use onus_app::idempotent_admin::Asker;
+use onus_app::remote;
 use onus_app::submit::{ReceiptKind, Target};
 use onus_app::{Onus, Sight, progress::Silent};
 use onus_core::code::Code;
@@ -15,20 +15,19 @@ use onus_core::id::{Handle, RequestId};
 use onus_core::refusal::Refusal;
 use onus_core::task::Spec;
 use onus_core::text::Text;
-use onus_store::error::StoreError;
-use onus_store::port::{Far, Outcome, Store, Tx};
+use onus_store::port::{RemoteStore, Store as _};
 use onus_store::read::queue::{Filter, Which};
-use onus_store::sqlite::Sqlite;
+use onus_store::remote::Elsewhere;
 use std::collections::BTreeSet;
 
 /// Answers for the store of a desk, as the worker that it knows the caller by.
 #[derive(Debug)]
 struct Line {
-    near: Onus<Sqlite>,
+    near: Onus,
     caller: Handle,
 }
 
-impl Far for Line {
+impl RemoteStore for Line {
     fn call(
         &mut self,
         name: &str,
@@ -36,50 +35,20 @@ impl Far for Line {
         request: Option<&RequestId>,
     ) -> Result<String, Refusal> {
         if name == "submit" {
-            let (envelope, target) = far::arrived(&arguments, Some(&self.caller))?;
-            return far::receipt(self.near.submit(&envelope, &target)?);
+            let (envelope, target) = remote::arrived(&arguments, Some(&self.caller))?;
+            return remote::receipt(self.near.submit(&envelope, &target)?);
         }
         let asker = Asker { actor: Some(&self.caller), request, shown: None };
-        far::answer(&mut self.near, asker, name, &arguments)
+        remote::answer(&mut self.near, asker, name, &arguments)
     }
 }
 
-impl Store for Line {
-    fn shown(&self) -> String {
-        "elsewhere".into()
-    }
-
-    fn far(&mut self) -> Option<&mut dyn Far> {
-        Some(self)
-    }
-
-    fn read<T>(
-        &mut self,
-        _: impl FnOnce(&mut dyn Tx) -> onus_store::error::Result<T>,
-    ) -> onus_store::error::Result<T> {
-        Err(StoreError::Elsewhere)
-    }
-
-    fn write<T, E: From<StoreError>>(
-        &mut self,
-        _: impl FnOnce(&mut dyn Tx) -> Result<Outcome<T>, E>,
-    ) -> Result<T, E> {
-        Err(StoreError::Elsewhere.into())
-    }
-}
-
-impl Examined for Line {
-    fn examine(&mut self) -> Vec<CheckView> {
-        Vec::new()
-    }
-}
-
-fn far_from(desk: &Desk, caller: &str) -> Onus<Line> {
+fn far_from(desk: &Desk, caller: &str) -> Onus {
     let near = desk::open(&desk.path());
     let place = near.place.clone();
     let line = Line { near, caller: caller.parse().unwrap() };
     Onus {
-        store: line,
+        store: Box::new(Elsewhere(Box::new(line))),
         settings: onus_core::settings::Settings::default(),
         path: "elsewhere".into(),
         place,
@@ -204,9 +173,9 @@ fn what_cannot_travel_says_so() {
     let mut far = far_from(&desk, "@ada");
     let refused = far.export_archive(&mut Vec::new(), &mut Silent).unwrap_err();
     assert!(format!("{refused:?}").contains("NotPermitted"), "{refused:?}");
-    let unknown = far.store.call("no-such-call", "null".into(), None).unwrap_err();
+    let unknown = far.store.remote().unwrap().call("no-such-call", "null".into(), None).unwrap_err();
     assert_eq!(unknown.code, Code::InvalidInput);
-    let nonsense = far.store.call("show", "[42]".into(), None).unwrap_err();
+    let nonsense = far.store.remote().unwrap().call("show", "[42]".into(), None).unwrap_err();
     assert_eq!(nonsense.code, Code::InvalidInput);
 }
 
@@ -223,7 +192,13 @@ fn every_call_that_travels_is_known_on_arrival() {
                 folders.push(path);
             } else {
                 let text = std::fs::read_to_string(&path).unwrap();
-                for way in ["self.far(", "self.far::<", "self.far_under", "self.administer", ".asks("] {
+                for way in [
+                    "self.remote_call(",
+                    "self.remote::<",
+                    "self.remote_call_under",
+                    "self.administer",
+                    ".asks(",
+                ] {
                     let calls =
                         text.split(way).skip(1).filter_map(|rest| rest.split_once('"')?.1.split_once('"'));
                     // A sentence is no name: where the name is a variable, the next text is something else.
@@ -237,7 +212,7 @@ fn every_call_that_travels_is_known_on_arrival() {
     let desk = Desk::new();
     let mut far = far_from(&desk, "@ada");
     for name in names.iter().filter(|name| *name != "submit") {
-        if let Err(refusal) = far.store.call(name, "{}".into(), None) {
+        if let Err(refusal) = far.store.remote().unwrap().call(name, "{}".into(), None) {
             assert!(!refusal.detail.contains("knows no call"), "{name}: {refusal}");
         }
     }

@@ -5,12 +5,11 @@ mod desk;
 
 use desk::{Desk, id, open, request};
 use onus_app::Onus;
-use onus_app::memory::Memory;
+use onus_app::last_commit::Memory;
 use onus_app::submit::{Order, Target};
 use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::task::Spec;
 use onus_store::port::{Outcome, Store as _};
-use onus_store::sqlite::Sqlite;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -35,7 +34,7 @@ fn claim(task: &str) -> (Envelope, Target) {
 
 /// A server's store and its memory.
 struct Server {
-    onus: Onus<Sqlite>,
+    onus: Onus,
     memory: Memory,
 }
 

@@ -3,7 +3,7 @@
 mod desk;
 
 use desk::worker;
-use onus_app::once::Asker;
+use onus_app::idempotent_admin::Asker;
 use onus_app::registry::Founding;
 use onus_app::submit::Target;
 use onus_app::token::{Shown, parse};
@@ -18,7 +18,7 @@ use onus_core::registry::token::Order;
 use onus_core::settings::Settings;
 use onus_core::task::Spec;
 use onus_core::worker::Kind;
-use onus_store::port::Store;
+use onus_store::port::Driver;
 use onus_store::postgres::{Address, Postgres};
 use onus_store::sqlite::{Options, Sqlite};
 use onus_testkit::Cluster;
@@ -30,10 +30,11 @@ fn handle(name: &str) -> Handle {
     name.parse().unwrap()
 }
 
-fn founded<S: Store>(store: S, directory: &Path) -> Onus<S> {
-    let place = onus_host::place::find(directory).unwrap();
+fn founded(store: impl Driver + 'static, directory: &Path) -> Onus {
+    let place = onus_host::repository::find(directory).unwrap();
     let path = directory.join("onus.db");
-    let mut onus = Onus { store, settings: Settings::default(), path, place, sight: Sight::Store };
+    let mut onus =
+        Onus { store: Box::new(store), settings: Settings::default(), path, place, sight: Sight::Store };
     let project = "T".parse().unwrap();
     let person = worker("@ada", Kind::Human);
     let founding = Founding { project: None, default_project: project, person, checkout: None };
@@ -79,7 +80,7 @@ fn told(view: impl Serialize) -> Value {
     serde_json::to_value(view).unwrap()
 }
 
-impl<S: Store> Stage for Onus<S> {
+impl Stage for Onus {
     fn make(&mut self, change: &Change, asker: Asker<'_>) -> Result<Value, Refusal> {
         let place = |name: &str| -> WorkstationName { name.parse().unwrap() };
         let why = Some("because");

@@ -50,9 +50,9 @@ mod worker;
 mod workstation;
 
 use crate::cli::{self, Cli};
+use crate::context::{Store, World};
 use crate::output::{Format, Output, refuse};
 use crate::render;
-use crate::world::{Store, World};
 use clap::{Args, Subcommand};
 use onus_app::submit::{Receipt, Target};
 use onus_app::view::{ChangeView, TaskView};

@@ -2,12 +2,12 @@
 
 mod cli;
 mod commands;
-mod ending;
+mod context;
 mod output;
 mod progress;
 mod remote;
 mod render;
-mod world;
+mod shutdown;
 
 use std::process::ExitCode;
 

@@ -1,17 +1,17 @@
 //! A store behind a server: `--store https://…` with a token.
 
-use onus_app::far;
+use onus_app::remote;
 use onus_core::code::Code;
 use onus_core::id::{Handle, RequestId};
 use onus_core::refusal::Refusal;
-use onus_host::line::{Line, Repeat};
-use onus_store::any::Any;
-use onus_store::port::Far;
+use onus_host::http_client::{Line, Repeat};
+use onus_store::port::{Driver, RemoteStore};
+use onus_store::remote::Elsewhere;
 
 #[derive(Debug)]
 struct Remote(Line);
 
-impl Far for Remote {
+impl RemoteStore for Remote {
     fn call(
         &mut self,
         name: &str,
@@ -19,15 +19,15 @@ impl Far for Remote {
         request: Option<&RequestId>,
     ) -> Result<String, Refusal> {
         // What has a request id is carried out once, however often it arrives.
-        let repeat = if far::is_write(name) && request.is_none() { Repeat::Unheard } else { Repeat::Safe };
+        let repeat = if remote::is_write(name) && request.is_none() { Repeat::Unheard } else { Repeat::Safe };
         self.0.call(name, &arguments, request.map(RequestId::as_str), repeat)
     }
 }
 
 /// The store behind the server at `url`, for the bearer of the token in the environment.
-pub(crate) fn open(url: &str, actor: Option<&Handle>) -> Result<Any, Refusal> {
+pub(crate) fn open(url: &str, actor: Option<&Handle>) -> Result<Box<dyn Driver>, Refusal> {
     let line = Line::new(url, &token()?, actor.map(Handle::as_str))?;
-    Ok(Any::Server(Box::new(Remote(line))))
+    Ok(Box::new(Elsewhere(Box::new(Remote(line)))))
 }
 
 /// `ONUS_TOKEN`, or what is in the file that `ONUS_TOKEN_FILE` names.

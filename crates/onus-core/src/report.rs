@@ -5,13 +5,13 @@
 mod anomaly;
 mod drift;
 mod flow;
-mod said;
+mod summary_line;
 mod tally;
 
 pub use anomaly::{Anomaly, AnomalyKind, Held, Known, Limits, Watch};
 pub use drift::drift;
 pub use flow::{DayFlow, Flow};
-pub use said::said;
+pub use summary_line::said;
 pub use tally::{Group, Taken, Tally};
 
 use crate::event::{Event, Grant, Renewal, Stamped};

@@ -4,7 +4,7 @@
 use crate::directory_anchor;
 use crate::env::Env;
 use crate::git_anchor;
-use crate::place::{self, Repo};
+use crate::repository::{self, Repo};
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
 use std::ffi::OsStr;
@@ -28,7 +28,7 @@ impl Anchor {
         if let Some(common_dir) =
             store.parent().filter(|dir| dir.file_name() == Some(OsStr::new("onus"))).and_then(Path::parent)
             && let Ok(common_dir) = common_dir.canonicalize()
-            && let Some(repo) = place::find_with(&common_dir, &Env::default())?.repo
+            && let Some(repo) = repository::find_with(&common_dir, &Env::default())?.repo
             && repo.common_dir == common_dir
         {
             return Ok(Anchor::Git { repo });

@@ -1,7 +1,7 @@
 //! Runs git itself: argument lists, never a shell; our surroundings kept out; no prompt, no network.
 
 use crate::file::printable;
-use crate::place::Repo;
+use crate::repository::Repo;
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
 use std::ffi::{OsStr, OsString};

@@ -3,7 +3,7 @@
 use crate::anchor::{broken, lost_race};
 use crate::file::{if_exists, read_capped, refused, shown};
 use crate::git::{Failure, Git, is_object_id};
-use crate::place::Repo;
+use crate::repository::Repo;
 use onus_core::refusal::Refusal;
 
 const REF: &str = "refs/onus/ledger";

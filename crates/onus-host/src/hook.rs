@@ -16,7 +16,7 @@ pub use push::{Pushed, Update, pushed, pushed_token, updates};
 pub use ticket::{Ticket, parent};
 
 use crate::file::{create_new, if_exists, read_capped, refused, shown, temporary_beside};
-use crate::place::Repo;
+use crate::repository::Repo;
 use onus_core::code::Code;
 use onus_core::refusal::{Finding, Refusal};
 use std::fs::{self, Permissions};

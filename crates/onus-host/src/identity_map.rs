@@ -11,8 +11,8 @@ pub use history::history;
 
 use crate::file::{if_exists, read_capped, refused, shown};
 use crate::git::Git;
-use crate::place::{Place, Repo};
 use crate::ref_file;
+use crate::repository::{Place, Repo};
 use crate::yaml::{self, Words};
 use committed::Committed;
 use onus_core::code::Code;

@@ -4,7 +4,7 @@
 use crate::env::Env;
 use crate::file::{if_exists, read_capped, refused};
 use crate::git::{self, Failure, Git, is_object_id};
-use crate::place::{self, Repo};
+use crate::repository::{self, Repo};
 use onus_core::refusal::Refusal;
 use std::io;
 use std::path::Path;
@@ -59,7 +59,7 @@ pub struct Head {
 /// What the working tree at `dir` is on. Nothing where `dir` is not the top of a working tree: a directory inside
 /// another repository is no tree of its own.
 pub fn head_of(dir: &Path) -> Head {
-    let repo = place::find_with(dir, &Env::default()).ok().and_then(|place| place.repo);
+    let repo = repository::find_with(dir, &Env::default()).ok().and_then(|place| place.repo);
     let Some(repo) = repo.filter(|repo| repo.root.as_deref() == Some(dir)) else {
         return Head::default();
     };

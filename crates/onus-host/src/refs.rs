@@ -16,7 +16,7 @@ pub use salvage::{Salvaged, salvage};
 
 use crate::env::Env;
 use crate::git::Git;
-use crate::place::{Repo, find_with};
+use crate::repository::{Repo, find_with};
 use onus_core::id::shown;
 use onus_core::refusal::Refusal;
 use std::path::{Path, PathBuf};

@@ -1,19 +1,19 @@
 //! Runs one command under a lease (mission D15): it lives as long as the lease is renewed, and not a moment longer.
 //!
-//! Three processes: this one renews; a *warden* ([`warden`]) leads the command's process group and holds the reading end
+//! Three processes: this one renews; a *warden* ([`group_leader`]) leads the command's process group and holds the reading end
 //! of a pipe, the leash, whose only writing end is here. Whatever becomes of this process, `kill -9` included, the leash
 //! ends with it, and the warden ends the group. So no command works on for a wrapper that is gone.
 
-mod heart;
+mod group_leader;
+mod renewal;
 mod signals;
-mod warden;
 
-pub use heart::{Beat, Heart};
+pub use group_leader::warden;
+pub use renewal::{Beat, Heart};
 pub use signals::Signals;
-pub use warden::warden;
 
 use crate::process::{Group, ready};
-use crate::vital;
+use crate::process_liveness;
 use onus_core::process::Process;
 use onus_core::refusal::Refusal;
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -127,7 +127,7 @@ fn start(order: &Order<'_>, tell: &mut dyn FnMut(News<'_>)) -> io::Result<(Group
     drop(end);
     hand_over_terminal(&group);
     // Where a process cannot be named its death cannot be proven: the lease runs its course.
-    if let Ok(process) = vital::supervising(group.id()) {
+    if let Ok(process) = process_liveness::supervising(group.id()) {
         tell(News::Born { process });
     }
     // The warden starts the command when it hears this: by then the terminal is the group's.

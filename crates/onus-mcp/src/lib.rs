@@ -1,15 +1,15 @@
 //! The Model Context Protocol (mission E2): what an agent does all day, as tools.
 //!
-//! [`tool`] is the table of tools, static and small; [`act`] carries a call out through a [`Desk`]; [`server`] speaks the
+//! [`tool`] is the table of tools, static and small; [`execute`] carries a call out through a [`Backend`]; [`server`] speaks the
 //! protocol, in both of its eras. The state between calls is the lease token, which the claim gives and the holder shows.
 
-mod act;
-mod card;
-pub mod desk;
+pub mod backend;
+mod execute;
 mod resource;
 pub mod server;
+mod summary;
 pub mod tool;
 
-pub use desk::{Desk, Site, Who};
+pub use backend::{Backend, Site, Who};
 pub use server::{Server, http, stdio};
 pub use tool::Tools;

@@ -1,8 +1,8 @@
 //! The protocol: tools, resources and one prompt. Refusals are answers of a tool, with the error object of every front
 //! end; only what is no call at all is an error of the protocol.
 
-use crate::act::act;
-use crate::desk::{Desk, Who};
+use crate::backend::{Backend, Who};
+use crate::execute::act;
 use crate::resource;
 use crate::tool::Tools;
 use onus_app::view;
@@ -43,7 +43,7 @@ impl<D> Clone for Server<D> {
     }
 }
 
-impl<D: Desk> Server<D> {
+impl<D: Backend> Server<D> {
     pub fn new(desk: Arc<D>, tools: Tools) -> Server<D> {
         Server { desk, tools }
     }
@@ -72,7 +72,7 @@ impl<D: Desk> Server<D> {
     }
 }
 
-impl<D: Desk> ServerHandler for Server<D> {
+impl<D: Backend> ServerHandler for Server<D> {
     fn get_info(&self) -> ServerConfig {
         let offered =
             ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
@@ -201,7 +201,7 @@ fn protocol(refusal: Refusal) -> ErrorData {
 }
 
 /// Serves one client on standard input and output, until it goes.
-pub fn stdio<D: Desk>(desk: D, tools: Tools) -> Result<(), Refusal> {
+pub fn stdio<D: Backend>(desk: D, tools: Tools) -> Result<(), Refusal> {
     let internal = |error: String| Refusal::new(Code::Internal, error);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| internal(error.to_string()))?;
@@ -221,7 +221,7 @@ pub fn stdio<D: Desk>(desk: D, tools: Tools) -> Result<(), Refusal> {
 
 /// The service to mount at `/mcp`. Whoever mounts it authenticates: it puts a [`Who`] into each request's extensions, and
 /// checks `Host` and `Origin`. Nothing is kept between requests, so that any server of several may answer the next one.
-pub fn http<D: Desk>(desk: Arc<D>, tools: Tools) -> StreamableHttpService<Server<D>, NeverSessionManager> {
+pub fn http<D: Backend>(desk: Arc<D>, tools: Tools) -> StreamableHttpService<Server<D>, NeverSessionManager> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)

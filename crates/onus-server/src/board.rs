@@ -11,10 +11,9 @@ use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::http::request::Parts;
 use axum::http::{Response, StatusCode};
 use axum::routing::{get, post};
-use onus_board::{Download, Page, Part, Seen, asset, signin};
+use onus_board::{Download, Page, PageRequest, Part, asset, signin};
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
-use onus_store::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -35,7 +34,7 @@ const FORM_MAX: usize = 8 * 1024;
 const WORTH_IT: usize = 4 * 1024;
 
 pub(crate) fn router(server: &Arc<Server>) -> Router {
-    let pages = onus_board::pages::<Any>();
+    let pages = onus_board::pages();
     let home = pages.first().map_or("/signin", |page| page.path);
     let router = pages.into_iter().fold(Router::new(), |router, page| {
         let server = Arc::clone(server);
@@ -43,7 +42,7 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
             move |params: RawPathParams, request: Request| shown(Arc::clone(&server), page, params, request);
         router.route(page.path, get(handler))
     });
-    let router = onus_board::downloads::<Any>().into_iter().fold(router, |router, file| {
+    let router = onus_board::downloads().into_iter().fold(router, |router, file| {
         let server = Arc::clone(server);
         router.route(file.path, get(move |request: Request| downloaded(Arc::clone(&server), file, request)))
     });
@@ -61,12 +60,7 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
 }
 
 /// A page, for who is signed in; the door, for everybody else.
-async fn shown(
-    server: Arc<Server>,
-    page: Page<Any>,
-    params: RawPathParams,
-    request: Request,
-) -> Response<Body> {
+async fn shown(server: Arc<Server>, page: Page, params: RawPathParams, request: Request) -> Response<Body> {
     let began = Instant::now();
     let (parts, _) = request.into_parts();
     let params = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
@@ -88,7 +82,7 @@ async fn shown(
 
 async fn drawn(
     server: &Arc<Server>,
-    page: Page<Any>,
+    page: Page,
     params: Vec<(String, String)>,
     parts: &Parts,
 ) -> Result<Response<Body>, Refusal> {
@@ -97,7 +91,7 @@ async fn drawn(
     let (path, query) = (parts.uri.path().to_owned(), parts.uri.query().map(str::to_owned));
     let question = move |store: &mut crate::store::Store| {
         let principal = guard.admit(store, &presented)?.principal;
-        let seen = Seen::new(&mut store.store, principal, &path, params, query.as_deref())?;
+        let seen = PageRequest::new(store.store.as_mut(), principal, &path, params, query.as_deref())?;
         Ok((seen.now, onus_board::draw(store, &page, &seen, part)))
     };
     let (now, (status, html)) = server.readers.ask(question).await?;
@@ -108,7 +102,7 @@ async fn drawn(
 }
 
 /// A file, for who is signed in.
-async fn downloaded(server: Arc<Server>, file: Download<Any>, request: Request) -> Response<Body> {
+async fn downloaded(server: Arc<Server>, file: Download, request: Request) -> Response<Body> {
     let (parts, _) = request.into_parts();
     let name = file.path.rsplit('/').next().unwrap_or_default();
     let made = made(&server, file, &parts).await;
@@ -123,13 +117,13 @@ async fn downloaded(server: Arc<Server>, file: Download<Any>, request: Request) 
     dressed(response)
 }
 
-async fn made(server: &Arc<Server>, file: Download<Any>, parts: &Parts) -> Result<Body, Refusal> {
+async fn made(server: &Arc<Server>, file: Download, parts: &Parts) -> Result<Body, Refusal> {
     let presented = presented(&parts.headers)?;
     let guard = Arc::clone(server);
     let (path, query) = (parts.uri.path().to_owned(), parts.uri.query().map(str::to_owned));
     let question = move |store: &mut crate::store::Store| {
         let principal = guard.admit(store, &presented)?.principal;
-        let seen = Seen::new(&mut store.store, principal, &path, Vec::new(), query.as_deref())?;
+        let seen = PageRequest::new(store.store.as_mut(), principal, &path, Vec::new(), query.as_deref())?;
         (file.ask)(store, &seen)
     };
     server.readers.ask(question).await.map(Body::from)

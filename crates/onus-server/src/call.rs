@@ -1,4 +1,4 @@
-//! The command line's own way in: `POST /v1/call/{name}` carries a call of `onus_app::far` and its answer.
+//! The command line's own way in: `POST /v1/call/{name}` carries a call of `onus_app::remote` and its answer.
 //!
 //! It is no part of the HTTP contract: both ends are Onus, of about the same age. The same rules apply as on every other
 //! path, because the same functions are called in the name of the same token.
@@ -11,8 +11,8 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use axum::http::{HeaderName, Response};
-use onus_app::far;
-use onus_app::once::Asker;
+use onus_app::idempotent_admin::Asker;
+use onus_app::remote;
 use onus_app::token::Shown;
 use onus_core::code::Code;
 use onus_core::id::Handle;
@@ -60,7 +60,7 @@ async fn answered(server: &Arc<Server>, name: String, request: Request) -> Resul
         is_who_it_believes(&shown.principal, believed.as_ref())?;
         Ok(shown)
     };
-    let limit = match far::size_limit(&name) {
+    let limit = match remote::size_limit(&name) {
         Some(limit) => {
             // Strangers send no more than a command.
             server.readers.ask(admit.clone()).await?;
@@ -74,20 +74,20 @@ async fn answered(server: &Arc<Server>, name: String, request: Request) -> Resul
     if name == "submit" {
         let carried = server.readers.ask(move |store| {
             let shown = admit(store)?;
-            let (envelope, target) = far::arrived(&arguments, shown.principal.worker.as_ref())?;
+            let (envelope, target) = remote::arrived(&arguments, shown.principal.worker.as_ref())?;
             Ok(((store.witnessed(shown.principal.carry(envelope)?)?, target), shown))
         });
         let (call, shown) = carried.await?;
         let receipt = server.submitted(vec![call], Some(shown)).await?.into_iter().next();
-        return Ok(far::receipt(receipt.ok_or_else(crate::route::unanswered)??)?);
+        return Ok(remote::receipt(receipt.ok_or_else(crate::route::unanswered)??)?);
     }
-    let wakes = far::is_write(&name);
+    let wakes = remote::is_write(&name);
     let answer = server.readers.ask(move |store| {
         let shown = admit(store)?;
-        far::permits(&shown.principal, &name)?;
+        remote::permits(&shown.principal, &name)?;
         let actor = shown.principal.worker.as_ref();
         let asker = Asker { actor, request: request.as_ref(), shown: Some(&shown) };
-        far::answer(store, asker, &name, &arguments)
+        remote::answer(store, asker, &name, &arguments)
     });
     let answer = answer.await?;
     if wakes {

@@ -216,11 +216,11 @@ impl Hub {
         }
     }
 
-    pub(crate) fn listen(self: &Arc<Hub>) -> Ear {
+    pub(crate) fn listen(self: &Arc<Hub>) -> Subscriber {
         self.listeners.fetch_add(1, Ordering::Relaxed);
         self.follower.get().into_iter().for_each(Thread::unpark);
         self.wake();
-        Ear { last: self.last.subscribe(), hub: Arc::clone(self) }
+        Subscriber { last: self.last.subscribe(), hub: Arc::clone(self) }
     }
 }
 
@@ -231,12 +231,12 @@ pub(crate) fn newest(store: &mut Store) -> Result<Seq, Refusal> {
 
 /// One caller's ear; its place is counted as long as it lives.
 #[derive(Debug)]
-pub(crate) struct Ear {
+pub(crate) struct Subscriber {
     pub(crate) hub: Arc<Hub>,
     pub(crate) last: watch::Receiver<Seq>,
 }
 
-impl Drop for Ear {
+impl Drop for Subscriber {
     fn drop(&mut self) {
         self.hub.listeners.fetch_sub(1, Ordering::Relaxed);
     }

@@ -1,10 +1,10 @@
 //! Sockets: accept, TLS, limits, and an end that loses nothing.
 
 use crate::config::{Config, Tls};
-use crate::idle::Counting;
+use crate::drain_body::Unread;
+use crate::http2_idle::Counting;
 use crate::serve::{Server, router};
 use crate::store::Open;
-use crate::unread::Unread;
 use axum::Router;
 use axum::http::Request;
 use hyper::body::Incoming;
@@ -29,7 +29,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
 /// How long requests in flight may take after the end was asked for.
-const FAREWELL: Duration = Duration::from_secs(30);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// So many connections may wait to be accepted; the kernel may allow fewer.
 const WAITING: u32 = 4_096;
@@ -50,7 +50,7 @@ pub fn run(config: Config, open: &Open, ready: impl FnOnce(SocketAddr)) -> Resul
     raise_file_limit();
     let acceptor = config.tls.as_ref().map(acceptor).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(speakers())
+        .worker_threads(runtime_threads())
         .enable_all()
         .build()
         .map_err(|e| unusable(&e))?;
@@ -67,7 +67,7 @@ pub fn run(config: Config, open: &Open, ready: impl FnOnce(SocketAddr)) -> Resul
 
 /// How many threads speak to callers: half of the processors. The others have the store's threads to carry, and often the
 /// database; threads that take work from each other cost more than they bring.
-fn speakers() -> usize {
+fn runtime_threads() -> usize {
     std::thread::available_parallelism().map_or(1, |count| (count.get() / 2).max(1))
 }
 
@@ -118,7 +118,7 @@ async fn accept(
     tracing::info!("ending: answering what is in flight");
     end.send_replace(true);
     drop(connection);
-    if tokio::time::timeout(FAREWELL, graceful.shutdown()).await.is_err() {
+    if tokio::time::timeout(SHUTDOWN_TIMEOUT, graceful.shutdown()).await.is_err() {
         tracing::warn!("some callers did not take their answers");
     }
     Ok(())

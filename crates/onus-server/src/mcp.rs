@@ -12,8 +12,7 @@ use axum::routing::{MethodRouter, any};
 use onus_app::submit::{Receipt, Target};
 use onus_core::command::Envelope;
 use onus_core::refusal::Refusal;
-use onus_mcp::{Desk, Tools, Who};
-use onus_store::any::Any;
+use onus_mcp::{Backend, Tools, Who};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::runtime::Handle;
@@ -23,9 +22,7 @@ struct Counter {
     server: Arc<Server>,
 }
 
-impl Desk for Counter {
-    type Store = Any;
-
+impl Backend for Counter {
     fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&mut Store) -> Result<T, Refusal> + Send + 'static,
@@ -92,7 +89,7 @@ async fn admitted(server: &Arc<Server>, mut request: Request) -> Result<Request,
 mod tests {
     use super::*;
     use crate::config::Config;
-    use onus_app::once::Asker;
+    use onus_app::idempotent_admin::Asker;
     use onus_app::registry::Founding;
     use onus_app::token::{Shown, parse};
     use onus_app::{Onus, Sight};
@@ -103,13 +100,13 @@ mod tests {
     use onus_core::settings::Settings;
     use onus_core::task::Spec;
     use onus_core::worker::Kind;
-    use onus_store::any::Location;
+    use onus_store::location::Location;
     use std::path::Path;
     use tokio::sync::watch;
 
     fn open(path: &Path) -> Result<Store, Refusal> {
         let store = Location::File(path.to_owned()).open(onus_host::clock::now)?;
-        let place = onus_host::place::find(path.parent().unwrap())?;
+        let place = onus_host::repository::find(path.parent().unwrap())?;
         Ok(Onus { store, settings: Settings::default(), path: path.to_owned(), place, sight: Sight::Store })
     }
 

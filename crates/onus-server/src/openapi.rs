@@ -3,7 +3,7 @@
 use crate::events::EventView;
 use crate::intake;
 use crate::problem::ProblemView;
-use crate::route::{Route, Sort};
+use crate::route::{Route, RouteKind};
 use crate::routes;
 use onus_app::intake::IntakeView;
 use onus_core::id::{ChannelName, Handle, MilestoneName, RequestId, WorkstationName};
@@ -84,7 +84,7 @@ pub fn document() -> String {
 }
 
 fn operation(generator: &mut SchemaGenerator, route: &Route, problem: &Value) -> Value {
-    let is_command = route.sort != Sort::Question;
+    let is_command = route.sort != RouteKind::Question;
     let answer = (route.answer)(generator).to_value();
     let mut parameters = Vec::new();
     if route.path.contains("{id}") {
@@ -114,7 +114,7 @@ fn operation(generator: &mut SchemaGenerator, route: &Route, problem: &Value) ->
         let about = "Names this call: a repeat of it has no second effect";
         parameters.push(header("Idempotency-Key", about, key.as_str().unwrap_or_default()));
     }
-    if route.sort == Sort::Command {
+    if route.sort == RouteKind::Command {
         parameters.push(header("If-Match", "The version that the task must have, as ETag told it", VERSION));
     } else if route.path == "/v1/tasks/{id}" {
         parameters.push(header("If-None-Match", "The version that you have already", VERSION));

@@ -5,8 +5,8 @@ use crate::store::Store;
 use axum::body::Bytes;
 use axum::extract::Query;
 use axum::http::{Method, Uri};
-use onus_app::far;
-use onus_app::once::Asker;
+use onus_app::idempotent_admin::Asker;
+use onus_app::remote;
 use onus_app::submit::{Receipt, Target};
 use onus_app::token::Shown;
 use onus_app::view::document;
@@ -23,7 +23,7 @@ type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 /// One operation.
 pub(crate) struct Route {
-    pub(crate) sort: Sort,
+    pub(crate) sort: RouteKind,
     pub(crate) path: &'static str,
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
@@ -35,7 +35,7 @@ pub(crate) struct Route {
 
 /// What an operation does to the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sort {
+pub(crate) enum RouteKind {
     Question,
     /// Changes a task: waits for its turn among the commands.
     Command,
@@ -43,11 +43,11 @@ pub(crate) enum Sort {
     Administration,
 }
 
-impl Sort {
+impl RouteKind {
     pub(crate) fn method(self) -> Method {
         match self {
-            Sort::Question => Method::GET,
-            Sort::Command | Sort::Administration => Method::POST,
+            RouteKind::Question => Method::GET,
+            RouteKind::Command | RouteKind::Administration => Method::POST,
         }
     }
 }
@@ -207,10 +207,10 @@ pub(crate) fn get<Q, V>(
 ) -> Route
 where
     Q: DeserializeOwned + JsonSchema + 'static,
-    V: Told + JsonSchema + 'static,
+    V: Rendered + JsonSchema + 'static,
 {
     Route {
-        sort: Sort::Question,
+        sort: RouteKind::Question,
         path,
         name,
         about,
@@ -234,7 +234,7 @@ pub(crate) fn post<B, V>(
 ) -> Route
 where
     B: DeserializeOwned + JsonSchema + 'static,
-    V: Told + JsonSchema + 'static,
+    V: Rendered + JsonSchema + 'static,
 {
     command::<B, V>(path, name, about, order, move |receipt| view(&receipt).told().map(After::Answer))
 }
@@ -249,7 +249,7 @@ pub(crate) fn post_then<B, V>(
 ) -> Route
 where
     B: DeserializeOwned + JsonSchema + 'static,
-    V: Told + JsonSchema + 'static,
+    V: Rendered + JsonSchema + 'static,
 {
     command::<B, V>(path, name, about, order, move |receipt| {
         let version = receipt.task.version;
@@ -291,7 +291,7 @@ where
     V: JsonSchema + 'static,
 {
     Route {
-        sort: Sort::Command,
+        sort: RouteKind::Command,
         path,
         name,
         about,
@@ -311,13 +311,13 @@ pub(crate) fn administration<B, V>(
 ) -> Route
 where
     B: DeserializeOwned + JsonSchema + 'static,
-    V: Told + JsonSchema + 'static,
+    V: Rendered + JsonSchema + 'static,
 {
     let administered = submitting::<B, V>(path, name, about, move |store, asked, body| {
-        far::permits(&asked.shown.principal, name)?;
+        remote::permits(&asked.shown.principal, name)?;
         Ok(Next::Answer(act(store, asked, body)?.told()?))
     });
-    Route { sort: Sort::Administration, ..administered }
+    Route { sort: RouteKind::Administration, ..administered }
 }
 
 pub(crate) fn unanswered() -> Refusal {
@@ -325,7 +325,7 @@ pub(crate) fn unanswered() -> Refusal {
 }
 
 /// A view that becomes an answer.
-pub(crate) trait Told: Serialize + Sized {
+pub(crate) trait Rendered: Serialize + Sized {
     fn told(&self) -> Result<Answer, Refusal> {
         Answer::of(self)
     }

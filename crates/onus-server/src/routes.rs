@@ -29,17 +29,17 @@ pub(crate) fn table() -> Vec<Route> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::route::Sort;
+    use crate::route::RouteKind;
 
     /// Permission goes by the call's name: one that is not known to change anything would be open to everybody.
     #[test]
     fn what_changes_the_workspace_is_known_as_such() {
         let table = table();
-        let changes = table.iter().filter(|route| route.sort == Sort::Administration);
+        let changes = table.iter().filter(|route| route.sort == RouteKind::Administration);
         let names: Vec<_> = changes.map(|route| route.name).collect();
         assert!(names.len() >= 10, "{names:?}");
         for name in names {
-            assert!(onus_app::far::is_write(name), "{name}");
+            assert!(onus_app::remote::is_write(name), "{name}");
         }
     }
 }

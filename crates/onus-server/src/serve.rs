@@ -9,11 +9,11 @@ use crate::precondition::Known;
 use crate::problem::Problem;
 use crate::rate::Rate;
 use crate::readers::Readers;
-use crate::route::{After, Answer, Asked, Next, Route, Sort};
+use crate::route::{After, Answer, Asked, Next, Route, RouteKind};
 use crate::store::Open;
 use crate::traces::{Trace, Traces};
 use crate::writer::Writer;
-use crate::{auth, board, call, explained, intake, mcp, openapi, origin, precondition, routes, sse};
+use crate::{auth, board, call, error_pages, intake, mcp, openapi, origin, precondition, routes, sse};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, RawPathParams, Request};
@@ -98,8 +98,8 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
         let path = route.path;
         let (server, route) = (Arc::clone(server), Arc::new(route));
         let filter = match route.sort {
-            Sort::Question => MethodFilter::GET,
-            Sort::Command | Sort::Administration => MethodFilter::POST,
+            RouteKind::Question => MethodFilter::GET,
+            RouteKind::Command | RouteKind::Administration => MethodFilter::POST,
         };
         let handler = on(filter, move |params: RawPathParams, request: Request| {
             answered(Arc::clone(&server), Arc::clone(&route), params, request)
@@ -139,8 +139,8 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
                 text("application/openmetrics-text; version=1.0.0; charset=utf-8", metrics.metrics.text())
             }),
         )
-        .route("/errors", get(|| text("text/plain; charset=utf-8", explained::index())))
-        .route("/errors/{code}", get(|Path(code): Path<String>| explained::page(code)))
+        .route("/errors", get(|| text("text/plain; charset=utf-8", error_pages::index())))
+        .route("/errors/{code}", get(|Path(code): Path<String>| error_pages::page(code)))
         .fallback(async || {
             let refusal =
                 Refusal::new(Code::UnknownName, "there is no such path").hint("GET /openapi.json lists them");
@@ -253,7 +253,7 @@ async fn asked(
     let (parts, body) = request.into_parts();
     let presented = auth::presented_or_kept(&parts.method, &parts.headers)?;
     let key = key(&parts.headers)?;
-    let is_question = route.sort == Sort::Question;
+    let is_question = route.sort == RouteKind::Question;
     seen.key = (!is_question).then(|| key.to_string());
     let param = |wanted: &str| params.iter().find(|(name, _)| *name == wanted).map(|(_, text)| text);
     let task = param("id").map(str::parse::<TaskId>).transpose().map_err(Refusal::invalid)?;
@@ -276,8 +276,8 @@ async fn asked(
         .ask(move |store| {
             let make = |shown| Asked { shown, task, name, uri, body, key, version };
             match act.sort {
-                Sort::Command => guard.commanded(store, &act, parse(&presented)?, make),
-                Sort::Question | Sort::Administration => {
+                RouteKind::Command => guard.commanded(store, &act, parse(&presented)?, make),
+                RouteKind::Question | RouteKind::Administration => {
                     let asked = make(guard.admit(store, &presented)?);
                     // Who asked is worth knowing also where the answer is no.
                     let next = (act.act)(store, &asked);
@@ -290,7 +290,7 @@ async fn asked(
     seen.worker = shown.principal.worker.as_ref().map(ToString::to_string);
     let answer = match next? {
         Next::Answer(answer) => {
-            if route.sort == Sort::Administration {
+            if route.sort == RouteKind::Administration {
                 server.hub.wake();
             }
             answer

@@ -1,7 +1,7 @@
 //! `events`: server-sent events, resumable. The id of an event is its entry's number in the record, which has no gaps: a
 //! listener that comes back with the last id it saw misses nothing and sees nothing twice, on whichever server.
 
-use crate::events::{Behind, Ear, Event, PAGE, newest};
+use crate::events::{Behind, Event, PAGE, Subscriber, newest};
 use crate::serve::Server;
 use axum::http::{HeaderMap, Uri};
 use axum::response::sse::{Event as Sent, KeepAlive, Sse};
@@ -48,7 +48,7 @@ pub(crate) async fn answer(server: Arc<Server>, after: Option<Seq>) -> Result<Re
 /// Where one listener stands.
 struct Stand {
     server: Arc<Server>,
-    ear: Ear,
+    ear: Subscriber,
     seen: Seq,
     ready: VecDeque<Event>,
 }

@@ -2,10 +2,9 @@
 
 use onus_app::Onus;
 use onus_core::refusal::Refusal;
-use onus_store::any::Any;
 use std::sync::Arc;
 
-pub type Store = Onus<Any>;
+pub type Store = Onus;
 
 /// Opens the store once more: each thread has a connection of its own.
 pub type Open = Arc<dyn Fn() -> Result<Store, Refusal> + Send + Sync>;

@@ -5,7 +5,7 @@
 
 use crate::readers::busy;
 use crate::store::{Open, Store, is_lost, reopen};
-use onus_app::memory::Memory;
+use onus_app::last_commit::Memory;
 use onus_app::submit::{Order, Receipt, Target};
 use onus_app::token::Shown;
 use onus_core::command::Envelope;
@@ -46,7 +46,7 @@ pub struct Writer {
     thread: JoinHandle<()>,
 }
 
-/// Told after each batch: how many commands it had.
+/// Rendered after each batch: how many commands it had.
 pub type Committed = Box<dyn Fn(usize) + Send>;
 
 impl Writer {

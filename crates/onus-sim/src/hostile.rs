@@ -5,11 +5,11 @@
 
 mod bytes;
 pub mod corpus;
-mod doors;
 mod example;
+mod server_inputs;
 
 pub use bytes::mutated;
-pub use doors::Doors;
+pub use server_inputs::Doors;
 
 use onus_app::usage::{otel, transcript};
 use onus_core::event::Event;
@@ -28,7 +28,7 @@ use onus_core::scope::{Glob, Scope};
 use onus_core::task::{Blocker, Priority, Spec};
 use onus_core::time::{Date, Millis, Tick};
 use onus_core::token::TokenText;
-use onus_store::any::Location;
+use onus_store::location::Location;
 use std::fmt::Display;
 use std::path::Path;
 use std::str::FromStr;

@@ -2,7 +2,7 @@
 
 use clap::{Parser, ValueEnum};
 use onus_sim::hostile::corpus;
-use onus_sim::sim::{Counts, Kind, Plan, Plant};
+use onus_sim::sim::{Counts, Kind, Plan, SeededBug};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -52,7 +52,7 @@ fn main() -> std::io::Result<ExitCode> {
     let Some(kind) = kind else { return Ok(ExitCode::from(2)) };
     let mut total = Counts::new();
     for run in 0..runs {
-        let plan = Plan { kind: kind.clone(), seed: seed.wrapping_add(run), steps, plant: Plant::None };
+        let plan = Plan { kind: kind.clone(), seed: seed.wrapping_add(run), steps, plant: SeededBug::None };
         match plan.run() {
             Ok(counts) => {
                 for (what, count) in counts {

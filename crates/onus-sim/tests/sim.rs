@@ -8,7 +8,7 @@
 )]
 
 use onus_sim::seeds;
-use onus_sim::sim::{Kind, Plan, Plant};
+use onus_sim::sim::{Kind, Plan, SeededBug};
 use std::ops::Range;
 
 /// How many steps a run has.
@@ -18,7 +18,7 @@ fn steps(short: usize, long: usize) -> usize {
 
 fn hold(kind: &Kind, runs: Range<u64>, steps: usize) {
     for seed in runs.clone() {
-        let plan = Plan { kind: kind.clone(), seed, steps, plant: Plant::None };
+        let plan = Plan { kind: kind.clone(), seed, steps, plant: SeededBug::None };
         if let Err(failure) = plan.run() {
             panic!("{failure}");
         }
@@ -42,24 +42,24 @@ fn every_promise_is_kept_on_postgres() {
 }
 
 /// The promises that a bug may break; a run may come upon any of them first.
-fn broken_by(plant: Plant) -> &'static [&'static str] {
+fn broken_by(plant: SeededBug) -> &'static [&'static str] {
     match plant {
-        Plant::None => &[],
-        Plant::ForgetsCommits => &["acknowledged"],
-        Plant::ForgetsRequests => &["once"],
-        Plant::KeepsHalf => &["acknowledged", "fold-gives-row", "once", "one-holder", "sessions"],
-        Plant::LosesSessions => &["sessions", "refusal"],
-        Plant::IgnoresLanes => &["lane"],
-        Plant::IgnoresScopes => &["scope"],
-        Plant::TakesAllForPeople => &["people-only-force", "expiry-permits"],
-        Plant::HurriesTime => &["expiry-permits"],
-        Plant::TrustsAnyToken => &["fence", "once"],
+        SeededBug::None => &[],
+        SeededBug::ForgetsCommits => &["acknowledged"],
+        SeededBug::ForgetsRequests => &["once"],
+        SeededBug::KeepsHalf => &["acknowledged", "fold-gives-row", "once", "one-holder", "sessions"],
+        SeededBug::LosesSessions => &["sessions", "refusal"],
+        SeededBug::IgnoresLanes => &["lane"],
+        SeededBug::IgnoresScopes => &["scope"],
+        SeededBug::TakesAllForPeople => &["people-only-force", "expiry-permits"],
+        SeededBug::HurriesTime => &["expiry-permits"],
+        SeededBug::TrustsAnyToken => &["fence", "once"],
     }
 }
 
 #[test]
 fn every_planted_bug_is_found_and_made_small() {
-    for plant in Plant::ALL {
+    for plant in SeededBug::ALL {
         let found =
             (1..=20).find_map(|seed| Plan { kind: Kind::Sqlite, seed, steps: 300, plant }.run().err());
         let Some(failure) = found else { panic!("{plant:?} was not found") };

@@ -2,18 +2,19 @@
 //!
 //! [`load`] reads the facts of a decision under lock, [`apply`] writes what was decided, [`read`] answers questions.
 
-pub mod any;
 pub mod apply;
 pub mod bulk;
 mod codec;
 pub mod error;
 pub mod evidence;
 pub mod load;
+pub mod location;
 pub mod milestone;
 pub mod port;
 pub mod postgres;
 pub mod read;
 pub mod registry;
+pub mod remote;
 pub mod sqlite;
 pub mod statements;
 pub mod token;

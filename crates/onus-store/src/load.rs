@@ -211,7 +211,7 @@ pub fn expect_calls<'e>(
     envelopes: impl Iterator<Item = &'e Envelope>,
     tokens: impl Iterator<Item = &'e TokenId>,
 ) -> Result<()> {
-    if !tx.looks_ahead() {
+    if !tx.prefetches() {
         return Ok(());
     }
     let workspace = tx.workspace().0;
@@ -221,7 +221,7 @@ pub fn expect_calls<'e>(
         questions.push((&REQUEST, vec![workspace.into(), request_key(&envelope.request).into()]));
         foreseen(workspace, envelope, &mut questions);
     }
-    tx.expect(&questions)
+    tx.prefetch(&questions)
 }
 
 /// What [`facts`] will ask, as far as the command alone tells.
@@ -259,7 +259,7 @@ pub fn expect_dependencies(tx: &mut dyn Tx, tasks: &[Stored]) -> Result<()> {
     let workspace = tx.workspace().0;
     let waiting = tasks.iter().filter(|stored| !stored.task.depends_on.is_empty());
     let question = |stored: &Stored| (&DEPENDENCIES, args![workspace, stored.task.id.to_string()].into());
-    tx.expect(&waiting.map(question).collect::<Vec<Question<'_>>>())
+    tx.prefetch(&waiting.map(question).collect::<Vec<Question<'_>>>())
 }
 
 /// Loads the facts of one call. `policy` says which candidates matter.
@@ -270,10 +270,10 @@ pub fn facts(
     now: Timestamp,
     at_work: &mut AtWork,
 ) -> Result<Loaded> {
-    if tx.looks_ahead() {
+    if tx.prefetches() {
         let mut questions = Vec::new();
         foreseen(tx.workspace().0, envelope, &mut questions);
-        tx.expect(&questions)?;
+        tx.prefetch(&questions)?;
     }
     let stored = envelope.task.as_ref().map(|id| task(tx, id)).transpose()?.flatten();
     facts_of(tx, envelope, stored, policy, now, at_work)

@@ -203,25 +203,25 @@ pub trait Tx {
     fn run(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<u64>;
 
     /// Sets a mark within the transaction: what follows can be undone without what came before. Marks do not nest.
-    fn mark(&mut self) -> Result<()>;
+    fn savepoint(&mut self) -> Result<()>;
 
     /// Forgets the mark; what was done since stays, if the transaction does.
-    fn keep(&mut self) -> Result<()>;
+    fn release(&mut self) -> Result<()>;
 
     /// Goes back to the mark and forgets it. Where that cannot be done any more, the whole transaction has failed.
-    fn undo(&mut self) -> Result<()>;
+    fn rollback_to(&mut self) -> Result<()>;
 
     /// Told that what follows was decided, and is meant to stay: a database that pays for a mark need not keep it up. Where
     /// it has to be undone all the same, the whole transaction has failed.
     fn decided(&mut self) {}
 
     /// Whether it is worth telling what will be asked next.
-    fn looks_ahead(&self) -> bool {
+    fn prefetches(&self) -> bool {
         false
     }
 
     /// Told of questions that will be asked next: a database on another machine answers them all at once.
-    fn expect(&mut self, _questions: &[(&Sql, Vec<Value<'_>>)]) -> Result<()> {
+    fn prefetch(&mut self, _questions: &[(&Sql, Vec<Value<'_>>)]) -> Result<()> {
         Ok(())
     }
 
@@ -252,41 +252,104 @@ pub trait Tx {
     }
 }
 
-/// A database that runs transactions.
-pub trait Store {
+/// What a driver does: transactions around work whose result it does not know. A boxed one is any store at all, so that
+/// the application is compiled once for all of them.
+pub trait Driver: std::fmt::Debug + Send {
     /// Where it is, in words that people may see.
     fn shown(&self) -> String;
 
-    /// Where the store itself cannot be reached, whoever can be asked instead.
-    fn far(&mut self) -> Option<&mut dyn Far> {
-        None
-    }
+    /// Which database it is, for whoever looks after that one.
+    fn backend(&mut self) -> Backend<'_>;
 
     /// Runs `work` on one consistent view; nothing is written.
-    fn read<T>(&mut self, work: impl FnOnce(&mut dyn Tx) -> Result<T>) -> Result<T>
-    where
-        Self: Sized;
+    fn view(&mut self, work: &mut dyn FnMut(&mut dyn Tx) -> Result<()>) -> Result<()>;
 
     /// Runs `work`, which asks about one thing as it is now: no view need stand still for it. Where the connection was
     /// lost it is asked again.
-    fn glance<T>(&mut self, work: impl Fn(&mut dyn Tx) -> Result<T>) -> Result<T>
-    where
-        Self: Sized,
-    {
-        self.read(work)
+    fn view_latest(&mut self, work: &mut dyn FnMut(&mut dyn Tx) -> Result<()>) -> Result<()> {
+        self.view(work)
+    }
+
+    /// Runs `work` alone among writers and ends the transaction as it says.
+    fn change(&mut self, work: &mut dyn FnMut(&mut dyn Tx) -> Ending) -> Result<()>;
+
+    /// For a call that is over with its process: whatever can be left to the system is not taken apart first.
+    fn leave(self: Box<Self>) {}
+}
+
+/// A driver, as the kind of database that it is.
+#[derive(Debug)]
+pub enum Backend<'s> {
+    Sqlite(&'s mut crate::sqlite::Sqlite),
+    Postgres(&'s mut crate::postgres::Postgres),
+    /// Only a server reaches it.
+    Remote(&'s mut dyn RemoteStore),
+}
+
+/// How a transaction ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    Commit,
+    /// Nothing of it stays, but everything that was tried must have worked.
+    Rollback,
+    /// The work failed: nothing of it stays, and nobody asks what became of its statements.
+    Failed,
+}
+
+/// A store, for whoever uses one: work with a result of its own.
+pub trait Store: Driver {
+    /// Where the store itself cannot be reached, whoever can be asked instead.
+    fn remote(&mut self) -> Option<&mut dyn RemoteStore> {
+        match self.backend() {
+            Backend::Remote(remote) => Some(remote),
+            Backend::Sqlite(_) | Backend::Postgres(_) => None,
+        }
+    }
+
+    /// Runs `work` on one consistent view; nothing is written.
+    fn read<T>(&mut self, work: impl FnOnce(&mut dyn Tx) -> Result<T>) -> Result<T> {
+        let (mut work, mut result) = (Some(work), None);
+        self.view(&mut |tx| {
+            result = work.take().map(|work| work(tx));
+            Ok(())
+        })?;
+        result.unwrap_or_else(|| Err(StoreError::unavailable("the question was not asked")))
+    }
+
+    /// Asks about one thing as it is now; asked again where the connection was lost.
+    fn read_latest<T>(&mut self, work: impl Fn(&mut dyn Tx) -> Result<T>) -> Result<T> {
+        let mut result = None;
+        self.view_latest(&mut |tx| {
+            result = Some(work(tx));
+            Ok(())
+        })?;
+        result.unwrap_or_else(|| Err(StoreError::unavailable("the question was not asked")))
     }
 
     /// Runs `work` alone among writers and commits what it did, or nothing.
     fn write<T, E: From<StoreError>>(
         &mut self,
         work: impl FnOnce(&mut dyn Tx) -> std::result::Result<Outcome<T>, E>,
-    ) -> std::result::Result<T, E>
-    where
-        Self: Sized;
+    ) -> std::result::Result<T, E> {
+        let (mut work, mut result) = (Some(work), None);
+        self.change(&mut |tx| {
+            let Some(work) = work.take() else { return Ending::Failed };
+            let (ending, worked) = match work(tx) {
+                Ok(Outcome::Commit(value)) => (Ending::Commit, Ok(value)),
+                Ok(Outcome::Rollback(value)) => (Ending::Rollback, Ok(value)),
+                Err(error) => (Ending::Failed, Err(error)),
+            };
+            result = Some(worked);
+            ending
+        })?;
+        result.unwrap_or_else(|| Err(StoreError::unavailable("the work was not begun").into()))
+    }
 }
 
+impl<D: Driver + ?Sized> Store for D {}
+
 /// A store that is elsewhere, behind a server that keeps the rules: it is asked whole questions, never statements.
-pub trait Far: std::fmt::Debug + Send {
+pub trait RemoteStore: std::fmt::Debug + Send {
     /// Asks one question; question and answer are JSON. Under a request id it may be asked again: it has one effect.
     fn call(
         &mut self,

@@ -25,7 +25,7 @@ pub use listen::{Listener, Wake};
 pub use placeholders::postgres_text;
 
 use crate::error::{Result, StoreError};
-use crate::port::{Look, Outcome, Row, Sql, Store, Tx, Value};
+use crate::port::{Backend, Driver, Ending, Look, Row, Sql, Tx, Value};
 use crate::{args, sql};
 use onus_core::id::{Seq, WorkspaceId};
 use onus_core::time::{Now, Tick, Timestamp};
@@ -117,7 +117,7 @@ impl Postgres {
     fn begin(&mut self, begin: fn(&mut Pipeline, &str) -> Result<Begun>) -> Result<(Pipeline, Begun)> {
         let mut reconnects = 0;
         loop {
-            let mut pipeline = self.take_wire()?;
+            let mut pipeline = self.take_pipeline()?;
             match begin(&mut pipeline, &self.address.workspace) {
                 Ok(begun) => {
                     self.workspace = Some(begun.workspace).filter(|found| *found != NOWHERE);
@@ -133,7 +133,7 @@ impl Postgres {
     }
 
     /// Taken, not lent: a transaction that ends in a panic must not leave its connection to the next.
-    fn take_wire(&mut self) -> Result<Pipeline> {
+    fn take_pipeline(&mut self) -> Result<Pipeline> {
         match self.pipeline.take().filter(|pipeline| !pipeline.is_lost()) {
             Some(pipeline) => Ok(pipeline),
             None => {
@@ -206,12 +206,16 @@ fn clock(pipeline: &mut Pipeline) -> Result<Now> {
     Ok(Now { wall: Timestamp(millis), tick })
 }
 
-impl Store for Postgres {
+impl Driver for Postgres {
     fn shown(&self) -> String {
         self.address.to_string()
     }
 
-    fn read<T>(&mut self, work: impl FnOnce(&mut dyn Tx) -> Result<T>) -> Result<T> {
+    fn backend(&mut self) -> Backend<'_> {
+        Backend::Postgres(self)
+    }
+
+    fn view(&mut self, work: &mut dyn FnMut(&mut dyn Tx) -> Result<()>) -> Result<()> {
         let (mut pipeline, begun) = self.begin(begin_read)?;
         let result = work(&mut PostgresTx::new(&mut pipeline, begun, self.reconnects));
         self.end(pipeline);
@@ -219,13 +223,13 @@ impl Store for Postgres {
     }
 
     /// Each statement is a transaction of its own: nothing need be begun and ended.
-    fn glance<T>(&mut self, work: impl Fn(&mut dyn Tx) -> Result<T>) -> Result<T> {
+    fn view_latest(&mut self, work: &mut dyn FnMut(&mut dyn Tx) -> Result<()>) -> Result<()> {
         let Some(workspace) = self.workspace else {
-            return self.read(work);
+            return self.view(work);
         };
         let mut reconnects = 0;
         loop {
-            let mut pipeline = self.take_wire()?;
+            let mut pipeline = self.take_pipeline()?;
             let result =
                 work(&mut PostgresTx::new(&mut pipeline, Begun { workspace, now: None }, self.reconnects));
             // Whatever was made of the error: whoever asks again is answered.
@@ -244,14 +248,11 @@ impl Store for Postgres {
         }
     }
 
-    fn write<T, E: From<StoreError>>(
-        &mut self,
-        work: impl FnOnce(&mut dyn Tx) -> std::result::Result<Outcome<T>, E>,
-    ) -> std::result::Result<T, E> {
+    fn change(&mut self, work: &mut dyn FnMut(&mut dyn Tx) -> Ending) -> Result<()> {
         let (mut pipeline, begun) = self.begin(begin_write)?;
         let mut tx = PostgresTx::new(&mut pipeline, begun, self.reconnects);
         match work(&mut tx) {
-            Ok(Outcome::Commit(value)) => {
+            Ending::Commit => {
                 let changes = tx.changes;
                 let committed = tx.notify().and_then(|()| pipeline.commit());
                 let is_looked_at =
@@ -260,19 +261,16 @@ impl Store for Postgres {
                     Ok(()) if is_looked_at => self.pipeline = Some(pipeline),
                     _ => self.end(pipeline),
                 }
-                committed?;
-                Ok(value)
+                committed
             }
-            // What was tried must have worked, although nothing of it stays.
-            Ok(Outcome::Rollback(value)) => {
+            Ending::Rollback => {
                 let settled = pipeline.settle();
                 self.end(pipeline);
-                settled?;
-                Ok(value)
+                settled
             }
-            Err(error) => {
+            Ending::Failed => {
                 self.end(pipeline);
-                Err(error)
+                Ok(())
             }
         }
     }
@@ -356,26 +354,26 @@ impl Tx for PostgresTx<'_> {
         self.pipeline.change(sql, args, None)
     }
 
-    fn mark(&mut self) -> Result<()> {
+    fn savepoint(&mut self) -> Result<()> {
         self.marked = self.last_entry;
         self.pipeline.mark();
         Ok(())
     }
 
-    fn keep(&mut self) -> Result<()> {
+    fn release(&mut self) -> Result<()> {
         self.pipeline.keep()
     }
 
-    fn undo(&mut self) -> Result<()> {
+    fn rollback_to(&mut self) -> Result<()> {
         self.last_entry = self.marked;
         self.pipeline.undo()
     }
 
-    fn looks_ahead(&self) -> bool {
+    fn prefetches(&self) -> bool {
         true
     }
 
-    fn expect(&mut self, questions: &[(&Sql, Vec<Value<'_>>)]) -> Result<()> {
+    fn prefetch(&mut self, questions: &[(&Sql, Vec<Value<'_>>)]) -> Result<()> {
         self.pipeline.ask_ahead(questions)
     }
 

@@ -6,5 +6,5 @@ pub mod grants;
 pub mod ledger;
 pub mod queue;
 pub mod report;
-pub mod story;
+pub mod show;
 pub mod survey;

@@ -10,7 +10,7 @@ pub use integrity::{Depth, Modes};
 pub use open::{Options, Stay};
 
 use crate::error::{Result, StoreError};
-use crate::port::{Look, Outcome, Row, Sql, Store, Tx, Value};
+use crate::port::{Backend, Driver, Ending, Look, Row, Sql, Tx, Value};
 use onus_core::id::WorkspaceId;
 use onus_core::time::Now;
 use queue::WriterQueue;
@@ -37,41 +37,44 @@ impl Sqlite {
     }
 }
 
-impl Store for Sqlite {
+impl Driver for Sqlite {
     fn shown(&self) -> String {
         self.path.display().to_string()
     }
 
-    fn read<T>(&mut self, work: impl FnOnce(&mut dyn Tx) -> Result<T>) -> Result<T> {
+    fn backend(&mut self) -> Backend<'_> {
+        Backend::Sqlite(self)
+    }
+
+    fn view(&mut self, work: &mut dyn FnMut(&mut dyn Tx) -> Result<()>) -> Result<()> {
         let tx = self.connection.unchecked_transaction().map_err(before_commit)?;
         let result = work(&mut SqliteTx::new(&self.connection, self.clock));
         drop(tx);
         result
     }
 
-    fn write<T, E: From<StoreError>>(
-        &mut self,
-        work: impl FnOnce(&mut dyn Tx) -> std::result::Result<Outcome<T>, E>,
-    ) -> std::result::Result<T, E> {
+    fn change(&mut self, work: &mut dyn FnMut(&mut dyn Tx) -> Ending) -> Result<()> {
         // SQLite's own busy handler polls, and under load it starves some writers for ever: they stand in line here.
         let _turn = self.queue.wait()?;
         let tx =
             rusqlite::Transaction::new_unchecked(&self.connection, rusqlite::TransactionBehavior::Immediate)
                 .map_err(before_commit)?;
-        let outcome = work(&mut SqliteTx::new(&self.connection, self.clock))?;
-        match outcome {
-            Outcome::Commit(value) => {
+        match work(&mut SqliteTx::new(&self.connection, self.clock)) {
+            Ending::Commit => {
                 tx.commit().map_err(during_commit)?;
                 if self.stay == Stay::OneCall {
                     log::keep_short(&self.connection, &self.path);
                 }
-                Ok(value)
             }
-            Outcome::Rollback(value) => {
-                drop(tx);
-                Ok(value)
-            }
+            Ending::Rollback | Ending::Failed => drop(tx),
         }
+        Ok(())
+    }
+
+    /// The system closes the file, quicker than SQLite, which takes its memory apart first. What was committed is on disk,
+    /// and the log is left to the next call either way.
+    fn leave(self: Box<Self>) {
+        std::mem::forget(self);
     }
 }
 
@@ -154,7 +157,7 @@ impl Tx for SqliteTx<'_> {
         Ok(touched as u64)
     }
 
-    fn mark(&mut self) -> Result<()> {
+    fn savepoint(&mut self) -> Result<()> {
         self.mark = Mark::Noted;
         Ok(())
     }
@@ -165,14 +168,14 @@ impl Tx for SqliteTx<'_> {
         }
     }
 
-    fn keep(&mut self) -> Result<()> {
+    fn release(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.mark, Mark::Nowhere) {
             Mark::Set => self.bare("RELEASE mark"),
             Mark::Nowhere | Mark::Noted | Mark::GivenUp => Ok(()),
         }
     }
 
-    fn undo(&mut self) -> Result<()> {
+    fn rollback_to(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.mark, Mark::Nowhere) {
             Mark::Set => {
                 self.bare("ROLLBACK TO mark")?;

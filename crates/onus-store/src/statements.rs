@@ -2,7 +2,7 @@
 
 use crate::evidence;
 use crate::port::Sql;
-use crate::read::{effort, queue, report, story};
+use crate::read::{effort, queue, report, show};
 use crate::{apply, load, load::grant, load::session, token};
 
 /// Every statement of a call by token, of add, claim, claim --next, renew, note, complete, release, takeover, list, ready and show,
@@ -53,11 +53,11 @@ pub const HOT: &[Sql] = &[
     report::WANTING,
     report::WORKED,
     report::BRIEF,
-    story::ASSIGNMENTS,
-    story::SESSIONS,
-    story::NOTES,
-    story::NOTE,
-    story::DEPENDENTS,
+    show::ASSIGNMENTS,
+    show::SESSIONS,
+    show::NOTES,
+    show::NOTE,
+    show::DEPENDENTS,
     apply::NEXT_NUMBER,
     apply::UPDATE_TASK,
     apply::REFRESH_TASK,

@@ -180,7 +180,7 @@ fn an_answer_given_ahead_is_never_old() {
             state: WorkerState::Active,
             tz: "UTC".into(),
         };
-        let expect = |tx: &mut dyn Tx| tx.expect(&[(&COUNT, args![workspace].into())]);
+        let expect = |tx: &mut dyn Tx| tx.prefetch(&[(&COUNT, args![workspace].into())]);
         let mut counts = Vec::new();
         expect(tx)?;
         counts.push(count(tx)?);
@@ -190,22 +190,22 @@ fn an_answer_given_ahead_is_never_old() {
         expect(tx)?;
         registry::insert_worker(tx, &worker(2))?;
         counts.push(count(tx)?);
-        tx.mark()?;
+        tx.savepoint()?;
         registry::insert_worker(tx, &worker(3))?;
         expect(tx)?;
         counts.push(count(tx)?);
-        tx.undo()?;
+        tx.rollback_to()?;
         counts.push(count(tx)?);
         assert_eq!(counts, [0, 1, 2, 3, 2]);
         // A failure of what was asked ahead is a failure of the transaction.
-        tx.expect(&[(&COUNT, args!["no number"].into())])?;
+        tx.prefetch(&[(&COUNT, args!["no number"].into())])?;
         assert!(count(tx).is_err());
         Ok(Outcome::Rollback(()))
     });
     assert!(failed.is_err(), "what failed may not pass for done");
     let counted: Result<Vec<i64>, StoreError> = store.write(|tx| {
         let workspace = tx.workspace().0;
-        tx.expect(&[(&COUNT, args![workspace].into()), (&COUNT, args![workspace].into())])?;
+        tx.prefetch(&[(&COUNT, args![workspace].into()), (&COUNT, args![workspace].into())])?;
         let mut count = || tx.row(&COUNT, &args![workspace])?.unwrap().int();
         Ok(Outcome::Commit(vec![count()?, count()?]))
     });
@@ -236,9 +236,9 @@ fn a_change_that_failed_is_never_acknowledged() {
     assert!(matches!(ignored, Err(StoreError::Guard(_))), "{ignored:?}");
     let undone: Result<(), StoreError> = store.write(|tx| {
         append(tx, 2)?;
-        tx.mark()?;
+        tx.savepoint()?;
         append(tx, 1)?;
-        tx.undo()?;
+        tx.rollback_to()?;
         append(tx, 3).map(Outcome::Commit)
     });
     undone.unwrap();
@@ -322,13 +322,13 @@ fn a_glance_sees_what_is_committed() {
     for seq in 1..=3 {
         let written: Result<(), StoreError> = other.write(|tx| append(tx, seq).map(Outcome::Commit));
         written.unwrap();
-        let seen = store.glance(|tx| {
-            tx.expect(&[(&COUNT, args![tx.workspace().0].into())])?;
+        let seen = store.read_latest(|tx| {
+            tx.prefetch(&[(&COUNT, args![tx.workspace().0].into())])?;
             tx.row(&COUNT, &args![tx.workspace().0])?;
             load::workspace(tx)
         });
         assert_eq!(seen.unwrap().last_seq, seq);
-        assert!(store.glance(|tx| tx.row(&COUNT, &args!["no number"]).map(drop)).is_err());
+        assert!(store.read_latest(|tx| tx.row(&COUNT, &args!["no number"]).map(drop)).is_err());
     }
 }
 
@@ -360,7 +360,7 @@ fn a_connection_lost_between_two_calls_is_made_again() {
     cut();
     assert_eq!(store.read(|tx| load::workspace(tx)).unwrap().last_seq, 1);
     cut();
-    assert_eq!(store.glance(|tx| load::workspace(tx)).unwrap().last_seq, 1);
+    assert_eq!(store.read_latest(|tx| load::workspace(tx)).unwrap().last_seq, 1);
     // In the middle of a transaction nobody can go on for it; nothing of it stays.
     let torn: Result<(), StoreError> = store.write(|tx| {
         append(tx, 2)?;

@@ -2,7 +2,7 @@
 
 use crate::html::{Html, when};
 use crate::layout::rendered;
-use crate::{Drawn, Page, Seen};
+use crate::{Drawn, Page, PageRequest};
 use askama::Template;
 use onus_app::Onus;
 use onus_app::report::{GrantView, MomentView};
@@ -10,9 +10,8 @@ use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
 use onus_core::report::Compliance;
 use onus_core::time::Timestamp;
-use onus_store::port::Store;
 
-pub(crate) fn page<S: Store>() -> Page<S> {
+pub(crate) fn page() -> Page {
     Page { path: "/audit/{id}", name: "Trace", key: None, ask }
 }
 
@@ -57,7 +56,7 @@ struct Moment {
     said: String,
 }
 
-fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
+fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let task: TaskId = seen.param("id")?;
     let view = onus.report_incident(&task)?;
     let page = IncidentPage {

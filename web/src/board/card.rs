@@ -1,6 +1,6 @@
 //! One task in few words.
 
-use crate::Seen;
+use crate::PageRequest;
 use crate::form;
 use crate::html::{Html, ring};
 use onus_core::id::{Handle, TaskId};
@@ -68,7 +68,7 @@ pub(super) struct Holder {
 }
 
 impl Card {
-    pub(super) fn new(task: &Task, seen: &Seen, known: &Known) -> Card {
+    pub(super) fn new(task: &Task, seen: &PageRequest, known: &Known) -> Card {
         let viewer: Option<&Worker> = seen.viewer.worker.as_ref();
         let holder = task.assignment().map(|held| Holder {
             handle: held.assignee.to_string(),

@@ -4,7 +4,7 @@ use super::{clock, count, money};
 use crate::chart::{self, Stretch};
 use crate::html::Html;
 use crate::layout::rendered;
-use crate::{Drawn, Page, Seen};
+use crate::{Drawn, Page, PageRequest};
 use askama::Template;
 use onus_app::Onus;
 use onus_app::session::{ActView, DayTaskView, DayView, SessionView, ShownView};
@@ -13,9 +13,8 @@ use onus_core::refusal::Refusal;
 use onus_core::time::{Date, Timestamp};
 use onus_core::timesheet::neighbours;
 use onus_host::zone;
-use onus_store::port::Store;
 
-pub(crate) fn page<S: Store>() -> Page<S> {
+pub(crate) fn page() -> Page {
     Page { path: "/effort/day", name: "Day", key: None, ask }
 }
 
@@ -63,7 +62,7 @@ struct Act {
     text: String,
 }
 
-fn ask<S: Store>(onus: &mut Onus<S>, seen: &Seen) -> Result<Drawn, Refusal> {
+fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let own = seen.viewer.handle().cloned();
     let worker: Handle = match seen.read("worker")?.or(own) {
         Some(worker) => worker,

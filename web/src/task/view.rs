@@ -3,7 +3,7 @@
 use crate::form::FORMS;
 use crate::html::{Html, span, when};
 use askama::Template;
-use onus_app::choice::Choice;
+use onus_app::allowed_actions::Choice;
 use onus_app::view::{CheckRunView, EntryView, StoryView};
 use onus_core::code::Code;
 use onus_core::evidence::Review;

@@ -6,7 +6,7 @@ use crate::view::HeldView;
 use onus_core::time::Millis;
 use onus_core::workstation::{WorkstationKind, WorkstationState};
 use onus_host::hook::{self, HookState, Site};
-use onus_host::place::Repo;
+use onus_host::repository::Repo;
 use onus_host::worktree::Worktree;
 use onus_store::registry::WorkstationHolding;
 use std::path::Path;

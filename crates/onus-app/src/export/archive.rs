@@ -88,7 +88,7 @@ impl Write for Hashing<'_> {
     }
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Writes the whole store, on one consistent view, and says how many rows it has.
     pub fn export_archive(
         &mut self,

@@ -37,7 +37,7 @@ struct RowLine {
     row: serde_json::Map<String, Json>,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Restores an archive, whole or not at all. The workspace keeps its identity, its ledger and its leases.
     pub fn import_archive(
         &mut self,

@@ -3,10 +3,10 @@
 //! A checkpoint is signed and stored first and anchored afterwards. After a crash in between the next one finds a stored
 //! checkpoint that is not anchored, or an anchored one that is not on record, and finishes the work.
 
-use super::anchorage::{Standing, Tip, append};
+use super::anchor_sync::{Standing, Tip, append};
 use super::heads::{Heads, WORKSPACE_CHAIN};
 use super::unexpected;
-use crate::once::{Asker, once};
+use crate::idempotent_admin::{Asker, once};
 use crate::registry::record;
 use crate::{Onus, anchor};
 use onus_core::code::Code;
@@ -67,10 +67,10 @@ enum Consent {
     Given,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Signs the heads of all chains and anchors them. Any registered worker may.
     pub fn checkpoint(&mut self, actor: Option<&Handle>) -> Result<CheckpointView, Refusal> {
-        if let Some(answer) = self.far("checkpoint", &())? {
+        if let Some(answer) = self.remote_call("checkpoint", &())? {
             return Ok(answer);
         }
         self.ask(|tx| load::caller(tx, actor))
@@ -85,7 +85,7 @@ impl<S: Store> Onus<S> {
         reason: Option<&str>,
     ) -> Result<GenerationView, Refusal> {
         let asked = asker.into().asks("raise_generation", &(reason,))?;
-        if let Some(answer) = self.far_once(&asked)? {
+        if let Some(answer) = self.remote_once(&asked)? {
             return Ok(answer);
         }
         let workspace = self.ask(|tx| load::workspace(tx))?;
@@ -94,7 +94,7 @@ impl<S: Store> Onus<S> {
         // Whatever stands in the way of the checkpoint must show before the generation is raised.
         signing_key(&workspace)?;
         let tip = Tip::read(&anchor(&self.path, &workspace.uid)?)?;
-        let raised = once(&mut self.store, &asked, |tx, caller| {
+        let raised = once(self.store.as_mut(), &asked, |tx, caller| {
             let workspace = load::workspace(tx)?;
             let (by, raised) = raise_generation(caller, reason, workspace.generation, tip.generation())?;
             registry::raise_generation(tx, workspace.generation, raised.generation)?;

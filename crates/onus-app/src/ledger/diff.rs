@@ -1,6 +1,6 @@
 //! A root says that something changed; the anchored heads say which chain.
 
-use super::anchorage::{Anchorage, Anchored};
+use super::anchor_sync::{Anchorage, Anchored};
 use super::finding::{Findings, Kind};
 use super::heads::{Heads, WORKSPACE_CHAIN};
 use onus_core::id::Seq;

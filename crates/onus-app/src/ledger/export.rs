@@ -73,14 +73,14 @@ struct CheckpointFields<'a> {
     public_key: &'a str,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Writes the ledger as JSON lines: a title, the entries, the checkpoints.
     pub fn export_ledger(
         &mut self,
         writer: &mut dyn Write,
         progress: &mut dyn Progress,
     ) -> Result<ExportedView, Refusal> {
-        if let Some((view, text)) = self.far::<(ExportedView, String)>("export_ledger", &())? {
+        if let Some((view, text)) = self.remote_call::<(ExportedView, String)>("export_ledger", &())? {
             writer.write_all(text.as_bytes()).map_err(|error| unwritable(&error))?;
             return Ok(view);
         }

@@ -1,7 +1,7 @@
 //! Plays a task's chain again: what its row and the rows beside it must be (architecture: folding a task's ledger
 //! gives its row).
 
-use super::balance::{About, Balance, Fact, Scale};
+use super::row_checksum::{About, Balance, Fact, Scale};
 use onus_core::effect::{Effect, effects};
 use onus_core::event::{CheckRun, Reviewed};
 use onus_core::event::{Event, Stamped};
@@ -13,7 +13,7 @@ use onus_store::args;
 use onus_store::evidence::{review_columns, run_columns};
 use onus_store::port::Value;
 use onus_store::read::audit;
-use onus_store::read::story::{PastAssignment, Session};
+use onus_store::read::show::{PastAssignment, Session};
 
 /// Hears what the record says about the rows beside the task's own.
 pub(super) trait Listener {

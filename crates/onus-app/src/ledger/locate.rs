@@ -13,7 +13,7 @@ use onus_store::evidence::{review_columns, run_columns};
 use onus_store::load::Stored;
 use onus_store::port::{Tx, Value};
 use onus_store::read::audit::Shown;
-use onus_store::read::story::{self, PastAssignment, Session};
+use onus_store::read::show::{self, PastAssignment, Session};
 use onus_store::read::{audit, ledger};
 use std::collections::BTreeMap;
 
@@ -274,7 +274,7 @@ fn spec_fields(said: &serde_json::Value, row: &serde_json::Value) -> Vec<String>
 fn assignments(tx: &mut dyn Tx, name: &str, said: Vec<PastAssignment>, found: &mut Findings) -> Result<()> {
     let mut said: BTreeMap<i64, PastAssignment> =
         said.into_iter().map(|past| (past.assignment.epoch, past)).collect();
-    for row in story::assignments_of(tx, name)? {
+    for row in show::assignments_of(tx, name)? {
         match row {
             Err(error) => found.add(
                 Kind::RowDiffers,
@@ -304,7 +304,7 @@ fn assignments(tx: &mut dyn Tx, name: &str, said: Vec<PastAssignment>, found: &m
 
 fn sessions(tx: &mut dyn Tx, name: &str, said: Vec<Session>, found: &mut Findings) -> Result<()> {
     let mut said: BTreeMap<Seq, Session> = said.into_iter().map(|session| (session.id, session)).collect();
-    for row in story::sessions_of(tx, name)? {
+    for row in show::sessions_of(tx, name)? {
         match row {
             Err(error) => {
                 found.add(Kind::RowDiffers, None, Some(name), format!("a session makes no sense: {error}"));

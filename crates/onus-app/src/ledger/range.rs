@@ -9,7 +9,7 @@ use onus_core::ledger::Entry;
 use onus_core::refusal::Refusal;
 use onus_store::error::Result as StoreResult;
 use onus_store::load;
-use onus_store::port::{Store, Tx};
+use onus_store::port::Tx;
 use onus_store::read::ledger::{self, Part};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,10 +28,10 @@ pub struct RangeView {
     pub findings: Vec<FindingView>,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// At most `limit` entries behind `after`.
     pub fn verify_range(&mut self, after: Seq, limit: i64) -> Result<RangeView, Refusal> {
-        if let Some(answer) = self.far("verify_range", &(after, limit))? {
+        if let Some(answer) = self.remote_call("verify_range", &(after, limit))? {
             return Ok(answer);
         }
         self.ask(|tx| {

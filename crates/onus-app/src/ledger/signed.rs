@@ -1,6 +1,6 @@
 //! Checkpoints, stored and anchored: are they what was signed, and is the ledger what they signed?
 
-use super::anchorage::{Anchorage, Anchored};
+use super::anchor_sync::{Anchorage, Anchored};
 use super::finding::{Findings, Kind};
 use onus_core::code::Code;
 use onus_core::hash::{Digest, decode_hex, encode_hex};

@@ -1,12 +1,12 @@
 //! `ledger verify`: entries, rows, checkpoints and anchor against each other, in one consistent view of the store.
 
-use super::anchorage::Anchorage;
-use super::balance::{About, Scale};
-use super::crew::{Crew, Item, Lost};
+use super::anchor_sync::Anchorage;
 use super::diff;
 use super::finding::{self, FindingView, Findings, Kind};
 use super::heads::{Heads, WORKSPACE_CHAIN};
 use super::locate::{self, Site};
+use super::parallel_verify::{Crew, Item, Lost};
+use super::row_checksum::{About, Scale};
 use super::signed::{self, AsOf, Authority};
 use super::workspace::{Register, tolerate};
 use crate::progress::Progress;
@@ -16,7 +16,7 @@ use onus_core::ledger::EntryRef;
 use onus_core::refusal::Refusal;
 use onus_store::error::{Result as StoreResult, StoreError};
 use onus_store::load::{self, Workspace};
-use onus_store::port::{Store, Tx, Value};
+use onus_store::port::{Tx, Value};
 use onus_store::read::audit::{self, RawTask};
 use onus_store::read::ledger::{self, StoredCheckpoint};
 use schemars::JsonSchema;
@@ -58,9 +58,9 @@ impl VerifyView {
     }
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     pub fn verify(&mut self, progress: &mut dyn Progress) -> Result<VerifyView, Refusal> {
-        if let Some(answer) = self.far("verify", &())? {
+        if let Some(answer) = self.remote_call("verify", &())? {
             return Ok(answer);
         }
         let uid = self.ask(|tx| load::workspace(tx))?.uid;

@@ -11,7 +11,6 @@ use onus_core::evidence::Ground;
 use onus_core::id::CommitId;
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::task::{Check, CheckState, Task};
-use onus_store::port::Store;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
@@ -46,7 +45,7 @@ pub(super) fn approved(task: &Task) -> Result<Vec<Check>, Refusal> {
     }
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Runs all of them, so that all failures are told at once, and keeps what each of them showed: that is the holder's
     /// sign of life as well.
     pub(super) fn run_checks(

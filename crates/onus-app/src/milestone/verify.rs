@@ -11,7 +11,6 @@ use onus_core::refusal::Refusal;
 use onus_core::task::{Check, StateName, Task};
 use onus_host::identity_map;
 use onus_host::refs::History;
-use onus_store::port::Store;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -25,7 +24,7 @@ pub struct VerifiedView {
     pub elsewhere: Vec<TaskId>,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Runs every approved check of the complete tasks of this repository, each command once, and keeps what it showed
     /// with each task that has it.
     pub fn verify_milestone(

@@ -9,8 +9,8 @@ use onus_core::time::{Millis, Timestamp};
 use onus_core::worker::Kind;
 use onus_store::error::{Result as StoreResult, StoreError};
 use onus_store::load;
-use onus_store::port::{Store, Tx};
-use onus_store::read::{report, story};
+use onus_store::port::Tx;
+use onus_store::read::{report, show};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -28,13 +28,13 @@ pub struct AnomaliesView {
     pub anomalies: Vec<Anomaly>,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     pub fn report_anomalies(
         &mut self,
         actor: Option<&Handle>,
         when: &When,
     ) -> Result<AnomaliesView, Refusal> {
-        if let Some(answer) = self.far("report_anomalies", &(when,))? {
+        if let Some(answer) = self.remote_call("report_anomalies", &(when,))? {
             return Ok(answer);
         }
         let span = self.span(when, actor, USUAL)?;
@@ -64,7 +64,7 @@ impl<S: Store> Onus<S> {
 
 fn held(tx: &mut dyn Tx) -> StoreResult<Vec<Held>> {
     let mut all = Vec::new();
-    for live in story::live(tx)? {
+    for live in show::live(tx)? {
         let held = live.assignment;
         let kind = load::worker(tx, &held.assignee)?.map_or(Kind::Agent, |worker| worker.kind);
         let role = load::task(tx, &live.task)?.and_then(|stored| stored.task.spec.role);

@@ -9,7 +9,6 @@ use onus_core::refusal::Refusal;
 use onus_core::report::{Compliance, forced, grant, said};
 use onus_core::time::{Millis, Timestamp};
 use onus_store::error::StoreError;
-use onus_store::port::Store;
 use onus_store::read::report;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -160,7 +159,7 @@ impl AuditLine {
     }
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Lines of these kinds, or of all.
     pub fn report_audit(
         &mut self,
@@ -168,7 +167,7 @@ impl<S: Store> Onus<S> {
         when: &When,
         only: &[AuditKind],
     ) -> Result<AuditView, Refusal> {
-        if let Some(answer) = self.far("report_audit", &(when, only))? {
+        if let Some(answer) = self.remote_call("report_audit", &(when, only))? {
             return Ok(answer);
         }
         let span = self.span(when, actor, USUAL)?;

@@ -1,7 +1,7 @@
 //! `report incident TASK`: who ran it, where, under which version of the map, and was that within policy.
 
 use crate::Onus;
-use crate::story::unknown_task;
+use crate::show::unknown_task;
 use onus_core::id::{CommitId, Handle, TaskId, TaskType, WorkstationName};
 use onus_core::refusal::Refusal;
 use onus_core::report::{Compliance, forced, grant, is_named, late_by, said};
@@ -10,9 +10,9 @@ use onus_core::time::Timestamp;
 use onus_core::worker::Kind;
 use onus_store::error::{Result as StoreResult, StoreError};
 use onus_store::load;
-use onus_store::port::{Store, Tx};
+use onus_store::port::Tx;
 use onus_store::read::ledger::{self, Part};
-use onus_store::read::story;
+use onus_store::read::show;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -79,9 +79,9 @@ pub struct MomentView {
     pub said: String,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     pub fn report_incident(&mut self, task: &TaskId) -> Result<IncidentView, Refusal> {
-        if let Some(answer) = self.far("report_incident", &(task,))? {
+        if let Some(answer) = self.remote_call("report_incident", &(task,))? {
             return Ok(answer);
         }
         let policy = self.policy()?;
@@ -120,8 +120,8 @@ impl<S: Store> Onus<S> {
 
 /// The assignments; which entry made each is seen in the record.
 fn grants(tx: &mut dyn Tx, task: &TaskId) -> StoreResult<Vec<GrantView>> {
-    let all = story::assignments(tx, task)?;
-    let view = |past: story::PastAssignment| {
+    let all = show::assignments(tx, task)?;
+    let view = |past: show::PastAssignment| {
         let held = past.assignment;
         GrantView {
             seq: 0,

@@ -1,10 +1,10 @@
 //! `report now`: what was done since yesterday, what is stuck and why, and what needs a person.
 
+mod needs_person;
 mod stuck;
-mod want;
 
+pub use needs_person::{CallView, WantKind, WantView};
 pub use stuck::{StuckKind, StuckView};
-pub use want::{CallView, WantKind, WantView};
 
 use super::When;
 use crate::Onus;
@@ -20,7 +20,7 @@ use onus_core::time::{Millis, Timestamp};
 use onus_core::timesheet::days_before;
 use onus_host::zone;
 use onus_store::error::{Result as StoreResult, StoreError};
-use onus_store::port::{Store, Tx};
+use onus_store::port::Tx;
 use onus_store::read::report::{self, Span};
 use onus_store::read::survey;
 use onus_store::{evidence, read};
@@ -79,10 +79,10 @@ pub struct CompletedView {
     pub untrusted: bool,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// The morning report, with days as the one who asks counts them.
     pub fn report_now(&mut self, actor: Option<&Handle>, when: &When) -> Result<NowView, Refusal> {
-        if let Some(answer) = self.far("report_now", &(when,))? {
+        if let Some(answer) = self.remote_call("report_now", &(when,))? {
             return Ok(answer);
         }
         let span = self.span(when, actor, USUAL)?;
@@ -153,7 +153,7 @@ fn completion(tx: &mut dyn Tx, entry: &Entry) -> StoreResult<Option<CompletedVie
         reviews.into_iter().filter(|review| review.verdict.name() == "approved" && review.seq < entry.seq);
     Ok(Some(CompletedView {
         approved_by: approved.map(|review| review.by).collect(),
-        resolution: read::story::note(tx, entry.seq)?,
+        resolution: read::show::note(tx, entry.seq)?,
         title: brief.title,
         task_type: brief.task_type,
         checks: brief.checks.len(),

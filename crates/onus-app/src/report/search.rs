@@ -9,7 +9,6 @@ use onus_core::refusal::Refusal;
 use onus_core::report::said;
 use onus_core::time::Timestamp;
 use onus_store::load;
-use onus_store::port::Store;
 use onus_store::read::report::{self, Search, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,9 +44,9 @@ pub struct SaidView {
     pub said: String,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     pub fn search_ledger(&mut self, actor: Option<&Handle>, ask: &SearchAsk) -> Result<SearchView, Refusal> {
-        if let Some(answer) = self.far("search_ledger", &(ask,))? {
+        if let Some(answer) = self.remote_call("search_ledger", &(ask,))? {
             return Ok(answer);
         }
         if let Some(verb) = ask.verb.as_deref().filter(|verb| !Event::VERBS.contains(verb)) {

@@ -8,7 +8,6 @@ use onus_core::task::StateName;
 use onus_core::time::{Date, Timestamp};
 use onus_core::timesheet::days_before;
 use onus_host::zone;
-use onus_store::port::Store;
 use onus_store::read::report::{self, Planned};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,13 +36,13 @@ pub struct SprintView {
     pub completed_last_week: i64,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     pub fn report_sprint(
         &mut self,
         actor: Option<&Handle>,
         sprint: Option<&str>,
     ) -> Result<SprintView, Refusal> {
-        if let Some(answer) = self.far("report_sprint", &(sprint,))? {
+        if let Some(answer) = self.remote_call("report_sprint", &(sprint,))? {
             return Ok(answer);
         }
         let (zone, now) = (self.zone_of(actor)?, self.now()?);

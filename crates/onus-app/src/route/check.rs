@@ -11,8 +11,8 @@ use onus_core::settings::Settings;
 use onus_core::worker::{Kind, Worker};
 use onus_core::workstation::WorkstationState;
 use onus_host::identity_map;
-use onus_host::place::Place;
-use onus_store::port::{Store, Tx};
+use onus_host::repository::Place;
+use onus_store::port::Tx;
 use onus_store::read::survey;
 use onus_store::registry;
 use schemars::JsonSchema;
@@ -101,7 +101,7 @@ impl Checked {
     }
 
     /// Compares the map with what the store knows.
-    pub fn compare<S: Store>(&mut self, onus: &mut Onus<S>) -> Result<(), Refusal> {
+    pub fn compare(&mut self, onus: &mut Onus) -> Result<(), Refusal> {
         let Some(map) = &self.map else { return Ok(()) };
         let known = onus.ask(Known::load)?;
         self.findings.extend(known.findings(map));

@@ -10,7 +10,6 @@ use onus_core::refusal::{Finding, Refusal};
 use onus_core::task::{Priority, Spec, State, Task};
 use onus_core::time::Timestamp;
 use onus_store::load;
-use onus_store::port::Store;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,7 +49,7 @@ pub struct CallerView {
     pub findings: Vec<Finding>,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Every candidate and why it won or lost; with an actor, also what it would be told.
     ///
     /// `here` is the workstation that the caller stands in, for where the map names none.
@@ -60,14 +59,14 @@ impl<S: Store> Onus<S> {
         actor: Option<&Handle>,
         here: Option<&WorkstationName>,
     ) -> Result<ExplainView, Refusal> {
-        if let Some(answer) = self.far("explain", &(subject, here))? {
+        if let Some(answer) = self.remote_call("explain", &(subject, here))? {
             return Ok(answer);
         }
         let policy = self.policy()?;
         self.judge(&policy, |judge| {
             let task = match subject {
                 Subject::Task(id) => {
-                    load::task(judge.tx, id)?.ok_or_else(|| crate::story::unknown_task(id))?.task
+                    load::task(judge.tx, id)?.ok_or_else(|| crate::show::unknown_task(id))?.task
                 }
                 Subject::Kind { task_type, priority } => imagined(task_type.clone(), *priority)?,
             };

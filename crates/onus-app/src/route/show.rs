@@ -12,8 +12,8 @@ use onus_core::naming::Convention;
 use onus_core::refusal::Refusal;
 use onus_host::identity_map;
 use onus_store::load;
-use onus_store::port::{Store, Tx};
-use onus_store::read::story;
+use onus_store::port::Tx;
+use onus_store::read::show;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -82,10 +82,10 @@ struct AtWork {
     held: HeldByView,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// The map in force; with a type, only the rule that it follows.
     pub fn route(&mut self, only: Option<&TaskType>) -> Result<RouteView, Refusal> {
-        if let Some(answer) = self.far("route", &(only,))? {
+        if let Some(answer) = self.remote_call("route", &(only,))? {
             return Ok(answer);
         }
         let policy = self.policy()?;
@@ -169,7 +169,7 @@ fn role_views(map: &IdentityMap, at_work: &[AtWork]) -> Vec<RoleView> {
 /// There are never more live assignments than workstations.
 fn at_work(tx: &mut dyn Tx) -> onus_store::error::Result<Vec<AtWork>> {
     let mut found = Vec::new();
-    for held in story::live(tx)? {
+    for held in show::live(tx)? {
         let spec = load::task(tx, &held.task)?.map(|stored| stored.task.spec);
         let Some((role, asked)) = spec.and_then(|spec| Some((spec.role?, spec.lane))) else { continue };
         let lane = held.assignment.lane.or(asked).unwrap_or(1);

@@ -2,7 +2,7 @@
 
 use super::{Answer, Call, Common, Outside, Receipt, Target, named};
 use crate::Onus;
-use crate::memory::Memory;
+use crate::last_commit::Memory;
 use crate::token::{self, Shown};
 use onus_core::command::Envelope;
 use onus_core::identity_map::Policy;
@@ -36,7 +36,7 @@ impl From<Refusal> for Failed {
     }
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Carries commands out one after the other and commits them together. A refused one undoes only itself; where the
     /// commit fails, each of them is told so, and its request id tells what became of it.
     pub fn submit_many(&mut self, calls: &[(Envelope, Target)]) -> Vec<Result<Receipt, Refusal>> {
@@ -131,10 +131,10 @@ impl Batch<'_> {
     fn carry_out(&mut self, tx: &mut dyn Tx, call: &(Envelope, Target)) -> Result<Answer, StoreError> {
         let (envelope, target) = call;
         let (workspace, memory) = (self.common.workspace.clone(), self.common.memory);
-        tx.mark()?;
+        tx.savepoint()?;
         let decided = self.decide(tx, envelope, target);
         let answer = match decided {
-            Ok(Outcome::Commit(answer)) => match tx.keep() {
+            Ok(Outcome::Commit(answer)) => match tx.release() {
                 Ok(()) => {
                     self.has_changed = true;
                     let task = answer.as_ref().ok().map(|receipt| &receipt.task);
@@ -148,7 +148,7 @@ impl Batch<'_> {
             Ok(Outcome::Rollback(answer)) => answer,
             Err(refusal) => Err(refusal),
         };
-        tx.undo()?;
+        tx.rollback_to()?;
         (self.common.workspace, self.common.memory) = (workspace, memory);
         Ok(answer.map_err(|refusal| named(refusal, envelope)))
     }

@@ -78,7 +78,7 @@ impl Ready {
         let first = filters.next();
         let filter = first.cloned().unwrap_or_default();
         let mut ready = Ready { filter, tasks: Vec::new(), is_all: false, ahead: 1 + filters.count() };
-        if let Some(filter) = first.filter(|_| tx.looks_ahead()) {
+        if let Some(filter) = first.filter(|_| tx.prefetches()) {
             queue::expect_ready(tx, filter, limit(ready.ahead))?;
             ready.at(tx, filter, 0)?;
         }

@@ -50,7 +50,7 @@ pub(crate) struct Rehearsal<'a> {
     policy: &'a Policy,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     pub(crate) fn rehearse<T>(
         &mut self,
         policy: &Policy,

@@ -2,7 +2,7 @@
 
 use super::{people, read};
 use crate::Onus;
-use crate::once::{Asker, once};
+use crate::idempotent_admin::{Asker, once};
 use crate::registry::record;
 use onus_core::event::Event;
 use onus_core::hash::Digest;
@@ -14,7 +14,7 @@ use onus_core::time::{Date, Timestamp};
 use onus_core::timesheet::{Approving, Difference, Dimension, Fingerprint, Person, approve, differences};
 use onus_core::worker::Worker;
 use onus_store::error::Result as StoreResult;
-use onus_store::port::{Outcome, Store, Tx};
+use onus_store::port::{Outcome, Tx};
 use onus_store::read::effort::{self, Approval};
 use onus_store::{apply, load};
 use schemars::JsonSchema;
@@ -55,7 +55,7 @@ pub struct ApprovedView {
 /// By what a difference is told.
 const BY: [Dimension; 2] = [Dimension::Task, Dimension::Day];
 
-impl<S: Store> Onus<S> {
+impl Onus {
     pub fn approve_timesheet<'a>(
         &mut self,
         asker: impl Into<Asker<'a>>,
@@ -63,7 +63,7 @@ impl<S: Store> Onus<S> {
         (from, to): (Date, Date),
     ) -> Result<ApprovedView, Refusal> {
         let asked = asker.into().asks("approve_timesheet", &(worker, from, to))?;
-        if let Some(answer) = self.far_once(&asked)? {
+        if let Some(answer) = self.remote_once(&asked)? {
             return Ok(answer);
         }
         let Some(worker) = self.people(Some(worker))?.into_iter().next() else {
@@ -71,7 +71,7 @@ impl<S: Store> Onus<S> {
         };
         let person = people(std::slice::from_ref(&worker), from, to)?.remove(0);
         let settings = self.settings.effort.clone();
-        once(&mut self.store, &asked, |tx, caller| {
+        once(self.store.as_mut(), &asked, |tx, caller| {
             let now = tx.now()?.wall;
             let printed = print(tx, &worker, &person, (from, to), Seq::MAX)?;
             let last = latest(effort::approvals(tx, &worker.handle, (from, to))?)
@@ -119,7 +119,7 @@ impl<S: Store> Onus<S> {
         from: Date,
         to: Date,
     ) -> Result<Vec<ApprovalView>, Refusal> {
-        if let Some(answer) = self.far("approvals_of", &(worker, from, to))? {
+        if let Some(answer) = self.remote_call("approvals_of", &(worker, from, to))? {
             return Ok(answer);
         }
         let found = self.people(Some(worker))?;

@@ -20,7 +20,6 @@ use onus_core::task::{Priority, Risk, Spec};
 use onus_core::text::Text;
 use onus_core::time::Timestamp;
 use onus_core::worker::Kind;
-use onus_store::any::Any;
 use onus_store::sqlite::{Options, Sqlite};
 use std::path::{Path, PathBuf};
 use std::process::Command as Process;
@@ -64,13 +63,13 @@ pub(crate) fn text(content: &str) -> Text {
     Text::new(content.to_owned())
 }
 
-pub(crate) fn open(path: &Path) -> Onus<Any> {
+pub(crate) fn open(path: &Path) -> Onus {
     let store = Sqlite::create(path, &Options::one_shot(onus_host::clock::now)).unwrap();
     Onus {
-        store: Any::Sqlite(store),
+        store: Box::new(store),
         settings: Settings::default(),
         path: path.to_owned(),
-        place: onus_host::place::find(path.parent().unwrap()).unwrap(),
+        place: onus_host::repository::find(path.parent().unwrap()).unwrap(),
         sight: onus_app::Sight::Workstations,
     }
 }
@@ -85,7 +84,7 @@ pub(crate) fn settle(path: &Path) {
 pub(crate) struct Case {
     pub(crate) directory: TempDir,
     pub(crate) path: PathBuf,
-    pub(crate) onus: Onus<Any>,
+    pub(crate) onus: Onus,
     requests: u32,
 }
 

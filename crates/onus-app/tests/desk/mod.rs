@@ -41,17 +41,17 @@ pub(crate) fn request() -> RequestId {
 }
 
 pub(crate) struct Desk {
-    pub(crate) onus: Onus<Sqlite>,
+    pub(crate) onus: Onus,
     pub(crate) directory: TempDir,
 }
 
-pub(crate) fn open(path: &Path) -> Onus<Sqlite> {
+pub(crate) fn open(path: &Path) -> Onus {
     let store = Sqlite::create(path, &Options::one_shot(clock)).unwrap();
     Onus {
-        store,
+        store: Box::new(store),
         settings: Settings::default(),
         path: path.to_owned(),
-        place: onus_host::place::find(path.parent().unwrap()).unwrap(),
+        place: onus_host::repository::find(path.parent().unwrap()).unwrap(),
         sight: onus_app::Sight::Workstations,
     }
 }

@@ -45,7 +45,7 @@ pub(crate) fn moved(millis: i64) {
 }
 
 pub(crate) struct Shop {
-    pub(crate) onus: Onus<Sqlite>,
+    pub(crate) onus: Onus,
     requests: u32,
     directory: TempDir,
 }
@@ -58,9 +58,9 @@ impl Shop {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("onus.db");
         let store = Sqlite::create(&path, &Options::one_shot(clock)).unwrap();
-        let place = onus_host::place::find(directory.path()).unwrap();
+        let place = onus_host::repository::find(directory.path()).unwrap();
         let sight = onus_app::Sight::Workstations;
-        let onus = Onus { store, settings: Settings::default(), path, place, sight };
+        let onus = Onus { store: Box::new(store), settings: Settings::default(), path, place, sight };
         let founding = Founding {
             project: None,
             default_project: "T".parse().unwrap(),

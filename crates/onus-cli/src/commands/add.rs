@@ -1,9 +1,9 @@
 //! `onus add`
 
 use super::{task_id, text_argument, word};
+use crate::context::World;
 use crate::output::Output;
 use crate::render;
-use crate::world::World;
 use clap::Args;
 use onus_app::submit::Target;
 use onus_app::view::AddView;

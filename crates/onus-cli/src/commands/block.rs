@@ -2,8 +2,8 @@
 
 use super::handoff::HandoffArgs;
 use super::{LeaseArg, TaskArg, show_change, submit_as_holder};
+use crate::context::World;
 use crate::output::Output;
-use crate::world::World;
 use clap::Args;
 use onus_core::command::{Command, WhileBlocked};
 use onus_core::handoff::Standing;

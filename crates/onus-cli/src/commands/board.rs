@@ -1,14 +1,14 @@
 //! `onus board`
 
 use super::worker::link;
+use crate::context::World;
 use crate::output::Output;
-use crate::world::World;
 use clap::Args;
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
 use onus_core::registry::token::Order;
 use onus_server::{Config, Log};
-use onus_store::any::Location;
+use onus_store::location::Location;
 use serde::Serialize;
 use std::net::Ipv4Addr;
 use std::process::{Command, ExitCode, Stdio};

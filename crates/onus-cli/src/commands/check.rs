@@ -1,9 +1,9 @@
 //! `onus check`
 
 use super::{LeaseArg, TaskArg, submit_as_holder, word};
+use crate::context::{Store, World};
 use crate::output::{Format, Output};
 use crate::render;
-use crate::world::{Store, World};
 use clap::Args;
 use onus_app::check::{self, Sandbox, Tried};
 use onus_core::code::Code;

@@ -3,9 +3,9 @@
 use super::list::FilterArgs;
 use super::takeover::secure;
 use super::{ForceArgs, task_id};
+use crate::context::{Store, World};
 use crate::output::Output;
 use crate::render;
-use crate::world::{Store, World};
 use clap::Args;
 use onus_app::submit::{Receipt, Target};
 use onus_app::view::ClaimView;

@@ -1,8 +1,8 @@
 //! `onus consistency`
 
+use crate::context::World;
 use crate::output::{Format, Output};
 use crate::progress::Bar;
-use crate::world::World;
 use clap::Args;
 use onus_app::consistency::ConsistencyView;
 use onus_core::refusal::Refusal;

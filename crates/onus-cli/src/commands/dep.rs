@@ -1,8 +1,8 @@
 //! `onus dep`
 
 use super::{LeaseArg, show_change, submit_as_holder, task_id};
+use crate::context::World;
 use crate::output::Output;
-use crate::world::World;
 use clap::{Args, Subcommand};
 use onus_app::submit::ReceiptKind;
 use onus_core::command::Command;

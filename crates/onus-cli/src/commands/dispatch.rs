@@ -1,9 +1,9 @@
 //! `onus dispatch`
 
-use crate::ending::Ending;
+use crate::context::World;
 use crate::output::{Format, Output};
 use crate::render;
-use crate::world::World;
+use crate::shutdown::Ending;
 use clap::Args;
 use onus_app::dispatch::{DispatchView, Mode, ProbedView, UnplacedView};
 use onus_app::submit::Receipt;

@@ -1,9 +1,9 @@
 //! `onus doctor`
 
+use crate::context::World;
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::render;
-use crate::world::World;
 use clap::Args;
 use onus_core::refusal::Refusal;
 use std::process::ExitCode;

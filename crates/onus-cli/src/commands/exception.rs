@@ -1,9 +1,9 @@
 //! `onus exception`
 
 use super::{TaskArg, show_change, task_id, word};
+use crate::context::World;
 use crate::output::Output;
 use crate::render;
-use crate::world::World;
 use clap::{Args, Subcommand};
 use onus_app::exception::{Asked, Grounds};
 use onus_app::submit::ReceiptKind;

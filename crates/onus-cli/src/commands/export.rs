@@ -1,9 +1,9 @@
 //! `onus export`
 
 use super::{file_error, list, word};
+use crate::context::World;
 use crate::output::Output;
 use crate::progress::Bar;
-use crate::world::World;
 use clap::Args;
 use onus_app::export::ExportError;
 use onus_core::code::Code;

@@ -1,9 +1,9 @@
 //! `onus handoff`
 
 use super::{LeaseArg, TaskArg, show_change, submit_as_holder, text_argument};
+use crate::context::World;
 use crate::output::{Format, Output};
 use crate::render;
-use crate::world::World;
 use clap::Args;
 use onus_core::command::Command;
 use onus_core::handoff::{Standing, Words};

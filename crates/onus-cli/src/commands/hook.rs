@@ -2,8 +2,8 @@
 
 pub(super) mod agent;
 
+use crate::context::{Store, World, environment_token};
 use crate::output::Output;
-use crate::world::{Store, World, environment_token};
 use clap::{Args, Subcommand};
 use onus_app::guard::Desk;
 use onus_core::code::Code;
@@ -11,8 +11,8 @@ use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_host::git::Incoming;
 use onus_host::hook::{self, Hook as Installed, HookState, Site, Update};
-use onus_host::place::Repo;
 use onus_host::refs::History;
+use onus_host::repository::Repo;
 use serde::Serialize;
 use std::ffi::{OsStr, OsString};
 use std::io::Read;

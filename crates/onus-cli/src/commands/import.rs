@@ -1,9 +1,9 @@
 //! `onus import`
 
 use super::{file_error, word};
+use crate::context::World;
 use crate::output::Output;
 use crate::progress::Bar;
-use crate::world::World;
 use clap::Args;
 use onus_app::import::{Import as Job, ImportView, Run};
 use onus_core::code::Code;

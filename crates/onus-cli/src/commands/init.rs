@@ -1,7 +1,7 @@
 //! `onus init`
 
+use crate::context::World;
 use crate::output::Output;
-use crate::world::World;
 use clap::Args;
 use onus_app::registry::Founding;
 use onus_core::event::{WorkerAdded, WorkstationAdded};
@@ -11,7 +11,7 @@ use onus_core::refusal::Refusal;
 use onus_core::worker::Kind;
 use onus_core::workstation::{Lifecycle, WorkstationKind};
 use onus_host::{git, key};
-use onus_store::any::Location;
+use onus_store::location::Location;
 use serde::Serialize;
 use std::process::ExitCode;
 

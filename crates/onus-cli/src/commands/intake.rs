@@ -1,8 +1,8 @@
 //! `onus intake`
 
+use crate::context::World;
 use crate::output::Output;
 use crate::render;
-use crate::world::World;
 use clap::{Args, Subcommand};
 use onus_app::intake::email;
 use onus_app::submit::Target;

@@ -2,10 +2,10 @@
 
 use super::export::Target;
 use super::task_id;
+use crate::context::World;
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::render;
-use crate::world::World;
 use clap::{Args, Subcommand};
 use onus_app::queue::LIMIT_MAX;
 use onus_core::id::TaskId;

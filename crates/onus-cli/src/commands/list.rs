@@ -2,9 +2,9 @@
 
 use super::{task_id, word};
 use crate::cli::handle;
+use crate::context::World;
 use crate::output::Output;
 use crate::render;
-use crate::world::World;
 use clap::Args;
 use onus_app::queue::LIMIT_MAX;
 use onus_core::id::{Handle, ProjectKey, Role, TaskId, TaskType};

@@ -3,8 +3,8 @@
 use super::check::{Request, run_checks};
 use super::takeover::secure;
 use super::{LeaseArg, word};
+use crate::context::{Store, World};
 use crate::output::{Format, Output};
-use crate::world::{Store, World};
 use clap::Args;
 use onus_app::Onus;
 use onus_app::check::Sandbox;
@@ -13,8 +13,7 @@ use onus_core::command::Envelope;
 use onus_core::id::TaskId;
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
-use onus_mcp::{Desk, Site, Tools, Who};
-use onus_store::any::Any;
+use onus_mcp::{Backend, Site, Tools, Who};
 use std::process::ExitCode;
 
 /// Speak the Model Context Protocol on standard input and output
@@ -48,12 +47,10 @@ impl Local {
     }
 }
 
-impl Desk for Local {
-    type Store = Any;
-
+impl Backend for Local {
     fn ask<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&mut Onus<Any>) -> Result<T, Refusal> + Send + 'static,
+        question: impl FnOnce(&mut Onus) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         question(&mut self.world.open()?)
     }

@@ -1,9 +1,9 @@
 //! `onus merge`
 
 use super::{LeaseArg, TaskArg};
+use crate::context::World;
 use crate::output::Output;
 use crate::progress::Bar;
-use crate::world::World;
 use clap::Args;
 use onus_app::merge::{Merge as Call, MergeView};
 use onus_core::refusal::Refusal;

@@ -1,10 +1,10 @@
 //! `onus milestone`
 
 use super::task_id;
+use crate::context::World;
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::render;
-use crate::world::World;
 use clap::{Args, Subcommand};
 use onus_core::event::MilestoneAdded;
 use onus_core::id::{MilestoneName, TaskId};

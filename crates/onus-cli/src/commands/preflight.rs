@@ -1,8 +1,8 @@
 //! `onus preflight`
 
+use crate::context::World;
 use crate::output::Output;
 use crate::render;
-use crate::world::World;
 use clap::Args;
 use onus_app::preflight::Start;
 use onus_core::id::{Role, WorkstationName};

@@ -1,8 +1,8 @@
 //! `onus prime`
 
 use super::task_id;
+use crate::context::World;
 use crate::output::{Format, Output};
-use crate::world::World;
 use clap::Args;
 use onus_app::prime::text;
 use onus_core::id::TaskId;

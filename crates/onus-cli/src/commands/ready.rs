@@ -1,9 +1,9 @@
 //! `onus ready`
 
 use super::list::{FilterArgs, LimitArg};
+use crate::context::World;
 use crate::output::Output;
 use crate::render;
-use crate::world::World;
 use clap::Args;
 use onus_core::refusal::Refusal;
 use std::process::ExitCode;

@@ -1,8 +1,8 @@
 //! `onus renew`
 
 use super::{LeaseArg, TaskArg, show_change, submit_as_holder};
+use crate::context::World;
 use crate::output::Output;
-use crate::world::World;
 use clap::Args;
 use onus_core::command::Command;
 use onus_core::refusal::Refusal;

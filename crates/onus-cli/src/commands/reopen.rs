@@ -2,8 +2,8 @@
 
 use super::takeover::secure;
 use super::{TaskArg, show_change, submit};
+use crate::context::World;
 use crate::output::Output;
-use crate::world::World;
 use clap::Args;
 use onus_core::command::Command;
 use onus_core::refusal::Refusal;

@@ -2,9 +2,9 @@
 
 use super::export::Target;
 use super::{TaskArg, file_error, word};
+use crate::context::World;
 use crate::output::Output;
 use crate::render;
-use crate::world::World;
 use clap::{Args, Subcommand};
 use onus_app::report::{AuditKind, AuditView, When, csv};
 use onus_core::code::Code;

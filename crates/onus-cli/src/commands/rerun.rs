@@ -2,8 +2,8 @@
 
 use super::TaskArg;
 use super::claim::show_grant;
+use crate::context::World;
 use crate::output::Output;
-use crate::world::World;
 use clap::Args;
 use onus_app::rerun::Rerun as Call;
 use onus_core::refusal::Refusal;

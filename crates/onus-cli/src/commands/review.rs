@@ -1,8 +1,8 @@
 //! `onus review`
 
 use super::{TaskArg, show_change, submit, text, text_argument};
+use crate::context::World;
 use crate::output::Output;
-use crate::world::World;
 use clap::Args;
 use onus_core::command::{Command, Opinion};
 use onus_core::evidence::{Classification, ReviewVerdict};

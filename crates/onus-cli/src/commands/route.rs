@@ -1,9 +1,9 @@
 //! `onus route`
 
 use super::task_id;
+use crate::context::World;
 use crate::output::Output;
 use crate::render;
-use crate::world::World;
 use clap::{Args, Subcommand};
 use onus_app::route::{self, Subject};
 use onus_core::id::{TaskId, TaskType};

@@ -1,13 +1,13 @@
 //! `onus serve`
 
 use super::word;
+use crate::context::World;
 use crate::output::Output;
-use crate::world::World;
 use clap::Args;
 use onus_core::refusal::Refusal;
 use onus_core::time::Millis;
 use onus_server::{Config, Log, Tls};
-use onus_store::any::Location;
+use onus_store::location::Location;
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -3,9 +3,9 @@
 use super::list::LimitArg;
 use super::{LeaseArg, TaskArg, file_error, show_change, submit, submit_as_holder, task_id};
 use crate::cli::handle;
+use crate::context::World;
 use crate::output::Output;
 use crate::render;
-use crate::world::World;
 use clap::{Args, Subcommand};
 use onus_app::submit::ReceiptKind;
 use onus_app::usage::{Reporter, Sample, otel, transcript};

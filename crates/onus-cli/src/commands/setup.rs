@@ -2,8 +2,8 @@
 
 use super::word;
 use crate::cli::handle;
+use crate::context::World;
 use crate::output::Output;
-use crate::world::World;
 use clap::Args;
 use onus_core::id::Handle;
 use onus_core::refusal::Refusal;

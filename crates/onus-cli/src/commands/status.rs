@@ -1,8 +1,8 @@
 //! `onus status`
 
+use crate::context::World;
 use crate::output::Output;
 use crate::render;
-use crate::world::World;
 use clap::Args;
 use onus_core::refusal::Refusal;
 use std::process::ExitCode;

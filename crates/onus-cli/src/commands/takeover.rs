@@ -2,8 +2,8 @@
 
 use super::claim::{PlaceArgs, show_grant};
 use super::{ForceArgs, TaskArg};
+use crate::context::{Store, World};
 use crate::output::Output;
-use crate::world::{Store, World};
 use clap::Args;
 use onus_app::salvage::Evicted;
 use onus_app::submit::{Receipt, Target};

@@ -3,9 +3,9 @@
 use super::export::Target;
 use super::{file_error, word};
 use crate::cli::handle;
+use crate::context::{Store, World};
 use crate::output::{Format, Output};
 use crate::render;
-use crate::world::{Store, World};
 use clap::{Args, Subcommand};
 use onus_app::timesheet::{Ask, csv, ics, xlsx};
 use onus_core::code::Code;

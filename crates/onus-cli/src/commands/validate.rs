@@ -1,8 +1,8 @@
 //! `onus validate`
 
+use crate::context::World;
 use crate::output::Output;
 use crate::progress::Bar;
-use crate::world::World;
 use clap::Args;
 use onus_core::refusal::Refusal;
 use std::process::ExitCode;

@@ -6,9 +6,9 @@ pub(crate) use token::link;
 
 use super::word;
 use crate::cli::handle;
+use crate::context::World;
 use crate::output::Output;
 use crate::render;
-use crate::world::World;
 use clap::{Args, Subcommand};
 use onus_app::view::{WorkerAddedView, WorkerChangedView, WorkersView};
 use onus_core::event::WorkerAdded;

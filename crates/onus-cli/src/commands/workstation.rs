@@ -4,9 +4,9 @@ mod add;
 mod probe;
 mod tree;
 
+use crate::context::{Store, World};
 use crate::output::Output;
 use crate::render;
-use crate::world::{Store, World};
 use clap::{Args, Subcommand};
 use onus_app::view::WorkstationChangedView;
 use onus_core::id::WorkstationName;

@@ -1,7 +1,7 @@
 //! The lines of git's configuration that hooks depend on.
 
 use crate::git::Git;
-use crate::place::Repo;
+use crate::repository::Repo;
 use crate::worktree;
 use onus_core::refusal::Refusal;
 use std::path::PathBuf;

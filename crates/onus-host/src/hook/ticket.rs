@@ -5,7 +5,7 @@
 //! token from the first to the second, so that it can be checked again where it counts.
 
 use crate::file::{create_new, if_exists, read_capped, refused, temporary_beside};
-use crate::place::Repo;
+use crate::repository::Repo;
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
 use std::fs;

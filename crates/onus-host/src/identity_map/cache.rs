@@ -5,7 +5,7 @@
 
 use super::committed::{Committed, read};
 use crate::file::{create_new, create_private_dir, open, read_open, temporary_beside};
-use crate::place::Repo;
+use crate::repository::Repo;
 use crate::yaml::SIZE_MAX;
 use onus_core::hash::Digest;
 use onus_core::refusal::Refusal;

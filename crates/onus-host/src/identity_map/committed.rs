@@ -1,7 +1,7 @@
 //! The map in a commit, as git has it.
 
 use crate::git::{Git, is_object_id};
-use crate::place::Repo;
+use crate::repository::Repo;
 use crate::yaml::SIZE_MAX;
 use onus_core::identity_map::FILE;
 use onus_core::refusal::Refusal;

@@ -3,7 +3,7 @@
 use super::committed::{Committed, read};
 use super::{main, parse};
 use crate::git::{Git, is_object_id};
-use crate::place::{Place, Repo};
+use crate::repository::{Place, Repo};
 use onus_core::code::Code;
 use onus_core::identity_map::{FILE, IdentityMap, Version};
 use onus_core::refusal::{Finding, Refusal};

@@ -4,7 +4,7 @@ use super::transaction::Transaction;
 use super::{History, checked_name};
 use crate::file::{printable, shown};
 use crate::git::Git;
-use crate::place::Repo;
+use crate::repository::Repo;
 use crate::worktree;
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;

@@ -5,7 +5,7 @@ use super::{History, Sample};
 use crate::env::Env;
 use crate::file::{if_exists, printable, refused, temporary_beside};
 use crate::git::{Failure, Git};
-use crate::place::{Repo, find_with};
+use crate::repository::{Repo, find_with};
 use onus_core::code::Code;
 use onus_core::id::{Epoch, TaskId};
 use onus_core::refusal::Refusal;

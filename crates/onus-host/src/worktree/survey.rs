@@ -2,8 +2,8 @@
 
 use super::own;
 use crate::git::Git;
-use crate::place::Repo;
 use crate::refs::{Commit, History, Sample};
+use crate::repository::Repo;
 use onus_core::refusal::Refusal;
 use std::path::Path;
 

@@ -3,8 +3,8 @@
 use super::survey::dirty;
 use super::{is_rebasing, own, refuse_dirty, refuse_rebasing};
 use crate::git::Git;
-use crate::place::Repo;
 use crate::refs::{Commit, History};
+use crate::repository::Repo;
 use onus_core::refusal::Refusal;
 use std::path::Path;
 

@@ -4,7 +4,7 @@ use crate::support::Area;
 use onus_core::code::Code;
 use onus_host::anchor::Anchor;
 use onus_host::env::Env;
-use onus_host::place::find_with;
+use onus_host::repository::find_with;
 use std::fs;
 use std::path::Path;
 

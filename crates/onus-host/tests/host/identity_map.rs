@@ -8,7 +8,7 @@ use onus_core::refusal::{Finding, Refusal};
 use onus_core::settings::{Settings, Uncommitted};
 use onus_host::env::Env;
 use onus_host::identity_map::{history, load, main_branch, parse, schema};
-use onus_host::place::{Place, find_with};
+use onus_host::repository::{Place, find_with};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

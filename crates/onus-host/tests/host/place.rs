@@ -3,7 +3,7 @@
 use crate::support::{Area, git_at};
 use onus_core::code::Code;
 use onus_host::env::Env;
-use onus_host::place::{Place, Repo, find_with, lease_dir_of};
+use onus_host::repository::{Place, Repo, find_with, lease_dir_of};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Repositories made by git itself, in a directory that is gone after the test.
 
 use onus_host::env::Env;
-use onus_host::place::{Repo, find_with};
+use onus_host::repository::{Repo, find_with};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Sessions and timesheets.
 
 use super::body::{Lease, limit, token};
-use crate::route::{After, Asked, Next, Order, Route, Told, administration, get, submitting};
+use crate::route::{After, Asked, Next, Order, Rendered, Route, administration, get, submitting};
 use crate::store::Store;
 use onus_app::session::SessionsView;
 use onus_app::timesheet::{ApprovedView, Ask, TimesheetView};
@@ -136,6 +136,6 @@ fn approve(store: &mut Store, asked: &Asked, body: ApproveBody) -> Result<Approv
     store.approve_timesheet(asked.asker(), &body.worker, (body.from, body.to))
 }
 
-impl Told for ApprovedView {}
-impl Told for SessionsView {}
-impl Told for TimesheetView {}
+impl Rendered for ApprovedView {}
+impl Rendered for SessionsView {}
+impl Rendered for TimesheetView {}

@@ -1,7 +1,7 @@
 //! Exceptions: dependencies that are not waited for, by a person's word.
 
 use super::body::Nothing;
-use crate::route::{Asked, Order, Route, Told, get, post};
+use crate::route::{Asked, Order, Rendered, Route, get, post};
 use crate::store::Store;
 use onus_app::exception::ExceptionsView;
 use onus_app::view::{ChangeView, TaskView};
@@ -62,4 +62,4 @@ fn exception(_: &mut Store, _: &Asked, body: ExceptionBody) -> Result<Order, Ref
     }))
 }
 
-impl Told for ExceptionsView {}
+impl Rendered for ExceptionsView {}

@@ -1,7 +1,7 @@
 //! Milestones. Their checks run where the working trees are (`onus milestone verify`), never on a server.
 
 use super::body::Nothing;
-use crate::route::{Asked, Route, Told, administration, get};
+use crate::route::{Asked, Rendered, Route, administration, get};
 use crate::store::Store;
 use onus_app::milestone::{MilestoneAddedView, MilestoneView, MilestonesView};
 use onus_core::event::MilestoneAdded;
@@ -70,6 +70,6 @@ fn close(store: &mut Store, asked: &Asked, _: Nothing) -> Result<MilestoneView, 
     store.close_milestone(asked.asker(), &asked.name()?)
 }
 
-impl Told for MilestonesView {}
-impl Told for MilestoneView {}
-impl Told for MilestoneAddedView {}
+impl Rendered for MilestonesView {}
+impl Rendered for MilestoneView {}
+impl Rendered for MilestoneAddedView {}

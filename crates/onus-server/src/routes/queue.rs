@@ -1,7 +1,7 @@
 //! Where the work stands: `ready`, `stale`, `routes/explain`, `ledger`.
 
 use super::body::{Nothing, filter, limit};
-use crate::route::{Asked, Route, Told, get};
+use crate::route::{Asked, Rendered, Route, get};
 use crate::store::Store;
 use onus_app::ledger::RangeView;
 use onus_app::route::{ExplainView, Subject};
@@ -113,8 +113,8 @@ fn verify(store: &mut Store, _: &Asked, query: VerifyQuery) -> Result<RangeView,
     store.verify_range(after, limit)
 }
 
-impl Told for RangeView {}
-impl Told for ReadyView {}
-impl Told for StaleView {}
-impl Told for ExplainView {}
-impl Told for LedgerView {}
+impl Rendered for RangeView {}
+impl Rendered for ReadyView {}
+impl Rendered for StaleView {}
+impl Rendered for ExplainView {}
+impl Rendered for LedgerView {}

@@ -1,6 +1,6 @@
 //! Who there is, and where work happens.
 
-use crate::route::{Asked, Route, Told, administration, get};
+use crate::route::{Asked, Rendered, Route, administration, get};
 use crate::store::Store;
 use onus_app::view::{
     WorkerAddedView, WorkerChangedView, WorkersView, WorkstationAddedView, WorkstationChangedView,
@@ -168,9 +168,9 @@ fn retire(store: &mut Store, asked: &Asked, body: ReasonBody) -> Result<Workstat
     Ok(WorkstationChangedView::from(&row))
 }
 
-impl Told for WorkersView {}
-impl Told for WorkstationsView {}
-impl Told for WorkerAddedView {}
-impl Told for WorkerChangedView {}
-impl Told for WorkstationAddedView {}
-impl Told for WorkstationChangedView {}
+impl Rendered for WorkersView {}
+impl Rendered for WorkstationsView {}
+impl Rendered for WorkerAddedView {}
+impl Rendered for WorkerChangedView {}
+impl Rendered for WorkstationAddedView {}
+impl Rendered for WorkstationChangedView {}

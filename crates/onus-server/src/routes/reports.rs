@@ -1,6 +1,6 @@
 //! Reports: the record and the queue, told for people who decide.
 
-use crate::route::{Asked, Route, Told, get};
+use crate::route::{Asked, Rendered, Route, get};
 use crate::store::Store;
 use onus_app::report::{AnomaliesView, AuditKind, AuditView, IncidentView, NowView, SprintView, When};
 use onus_core::id::{TaskId, shown};
@@ -98,8 +98,8 @@ fn audit(store: &mut Store, asked: &Asked, query: AuditQuery) -> Result<AuditVie
     store.report_audit(asked.actor(), &When { since: query.since, until: query.until }, &only)
 }
 
-impl Told for NowView {}
-impl Told for SprintView {}
-impl Told for IncidentView {}
-impl Told for AuditView {}
-impl Told for AnomaliesView {}
+impl Rendered for NowView {}
+impl Rendered for SprintView {}
+impl Rendered for IncidentView {}
+impl Rendered for AuditView {}
+impl Rendered for AnomaliesView {}

@@ -1,7 +1,7 @@
 //! `tasks`: ask, list, read.
 
 use super::body::{Nothing, filter, limit, text};
-use crate::route::{Answer, Asked, Order, Route, Told, get, post};
+use crate::route::{Answer, Asked, Order, Rendered, Route, get, post};
 use crate::store::Store;
 use onus_app::view::{AddView, ListView, StoryView};
 use onus_core::command::Command;
@@ -130,15 +130,15 @@ fn show(store: &mut Store, asked: &Asked, _: Nothing) -> Result<StoryView, Refus
     store.show(asked.task()?)
 }
 
-impl Told for ListView {}
+impl Rendered for ListView {}
 
-impl Told for StoryView {
+impl Rendered for StoryView {
     fn told(&self) -> Result<Answer, Refusal> {
         Ok(Answer::of(self)?.at(self.task.version))
     }
 }
 
-impl Told for AddView {
+impl Rendered for AddView {
     fn told(&self) -> Result<Answer, Refusal> {
         let location = (self.outcome == "created").then(|| format!("/v1/tasks/{}", self.task.id));
         Ok(Answer { location, ..Answer::of(self)?.at(self.task.version) })

@@ -1,7 +1,7 @@
 //! What can be done to one task.
 
 use super::body::{Lease, Nothing, bar, text, token, ttl, warrant, words};
-use crate::route::{After, Answer, Asked, Order, Route, Told, command, get, post, post_then};
+use crate::route::{After, Answer, Asked, Order, Rendered, Route, command, get, post, post_then};
 use crate::store::Store;
 use onus_app::handoff::HandoffView;
 use onus_app::submit::Receipt;
@@ -402,18 +402,18 @@ fn abandon(_: &mut Store, _: &Asked, body: ReasonBody) -> Result<Order, Refusal>
     Ok(Order::new(Command::Drop { reason: body.reason }))
 }
 
-impl Told for ChangeView {
+impl Rendered for ChangeView {
     fn told(&self) -> Result<Answer, Refusal> {
         Ok(Answer::of(self)?.at(self.task.version))
     }
 }
 
-impl Told for ClaimView {
+impl Rendered for ClaimView {
     fn told(&self) -> Result<Answer, Refusal> {
         Ok(Answer::of(self)?.at(self.task.version))
     }
 }
 
-impl Told for ChecksView {}
+impl Rendered for ChecksView {}
 
-impl Told for HandoffView {}
+impl Rendered for HandoffView {}

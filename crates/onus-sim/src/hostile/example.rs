@@ -3,7 +3,6 @@
 //! A request is written as `METHOD target`, lines of headers, an empty line, and the body. `$BEARER` and `$LEASE` stand for
 //! a person's token and for the lease of a task that it holds.
 
-use onus_store::any::Any;
 use serde_json::{Map, Value, json};
 
 const BEARER: &str = "authorization: Bearer $BEARER\n";
@@ -138,8 +137,8 @@ fn tools() -> Vec<String> {
 fn pages() -> Vec<String> {
     let query = "?q=work&type=backend&role=A-backend&worker=%40b&task=T-1&sprint=1&from=2026-11-01&to=2026-11-30\
         &since=2026-11-01&until=2026-11-30&month=2026-11&week=2026-W46&by=task&only=forced&after=1&lane=1&view=table";
-    let pages = onus_board::pages::<Any>().into_iter().map(|page| page.path);
-    let files = onus_board::downloads::<Any>().into_iter().map(|file| file.path);
+    let pages = onus_board::pages().into_iter().map(|page| page.path);
+    let files = onus_board::downloads().into_iter().map(|file| file.path);
     pages
         .chain(files)
         .flat_map(|path| {

@@ -1,9 +1,8 @@
 //! The clocks of a run: nothing moves them but its steps.
 
 use onus_core::time::{Now, Tick, Timestamp};
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// When every run begins, by the wall clock.
 const BEGIN: i64 = 1_790_000_000_000;
@@ -20,7 +19,7 @@ pub(super) enum Clocks {
 #[derive(Debug, Clone)]
 pub(super) struct Clock {
     kind: Clocks,
-    state: Rc<RefCell<State>>,
+    state: Arc<Mutex<State>>,
 }
 
 #[derive(Debug)]
@@ -34,11 +33,15 @@ struct State {
 impl Clock {
     pub(super) fn new(kind: Clocks) -> Clock {
         let state = State { wall: BEGIN, host: 0, hosts: BTreeMap::from([(0, (1, 5_000_000))]) };
-        Clock { kind, state: Rc::new(RefCell::new(state)) }
+        Clock { kind, state: Arc::new(Mutex::new(state)) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn now(&self) -> Now {
-        let state = self.state.borrow();
+        let state = self.state();
         let (boot, millis) = state.hosts.get(&state.host).copied().unwrap_or_default();
         let tick = match self.kind {
             Clocks::Hosts => Tick { host: format!("h{}", state.host), boot: boot.to_string(), millis },
@@ -49,7 +52,7 @@ impl Clock {
 
     /// Time passes, everywhere.
     pub(super) fn pass(&self, millis: i64) {
-        let mut state = self.state.borrow_mut();
+        let mut state = self.state();
         state.wall += millis;
         for (_, monotonic) in state.hosts.values_mut() {
             *monotonic += millis;
@@ -58,19 +61,19 @@ impl Clock {
 
     /// Somebody sets the wall clock.
     pub(super) fn jump(&self, millis: i64) {
-        self.state.borrow_mut().wall += millis;
+        self.state().wall += millis;
     }
 
     /// The calls that follow come from another machine.
     pub(super) fn go_to(&self, host: usize) {
-        let mut state = self.state.borrow_mut();
+        let mut state = self.state();
         state.host = host;
         state.hosts.entry(host).or_insert((1, 77));
     }
 
     /// This machine starts again: its monotonic clock counts from nothing.
     pub(super) fn reboot(&self) {
-        let mut state = self.state.borrow_mut();
+        let mut state = self.state();
         let host = state.host;
         if let Some((boot, monotonic)) = state.hosts.get_mut(&host) {
             (*boot, *monotonic) = (*boot + 1, 1_000);

@@ -1,8 +1,8 @@
 //! What the numbers of a step mean, said in the program's own words.
 
+use super::snapshot::Session;
 use super::step::{Ask, By, ROLES, SCOPES};
 use super::team;
-use super::witness::Session;
 use onus_core::command::{Command, Warrant, WhileBlocked};
 use onus_core::evidence::Proof;
 use onus_core::id::TaskId;

@@ -1,11 +1,12 @@
 //! A store that fails on demand, in front of a real one.
 
 use super::clock::Clock;
-use super::plant::Plant;
+use super::seeded_bugs::SeededBug;
 use onus_core::id::{Seq, WorkspaceId};
 use onus_core::time::Now;
 use onus_store::error::{Result, StoreError};
-use onus_store::port::{Look, Outcome, Row, Sql, Store, Tx, Value};
+use onus_store::port::{Backend, Driver, Ending, Look, Row, Sql, Tx, Value};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What goes wrong in one transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,73 +30,99 @@ impl Fault {
     }
 }
 
-/// A store with a clock and a fault of the simulation's choice.
-#[derive(Debug)]
-pub(super) struct Faulty<S> {
-    pub inner: S,
-    pub clock: Clock,
-    pub plant: Plant,
+/// The fault that comes next and the one that came last, shared with whoever plays the process.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Faults(Arc<Mutex<Planned>>);
+
+#[derive(Debug, Default)]
+struct Planned {
     /// For the next transaction that writes.
-    pub next: Option<Fault>,
+    next: Option<Fault>,
     /// The last fault, if its moment came.
-    pub struck: Option<Fault>,
-    commits: u32,
+    struck: Option<Fault>,
 }
 
-impl<S> Faulty<S> {
-    pub(super) fn new(inner: S, clock: Clock, plant: Plant) -> Faulty<S> {
-        Faulty { inner, clock, plant, next: None, struck: None, commits: 0 }
+impl Faults {
+    fn planned(&self) -> MutexGuard<'_, Planned> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn plan(&self, fault: Option<Fault>) {
+        self.planned().next = fault;
+    }
+
+    /// What struck since it was asked last; what did not strike is forgotten.
+    pub(super) fn take_struck(&self) -> Option<Fault> {
+        let mut planned = self.planned();
+        planned.next = None;
+        planned.struck.take()
     }
 }
 
-impl<S: Store> Store for Faulty<S> {
+/// A store with a clock and a fault of the simulation's choice.
+#[derive(Debug)]
+pub(super) struct Faulty {
+    inner: Box<dyn Driver>,
+    clock: Clock,
+    bug: SeededBug,
+    faults: Faults,
+    commits: u32,
+}
+
+impl Faulty {
+    pub(super) fn new(inner: Box<dyn Driver>, clock: Clock, bug: SeededBug, faults: Faults) -> Faulty {
+        Faulty { inner, clock, bug, faults, commits: 0 }
+    }
+}
+
+impl Driver for Faulty {
     fn shown(&self) -> String {
         self.inner.shown()
     }
 
-    fn read<T>(&mut self, work: impl FnOnce(&mut dyn Tx) -> Result<T>) -> Result<T> {
-        let (clock, plant) = (&self.clock, self.plant);
-        self.inner.read(|tx| work(&mut FaultyTx { inner: tx, clock, plant, aim: Aim::default() }))
+    fn backend(&mut self) -> Backend<'_> {
+        self.inner.backend()
     }
 
-    fn write<T, E: From<StoreError>>(
-        &mut self,
-        work: impl FnOnce(&mut dyn Tx) -> std::result::Result<Outcome<T>, E>,
-    ) -> std::result::Result<T, E> {
-        let fault = self.next.take();
-        self.struck = None;
+    fn view(&mut self, work: &mut dyn FnMut(&mut dyn Tx) -> Result<()>) -> Result<()> {
+        let (clock, bug) = (&self.clock, self.bug);
+        self.inner.view(&mut |tx| work(&mut FaultyTx { inner: tx, clock, bug, aim: Aim::default() }))
+    }
+
+    fn change(&mut self, work: &mut dyn FnMut(&mut dyn Tx) -> Ending) -> Result<()> {
+        let fault = {
+            let mut planned = self.faults.planned();
+            planned.struck = None;
+            planned.next.take()
+        };
         if fault == Some(Fault::Busy) {
-            self.struck = fault;
-            return Err(StoreError::Busy("another process is writing".into()).into());
+            self.faults.planned().struck = fault;
+            return Err(StoreError::Busy("another process is writing".into()));
         }
         self.commits += 1;
-        let (clock, plant, commits) = (&self.clock, self.plant, self.commits);
-        let mut struck = None;
-        let answered = self.inner.write(|tx| {
-            let mut faulty = FaultyTx { inner: tx, clock, plant, aim: Aim::at(fault) };
-            let worked = work(&mut faulty);
+        let (clock, bug, commits) = (&self.clock, self.bug, self.commits);
+        let (mut struck, mut is_dead) = (None, false);
+        let answered = self.inner.change(&mut |tx| {
+            let mut faulty = FaultyTx { inner: tx, clock, bug, aim: Aim::at(fault) };
+            let ending = work(&mut faulty);
             struck = faulty.aim.struck;
-            if faulty.aim.is_dead {
-                return Err(StoreError::Unknown("the process has ended".into()).into());
+            is_dead = faulty.aim.is_dead;
+            match ending {
+                _ if is_dead => Ending::Failed,
+                Ending::Failed if bug == SeededBug::KeepsHalf => Ending::Commit,
+                Ending::Commit if fault == Some(Fault::LostCommit) => Ending::Rollback,
+                Ending::Commit if bug.forgets_commit(commits) => Ending::Rollback,
+                ending => ending,
             }
-            let outcome = match worked {
-                Ok(outcome) => outcome,
-                Err(error) if plant == Plant::KeepsHalf => return Ok(Outcome::Commit(Err(error))),
-                Err(error) => return Err(error),
-            };
-            Ok(match outcome {
-                Outcome::Commit(value) if fault == Some(Fault::LostCommit) => Outcome::Rollback(Ok(value)),
-                Outcome::Commit(value) if plant.forgets_commit(commits) => Outcome::Rollback(Ok(value)),
-                Outcome::Commit(value) => Outcome::Commit(Ok(value)),
-                Outcome::Rollback(value) => Outcome::Rollback(Ok(value)),
-            })
         });
-        self.struck = struck.or(fault.filter(|fault| matches!(fault, Fault::LostCommit | Fault::LostAnswer)));
-        match self.struck {
+        let struck = struck.or(fault.filter(|fault| matches!(fault, Fault::LostCommit | Fault::LostAnswer)));
+        self.faults.planned().struck = struck;
+        match struck {
+            _ if is_dead => Err(StoreError::Unknown("the process has ended".into())),
             Some(Fault::LostCommit | Fault::LostAnswer) => {
-                answered?.and(Err(StoreError::Unknown("the answer was lost".into()).into()))
+                answered.and(Err(StoreError::Unknown("the answer was lost".into())))
             }
-            _ => answered?,
+            _ => answered,
         }
     }
 }
@@ -137,7 +164,7 @@ impl Aim {
 struct FaultyTx<'a> {
     inner: &'a mut dyn Tx,
     clock: &'a Clock,
-    plant: Plant,
+    bug: SeededBug,
     aim: Aim,
 }
 
@@ -147,12 +174,12 @@ impl Tx for FaultyTx<'_> {
     }
 
     fn now(&mut self) -> Result<Now> {
-        Ok(self.plant.shifted(self.clock.now()))
+        Ok(self.bug.shifted(self.clock.now()))
     }
 
     fn rows(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<Vec<Row>> {
         self.aim.allow()?;
-        self.plant.edited(sql, self.inner.rows(sql, args)?)
+        self.bug.edited(sql, self.inner.rows(sql, args)?)
     }
 
     fn each(&mut self, sql: &Sql, args: &[Value<'_>], row: &mut dyn FnMut(Row) -> Result<()>) -> Result<()> {
@@ -172,33 +199,33 @@ impl Tx for FaultyTx<'_> {
 
     fn run_one(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<()> {
         self.aim.allow()?;
-        if self.plant.swallows(sql) {
+        if self.bug.swallows(sql) {
             return Ok(());
         }
         self.inner.run_one(sql, args)
     }
 
-    fn mark(&mut self) -> Result<()> {
+    fn savepoint(&mut self) -> Result<()> {
         self.aim.allow()?;
-        self.inner.mark()
+        self.inner.savepoint()
     }
 
-    fn keep(&mut self) -> Result<()> {
+    fn release(&mut self) -> Result<()> {
         self.aim.allow()?;
-        self.inner.keep()
+        self.inner.release()
     }
 
-    fn undo(&mut self) -> Result<()> {
+    fn rollback_to(&mut self) -> Result<()> {
         self.aim.allow()?;
-        self.inner.undo()
+        self.inner.rollback_to()
     }
 
     fn decided(&mut self) {
         self.inner.decided();
     }
 
-    fn expect(&mut self, questions: &[(&Sql, Vec<Value<'_>>)]) -> Result<()> {
-        self.inner.expect(questions)
+    fn prefetch(&mut self, questions: &[(&Sql, Vec<Value<'_>>)]) -> Result<()> {
+        self.inner.prefetch(questions)
     }
 
     fn announce(&mut self, entry: Seq) {

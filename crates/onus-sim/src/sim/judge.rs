@@ -6,7 +6,7 @@ mod rows;
 
 pub(super) use rows::seconds;
 
-use super::witness::Seen;
+use super::snapshot::Seen;
 use onus_app::submit::ReceiptKind;
 use onus_core::code::Code;
 use onus_core::hash::Digest;

@@ -3,11 +3,11 @@
 use super::command::{Meant, meant};
 use super::fault::Fault;
 use super::judge::{Answer, Judge, Told, Verdict, Violation, holds, seconds};
-use super::plant::Plant;
+use super::seeded_bugs::SeededBug;
+use super::snapshot::{Seen, Session};
 use super::step::{Aim, Ask, Call, Care, SEATS, Shown, Step, TASKS, TASKS_MAX, WORKERS};
 use super::store::{Kind, Seat, Site};
 use super::team;
-use super::witness::{Seen, Session};
 use onus_app::progress::Silent;
 use onus_app::submit::{Receipt, Target};
 use onus_app::timesheet::Ask as Asked;
@@ -47,7 +47,7 @@ fn broken(refusal: Refusal) -> Violation {
 }
 
 impl Play {
-    pub(super) fn new(kind: &Kind, plant: Plant) -> Result<Play, Violation> {
+    pub(super) fn new(kind: &Kind, plant: SeededBug) -> Result<Play, Violation> {
         let site = Site::new(kind, plant).map_err(broken)?;
         let seats = (0..SEATS).map(|_| site.seat()).collect::<Result<_, _>>().map_err(broken)?;
         let witness = site.witness().map_err(broken)?;
@@ -237,9 +237,9 @@ impl Play {
 
     fn send(&mut self, seat: usize, at: usize, fault: Option<Fault>) -> Result<Told, Violation> {
         let (envelope, target) = self.sent[at].clone();
-        let trusting = self.site.plant() == Plant::TrustsAnyToken;
+        let trusting = self.site.plant() == SeededBug::TrustsAnyToken;
         let carried = if trusting { self.with_live_token(&envelope) } else { envelope };
-        self.seats[seat].store.next = fault;
+        self.seats[seat].faults.plan(fault);
         let answer = self.seats[seat].submit(&carried, &target);
         let struck = self.struck(seat)?;
         self.answer(at, answer, struck)
@@ -251,7 +251,7 @@ impl Play {
             sent.extend(self.envelope(call).map_err(broken)?);
         }
         let envelopes: Vec<(Envelope, Target)> = sent.iter().map(|at| self.sent[*at].clone()).collect();
-        self.seats[seat].store.next = fault;
+        self.seats[seat].faults.plan(fault);
         let answers = self.seats[seat].submit_many(&envelopes);
         let struck = self.struck(seat)?;
         self.count("batch");
@@ -260,9 +260,7 @@ impl Play {
 
     /// Which fault struck. Where it took the process with it, another one comes.
     fn struck(&mut self, seat: usize) -> Result<Option<Fault>, Violation> {
-        let store = &mut self.seats[seat].store;
-        store.next = None;
-        let struck = store.struck.take();
+        let struck = self.seats[seat].faults.take_struck();
         if let Some(fault) = struck {
             self.count(match fault {
                 Fault::Busy => "busy",
@@ -344,7 +342,7 @@ impl Play {
         let actor: Handle = team::worker(who).map_err(broken)?;
         let because = Some("because");
         let onus = &mut self.seats[seat];
-        onus.store.next = fault;
+        onus.faults.plan(fault);
         let answer = match care {
             Care::Pause(n) => {
                 onus.pause_worker(Some(&actor), &team::worker(n).map_err(broken)?, because).map(drop)

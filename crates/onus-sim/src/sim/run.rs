@@ -1,8 +1,8 @@
 //! A run from its seed, and the shortest way to the same failure.
 
 use super::judge::Violation;
-use super::plant::Plant;
 use super::play::{Counts, Play};
+use super::seeded_bugs::SeededBug;
 use super::step::{Step, drawn};
 use super::store::Kind;
 use std::fmt;
@@ -13,7 +13,7 @@ pub struct Plan {
     pub kind: Kind,
     pub seed: u64,
     pub steps: usize,
-    pub plant: Plant,
+    pub plant: SeededBug,
 }
 
 /// How often a failing run is played again to make it shorter.

@@ -1,22 +1,41 @@
 //! The real store that a run goes against, in a place of its own.
 
 use super::clock::{Clock, Clocks};
-use super::fault::Faulty;
-use super::plant::Plant;
+use super::fault::{Faults, Faulty};
+use super::seeded_bugs::SeededBug;
 use super::team;
 use onus_app::{Onus, Sight};
 use onus_core::identity_map::FILE;
 use onus_core::refusal::Refusal;
 use onus_core::settings::Settings;
 use onus_core::time::Now;
-use onus_store::any::{Any, Location};
+use onus_store::location::Location;
 use onus_testkit::Cluster;
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::TempDir;
 
 /// A process's way to the store.
-pub(super) type Seat = Onus<Faulty<Any>>;
+#[derive(Debug)]
+pub(super) struct Seat {
+    onus: Onus,
+    pub faults: Faults,
+}
+
+impl Deref for Seat {
+    type Target = Onus;
+
+    fn deref(&self) -> &Onus {
+        &self.onus
+    }
+}
+
+impl DerefMut for Seat {
+    fn deref_mut(&mut self) -> &mut Onus {
+        &mut self.onus
+    }
+}
 
 /// In which database a run is.
 #[derive(Debug, Clone)]
@@ -49,7 +68,7 @@ pub(super) struct Site {
     directory: TempDir,
     location: Location,
     pub clock: Clock,
-    plant: Plant,
+    plant: SeededBug,
 }
 
 /// The store's own clock is never asked: every seat has the simulation's in front of it.
@@ -65,7 +84,7 @@ pub(crate) fn room() -> PathBuf {
 
 impl Site {
     /// A new store with the team in it.
-    pub(super) fn new(kind: &Kind, plant: Plant) -> Result<Site, Refusal> {
+    pub(super) fn new(kind: &Kind, plant: SeededBug) -> Result<Site, Refusal> {
         static RUNS: AtomicUsize = AtomicUsize::new(0);
         let unusable = |error: std::io::Error| Refusal::invalid(error.to_string());
         let directory = tempfile::Builder::new().prefix("onus-sim-").tempdir_in(room()).map_err(unusable)?;
@@ -81,33 +100,34 @@ impl Site {
         drop(location.create(no_clock)?);
         let site = Site { directory, location, clock: Clock::new(clocks), plant };
         site.set_map(0)?;
-        team::found(&mut site.seat()?)?;
+        team::found(&mut *site.seat()?)?;
         Ok(site)
     }
 
     /// A process comes and opens the store.
     pub(super) fn seat(&self) -> Result<Seat, Refusal> {
-        let store = Faulty::new(self.location.open(no_clock)?, self.clock.clone(), self.plant);
-        self.opened(store)
+        self.opened(self.plant)
     }
 
     /// A connection past everything that is planted or fails.
     pub(super) fn witness(&self) -> Result<Seat, Refusal> {
-        let store = Faulty::new(self.location.open(no_clock)?, self.clock.clone(), Plant::None);
-        self.opened(store)
+        self.opened(SeededBug::None)
     }
 
-    fn opened(&self, store: Faulty<Any>) -> Result<Seat, Refusal> {
-        Ok(Onus {
-            store,
+    fn opened(&self, bug: SeededBug) -> Result<Seat, Refusal> {
+        let faults = Faults::default();
+        let store = Faulty::new(self.location.open(no_clock)?, self.clock.clone(), bug, faults.clone());
+        let onus = Onus {
+            store: Box::new(store),
             settings: Settings::default(),
             path: self.directory.path().join(".onus/onus.db"),
-            place: onus_host::place::find(self.directory.path())?,
+            place: onus_host::repository::find(self.directory.path())?,
             sight: Sight::Store,
-        })
+        };
+        Ok(Seat { onus, faults })
     }
 
-    pub(super) const fn plant(&self) -> Plant {
+    pub(super) const fn plant(&self) -> SeededBug {
         self.plant
     }
 

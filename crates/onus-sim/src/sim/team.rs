@@ -7,7 +7,6 @@ use onus_core::event::{WorkerAdded, WorkstationAdded};
 use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::refusal::Refusal;
 use onus_core::worker::{Kind, VERIFIER_ROLE};
-use onus_store::port::Store;
 use std::fmt::Write as _;
 
 /// How many identity maps there are: generous, strict, none.
@@ -49,7 +48,7 @@ fn added(n: usize) -> Result<WorkerAdded, Refusal> {
 }
 
 /// Makes the workspace and everybody in it.
-pub(crate) fn found<S: Store>(onus: &mut Onus<S>) -> Result<(), Refusal> {
+pub(crate) fn found(onus: &mut Onus) -> Result<(), Refusal> {
     let founding = Founding {
         project: Some(parsed("T")?),
         default_project: parsed("T")?,

@@ -20,7 +20,7 @@ use onus_core::time::Timestamp;
 use std::ops::RangeInclusive;
 
 use super::effort::{CORRECTED, USED};
-use super::story::Session;
+use super::show::Session;
 
 /// Whose it is, the text that the record has by its digest, the rest as `evidence::run_columns` gives it.
 macro_rules! run_columns {

@@ -183,7 +183,7 @@ pub fn ready_rows(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<Vec<St
 /// Announces that [`ready_rows`] will be asked.
 pub fn expect_ready(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<()> {
     let question = ready_question(tx.workspace(), filter, limit);
-    tx.expect(&[question])
+    tx.prefetch(&[question])
 }
 
 fn ready_question(workspace: WorkspaceId, filter: &Filter, limit: i64) -> (&'static Sql, Vec<Value<'_>>) {

@@ -9,7 +9,7 @@ use onus_core::text::Text;
 use onus_core::worker::Kind;
 use onus_store::error::StoreError;
 use onus_store::port::{Sql, Store, Tx};
-use onus_store::read::{ledger, story};
+use onus_store::read::{ledger, show};
 use onus_store::{apply, args, load, registry, sql};
 
 fn read_back<S: Store>(store: &mut S, id: &TaskId) -> Task {
@@ -103,7 +103,7 @@ pub(crate) fn every_state_reads_back<H: Harness>(harness: &H) {
             ask(&mut store, |tx| load::task(tx, &written.id)).unwrap().head,
             entries.last().unwrap().hash
         );
-        let sessions = ask(&mut store, |tx| story::sessions(tx, &written.id));
+        let sessions = ask(&mut store, |tx| show::sessions(tx, &written.id));
         let running = sessions.iter().filter(|session| session.ended_at.is_none()).count();
         assert_eq!(running, usize::from(written.state.name() == StateName::InProgress), "story {n}");
     }

@@ -96,9 +96,9 @@ pub(crate) fn a_mark_divides_a_transaction<H: Harness>(harness: &H) {
     let mut store = furnished(harness);
     commit(&mut store, |tx| {
         for (title, stays) in [("first", true), ("second", false), ("third", true)] {
-            tx.mark()?;
+            tx.savepoint()?;
             add(tx, spec(title), &[])?;
-            if stays { tx.keep()? } else { tx.undo()? }
+            if stays { tx.release()? } else { tx.rollback_to()? }
         }
         Ok(())
     })
@@ -113,13 +113,13 @@ pub(crate) fn what_was_decided_is_never_half_undone<H: Harness>(harness: &H) {
     let mut store = furnished(harness);
     for (title, stays) in [("first", true), ("second", false)] {
         let ended = commit(&mut store, |tx| {
-            tx.mark()?;
+            tx.savepoint()?;
             add(tx, spec(&format!("before {title}")), &[])?;
-            tx.keep()?;
-            tx.mark()?;
+            tx.release()?;
+            tx.savepoint()?;
             tx.decided();
             add(tx, spec(title), &[])?;
-            if stays { tx.keep() } else { tx.undo() }
+            if stays { tx.release() } else { tx.rollback_to() }
         });
         assert!(ended.is_ok() || (!stays && matches!(ended, Err(StoreError::Guard(_)))), "{ended:?}");
         let found = titles(&mut harness.connect());
@@ -131,10 +131,10 @@ pub(crate) fn what_was_decided_is_never_half_undone<H: Harness>(harness: &H) {
 pub(crate) fn a_mark_before_nothing_costs_nothing<H: Harness>(harness: &H) {
     let mut store = furnished(harness);
     commit(&mut store, |tx| {
-        tx.mark()?;
-        tx.undo()?;
-        tx.mark()?;
-        tx.keep()?;
+        tx.savepoint()?;
+        tx.rollback_to()?;
+        tx.savepoint()?;
+        tx.release()?;
         add(tx, spec("one"), &[]).map(drop)
     })
     .unwrap();

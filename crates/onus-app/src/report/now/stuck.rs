@@ -9,7 +9,6 @@ use onus_core::identity_map::{self, Policy};
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::task::{StateName, Task};
 use onus_core::time::{Millis, Timestamp};
-use onus_store::port::Store;
 use onus_store::read::queue::{self, Filter};
 use onus_store::read::report;
 use schemars::JsonSchema;
@@ -87,7 +86,7 @@ pub(super) fn silent(held: &[HeldView]) -> Vec<StuckView> {
         .collect()
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     pub(super) fn blocked(&mut self) -> Result<Vec<StuckView>, Refusal> {
         let found = self.ask(|tx| report::wanting(tx, WINDOW))?;
         let blocked = found.into_iter().filter(|found| found.state == StateName::Blocked);

@@ -6,9 +6,9 @@
 
 use crate::cli;
 use crate::commands::submit;
+use crate::context::{Store, World};
 use crate::render::error_text;
-use crate::world::{Store, World};
-use onus_app::seat::{Holding, Seat};
+use onus_app::agent_hooks::{Holding, Seat};
 use onus_core::code::Code;
 use onus_core::command::Command;
 use onus_core::refusal::Refusal;

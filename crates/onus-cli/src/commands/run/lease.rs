@@ -1,7 +1,7 @@
 //! The lease that a run holds: how it is renewed, and how it is given back.
 
 use super::unexpected;
-use crate::world::{Store, World};
+use crate::context::{Store, World};
 use onus_app::submit::{Receipt, Target};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant};

@@ -2,9 +2,9 @@
 
 use crate::cli::handle;
 use crate::commands::word;
+use crate::context::{Store, World};
 use crate::output::Output;
 use crate::render;
-use crate::world::{Store, World};
 use clap::{Args, Subcommand};
 use onus_app::token::{TokenView, TokensView};
 use onus_core::id::{Handle, TokenId, WorkstationName};
@@ -12,7 +12,7 @@ use onus_core::refusal::Refusal;
 use onus_core::registry::token::Order;
 use onus_core::time::Millis;
 use onus_core::token::TokenKind;
-use onus_store::any::Location;
+use onus_store::location::Location;
 use serde::Serialize;
 use std::process::ExitCode;
 

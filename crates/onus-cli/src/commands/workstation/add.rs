@@ -2,8 +2,8 @@
 
 use super::NameArg;
 use crate::commands::{file_error, word};
+use crate::context::{Store, World};
 use crate::output::Output;
-use crate::world::{Store, World};
 use clap::Args;
 use onus_app::view::WorkstationAddedView;
 use onus_core::code::Code;
@@ -14,7 +14,7 @@ use onus_core::probe::Probe;
 use onus_core::refusal::Refusal;
 use onus_core::registry::Registration;
 use onus_core::workstation::{Lifecycle, Workstation, WorkstationKind};
-use onus_host::place::{self, Repo};
+use onus_host::repository::{self, Repo};
 use onus_host::{env::Env, identity_map, ref_file, worktree};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -198,7 +198,7 @@ fn beside(root: &Path, relative: &str) -> PathBuf {
 /// The branch of a linked working tree of this repository; its commits are guarded, those of the main checkout are not.
 fn linked_branch(world: &World, path: &Path) -> Option<BranchName> {
     let here = world.place.repo.as_ref()?;
-    let there = place::find_with(path, &Env::default()).ok()?.repo?;
+    let there = repository::find_with(path, &Env::default()).ok()?.repo?;
     let is_linked = there.common_dir == here.common_dir && there.git_dir != there.common_dir;
     let branch = ref_file::head_of(path).branch.filter(|_| is_linked)?;
     branch.strip_prefix("refs/heads/")?.parse().ok()

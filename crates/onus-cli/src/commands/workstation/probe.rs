@@ -1,8 +1,8 @@
 //! `onus workstation probe`
 
+use crate::context::{Store, World};
 use crate::output::{Format, Output};
 use crate::render;
-use crate::world::{Store, World};
 use clap::Args;
 use onus_app::view::WorkstationsView;
 use onus_core::code::Code;

@@ -2,8 +2,8 @@
 
 use super::{NameArg, changed};
 use crate::commands::{LeaseArg, submit_as_holder};
+use crate::context::{Store, World};
 use crate::output::Output;
-use crate::world::{Store, World};
 use clap::Args;
 use onus_core::code::Code;
 use onus_core::command::Command;
@@ -12,7 +12,7 @@ use onus_core::refusal::{Finding, Refusal};
 use onus_core::registry::known;
 use onus_core::workstation::WorkstationKind;
 use onus_host::identity_map;
-use onus_host::place::Repo;
+use onus_host::repository::Repo;
 use onus_host::worktree::{self, Branch, Survey, Synced};
 use onus_store::registry::WorkstationHolding;
 use serde::Serialize;

@@ -2,7 +2,7 @@
 
 use super::entry::is_worked_on;
 use super::{Judge, Verdict, holds};
-use crate::sim::witness::{Live, Seen, Session};
+use crate::sim::snapshot::{Live, Seen, Session};
 use onus_core::id::WorkstationName;
 use std::collections::{BTreeMap, BTreeSet};
 

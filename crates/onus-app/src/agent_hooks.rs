@@ -9,7 +9,6 @@ use onus_core::id::{Handle, TaskId};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::task::Assignment;
-use onus_store::port::Store;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -29,7 +28,7 @@ pub struct Holding {
     pub due: bool,
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Whether the worker may write: to a file, or by git where none is named. Whoever holds nothing and never lost
     /// anything here may.
     pub fn may_write(&mut self, seat: &Seat, path: Option<&Path>) -> Result<(), Refusal> {
@@ -71,7 +70,7 @@ impl<S: Store> Onus<S> {
 
     /// What the worker holds now.
     pub fn holdings(&mut self, worker: &Handle) -> Result<Vec<Holding>, Refusal> {
-        if let Some(answer) = self.far("holdings", &(worker,))? {
+        if let Some(answer) = self.remote_call("holdings", &(worker,))? {
             return Ok(answer);
         }
         let fleet = self.fleet()?;

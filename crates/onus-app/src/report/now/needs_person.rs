@@ -13,7 +13,7 @@ use onus_core::time::Date;
 use onus_core::timesheet::week_before;
 use onus_core::workstation::WorkstationState;
 use onus_store::error::Result as StoreResult;
-use onus_store::port::{Store, Tx};
+use onus_store::port::Tx;
 use onus_store::read::report::{self, Span, Wanting};
 use onus_store::{evidence, load, registry};
 use schemars::JsonSchema;
@@ -93,7 +93,7 @@ impl WantView {
     }
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     pub(super) fn wants(&mut self, held: &[HeldView]) -> Result<Vec<WantView>, Refusal> {
         let policy = self.settings.complete.review;
         let map = self.policy()?;

@@ -15,7 +15,7 @@ use onus_core::settings::Settings;
 use onus_core::task::Spec;
 use onus_server::store::{Open, Store};
 use onus_server::{Config, Service};
-use onus_store::any::Location;
+use onus_store::location::Location;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -149,7 +149,7 @@ impl House {
 }
 
 fn opened(path: &Path) -> Result<Store, Refusal> {
-    let place = onus_host::place::find(path.parent().unwrap_or(path))?;
+    let place = onus_host::repository::find(path.parent().unwrap_or(path))?;
     let store = Location::File(path.to_owned()).open(onus_host::clock::now)?;
     Ok(Onus { store, settings: Settings::default(), path: path.to_owned(), place, sight: Sight::Store })
 }

@@ -1,15 +1,14 @@
 //! A workspace behind a server: the calls of this crate that can travel, and how they do.
 //!
-//! A travelling call asks [`Onus::far`] first; where the store is elsewhere, the server answers it with [`answer`], under
+//! A travelling call asks [`Onus::remote_call`] first; where the store is elsewhere, the server answers it with [`answer`], under
 //! the identity that it knows the caller by. Whatever needs git or the file system stays where the working tree is and
 //! is made of travelling calls. A call that does not travel is refused by the store itself.
 
 use crate::Onus;
-use crate::doctor::Examined;
 use crate::export::ExportError;
+use crate::idempotent_admin::Asker;
 use crate::import::Import;
 use crate::ledger::ExportedView;
-use crate::once::Asker;
 use crate::progress::Silent;
 use crate::submit::{Receipt, ReceiptKind, Target, base_of, unexpected};
 use onus_core::command::{Command, Envelope};
@@ -25,24 +24,24 @@ use onus_store::read::queue::Which;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Asks whoever has the store; none where that is this very process.
-    pub(crate) fn far<T: DeserializeOwned>(
+    pub(crate) fn remote_call<T: DeserializeOwned>(
         &mut self,
         name: &str,
         arguments: &impl Serialize,
     ) -> Result<Option<T>, Refusal> {
-        self.far_under(None, name, || serde_json::to_string(arguments).map_err(unexpected))
+        self.remote_call_under(None, name, || serde_json::to_string(arguments).map_err(unexpected))
     }
 
     /// The same under a request id: it may be asked again when nobody knows whether it was heard.
-    pub(crate) fn far_under<T: DeserializeOwned>(
+    pub(crate) fn remote_call_under<T: DeserializeOwned>(
         &mut self,
         request: Option<&RequestId>,
         name: &str,
         arguments: impl FnOnce() -> Result<String, Refusal>,
     ) -> Result<Option<T>, Refusal> {
-        let Some(far) = self.store.far() else {
+        let Some(far) = self.store.remote() else {
             return Ok(None);
         };
         let named = |refusal: Refusal| Refusal {
@@ -56,7 +55,7 @@ impl<S: Store> Onus<S> {
     }
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// A grant on its way to a server, with the commit that the working tree stands at: the server does not see it.
     pub(crate) fn seen(&mut self, envelope: &Envelope) -> Result<Envelope, Refusal> {
         let (Command::Claim { workstation, here, .. } | Command::Takeover { workstation, here, .. }) =
@@ -230,12 +229,7 @@ pub fn size_limit(name: &str) -> Option<usize> {
 const IMPORT_MAX: usize = 128 * 1024 * 1024;
 
 /// Answers a call that arrived from somebody whom the server knows.
-pub fn answer<S: Store + Examined>(
-    onus: &mut Onus<S>,
-    asker: Asker<'_>,
-    name: &str,
-    arguments: &str,
-) -> Result<String, Refusal> {
+pub fn answer(onus: &mut Onus, asker: Asker<'_>, name: &str, arguments: &str) -> Result<String, Refusal> {
     let actor = asker.actor;
     match name {
         "list" => reply(arguments, |(which, filter, cursor, limit): (_, _, Option<String>, _)| {
@@ -298,7 +292,7 @@ pub fn answer<S: Store + Examined>(
     }
 }
 
-fn exported<S: Store>(onus: &mut Onus<S>, which: Which) -> Result<(u64, String), Refusal> {
+fn exported(onus: &mut Onus, which: Which) -> Result<(u64, String), Refusal> {
     let mut text = Vec::new();
     let lines = onus.export_tasks(which, &mut text, &mut Silent).map_err(|error| match error {
         ExportError::Refused(refusal) => refusal,
@@ -307,19 +301,14 @@ fn exported<S: Store>(onus: &mut Onus<S>, which: Which) -> Result<(u64, String),
     Ok((lines, String::from_utf8(text).map_err(unexpected)?))
 }
 
-fn exported_ledger<S: Store>(onus: &mut Onus<S>) -> Result<(ExportedView, String), Refusal> {
+fn exported_ledger(onus: &mut Onus) -> Result<(ExportedView, String), Refusal> {
     let mut text = Vec::new();
     let view = onus.export_ledger(&mut text, &mut Silent)?;
     Ok((view, String::from_utf8(text).map_err(unexpected)?))
 }
 
 /// Who there is, where they work, and how long.
-fn crew<S: Store>(
-    onus: &mut Onus<S>,
-    asker: Asker<'_>,
-    name: &str,
-    arguments: &str,
-) -> Result<String, Refusal> {
+fn crew(onus: &mut Onus, asker: Asker<'_>, name: &str, arguments: &str) -> Result<String, Refusal> {
     let actor = asker.actor;
     match name {
         "caller" => reply(arguments, |()| onus.caller(actor)),
@@ -381,12 +370,7 @@ fn crew<S: Store>(
 }
 
 /// The record and the queue, told for people.
-fn reports<S: Store>(
-    onus: &mut Onus<S>,
-    actor: Option<&Handle>,
-    name: &str,
-    arguments: &str,
-) -> Result<String, Refusal> {
+fn reports(onus: &mut Onus, actor: Option<&Handle>, name: &str, arguments: &str) -> Result<String, Refusal> {
     match name {
         "report_now" => reply(arguments, |(when,)| onus.report_now(actor, &when)),
         "report_sprint" => {

@@ -8,17 +8,17 @@ use onus_core::code::Code;
 use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
-use onus_host::vital;
+use onus_host::process_liveness;
 use onus_store::error::Result as StoreResult;
 use onus_store::load;
-use onus_store::port::{Store, Tx};
+use onus_store::port::Tx;
 use onus_store::read::effort;
 use onus_store::read::ledger::{self, Part};
-use onus_store::read::story::{self, Note};
+use onus_store::read::show::{self, Note};
 
-impl<S: Store> Onus<S> {
+impl Onus {
     pub fn show(&mut self, id: &TaskId) -> Result<StoryView, Refusal> {
-        if let Some(answer) = self.far("show", &(id,))? {
+        if let Some(answer) = self.remote_call("show", &(id,))? {
             return Ok(answer);
         }
         let found = self.ask(|tx| {
@@ -29,16 +29,18 @@ impl<S: Store> Onus<S> {
             // What nobody has held has no assignments, and what has one entry has no notes: most tasks are shown once
             // before they are claimed, and each question has to be prepared anew by every call.
             let was_held = task.epoch > 0;
-            let notes = if task.version > 1 { story::notes(tx, id)? } else { Vec::new() };
-            let assignments = if was_held { story::assignments(tx, id)? } else { Vec::new() };
+            let notes = if task.version > 1 { show::notes(tx, id)? } else { Vec::new() };
+            let assignments = if was_held { show::assignments(tx, id)? } else { Vec::new() };
             let now = tx.now()?;
             Ok(Some(StoryView {
-                dead: task.assignment().and_then(|held| held.lease.death(&now, vital::of(&held.lease))),
+                dead: task
+                    .assignment()
+                    .and_then(|held| held.lease.death(&now, process_liveness::of(&held.lease))),
                 dependencies: load::dependencies_of(tx, &task)?
                     .into_iter()
                     .map(|dependency| DependencyView { task: dependency.id, state: dependency.state })
                     .collect(),
-                dependents: story::dependents(tx, id)?,
+                dependents: show::dependents(tx, id)?,
                 assignments: assignments.iter().map(|past| AssignmentView::past(&task, past)).collect(),
                 sessions: if was_held { sessions(tx, id)? } else { Vec::new() },
                 handoff: handed_on(&task, &notes),
@@ -57,7 +59,7 @@ impl<S: Store> Onus<S> {
         after: Option<i64>,
         limit: i64,
     ) -> Result<LedgerView, Refusal> {
-        if let Some(answer) = self.far("log", &(task, after, limit))? {
+        if let Some(answer) = self.remote_call("log", &(task, after, limit))? {
             return Ok(answer);
         }
         let entries = self.ask(|tx| {

@@ -2,7 +2,7 @@
 //! nothing stays.
 
 use crate::Onus;
-use crate::story::unknown_task;
+use crate::show::unknown_task;
 use crate::submit::{Judge, request};
 use onus_core::command::{Command, Envelope, Opinion, Warrant, WhileBlocked};
 use onus_core::evidence::{Classification, Proof, ReviewVerdict};
@@ -14,7 +14,7 @@ use onus_core::task::{Blocker, Task};
 use onus_core::text::Text;
 use onus_core::token::Principal;
 use onus_core::workstation::WorkstationState;
-use onus_store::port::{Store, Tx};
+use onus_store::port::Tx;
 use onus_store::{load, registry};
 
 /// One thing that could be done.
@@ -28,7 +28,7 @@ pub struct Choice {
 /// Words that nobody has said yet: the question is whether somebody may say any.
 const SAID: &str = "…";
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// What the bearer of a token may do with a task. Whoever holds it is asked as if it showed its lease and completed it
     /// at the commit that was checked last; and for a place to work one that is free is tried.
     pub fn choices(&mut self, principal: &Principal, task: &TaskId) -> Result<Vec<Choice>, Refusal> {

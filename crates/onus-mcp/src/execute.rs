@@ -1,7 +1,7 @@
 //! One call, carried out: its words become a command, and what came of it a short answer.
 
-use crate::card::{self, Card};
-use crate::desk::{Desk, Who};
+use crate::backend::{Backend, Who};
+use crate::summary::{self, Card};
 use crate::tool::{self, Call};
 use onus_app::queue::LIMIT_MAX;
 use onus_app::submit::{Receipt, Target};
@@ -16,12 +16,11 @@ use onus_core::refusal::Refusal;
 use onus_core::task::{Blocker, Check, CheckKind, CheckState, Priority, Risk, Spec, StateName};
 use onus_core::text::Text;
 use onus_core::time::Millis;
-use onus_store::port::Store;
 use onus_store::read::queue::{Filter, Which};
 use serde_json::{Value, json};
 use std::str::FromStr;
 
-pub(crate) fn act<D: Desk>(desk: &D, who: &Who, call: Call) -> Result<Value, Refusal> {
+pub(crate) fn act<D: Backend>(desk: &D, who: &Who, call: Call) -> Result<Value, Refusal> {
     let act = Act { desk, who };
     match call {
         Call::Ready(call) => act.ready(call),
@@ -56,14 +55,14 @@ struct Act<'a, D> {
     who: &'a Who,
 }
 
-impl<D: Desk> Act<'_, D> {
+impl<D: Backend> Act<'_, D> {
     fn ready(&self, call: tool::Ready) -> Result<Value, Refusal> {
         let (filter, worker) = (filter(call.r#type, call.role)?, self.who.worker.clone());
         let view = self.desk.ask(move |onus| {
             let limit = limit(onus, call.limit);
             onus.ready_for(worker.as_ref(), &filter, limit)
         })?;
-        Ok(card::ready(&view))
+        Ok(summary::ready(&view))
     }
 
     fn list(&self, call: tool::List) -> Result<Value, Refusal> {
@@ -93,7 +92,7 @@ impl<D: Desk> Act<'_, D> {
     fn show(&self, id: &TaskId) -> Result<Value, Refusal> {
         let id = id.clone();
         let view = self.desk.ask(move |onus| onus.show(&id))?;
-        Ok(card::story(&view))
+        Ok(summary::story(&view))
     }
 
     fn claim(&self, call: tool::Claim) -> Result<Value, Refusal> {
@@ -161,7 +160,7 @@ impl<D: Desk> Act<'_, D> {
             }
             _ => None,
         };
-        Ok(card::grant(receipt, directory.as_deref(), warning))
+        Ok(summary::grant(receipt, directory.as_deref(), warning))
     }
 
     fn note(&self, call: tool::Note) -> Result<Value, Refusal> {
@@ -197,7 +196,7 @@ impl<D: Desk> Act<'_, D> {
             return Err(refusal.task(&id));
         }
         let view = self.desk.ask(move |onus| onus.checks(&id))?;
-        Ok(card::checks(&view))
+        Ok(summary::checks(&view))
     }
 
     fn handoff(&self, call: tool::Handoff) -> Result<Value, Refusal> {
@@ -262,7 +261,7 @@ impl<D: Desk> Act<'_, D> {
         let command = Command::Add { spec: Box::new(spec(call)?), depends_on, archived: None };
         let receipt =
             self.desk.submit(self.who, self.envelope(None, None, request, command)?, Target::Named)?;
-        Ok(card::asked(&receipt))
+        Ok(summary::asked(&receipt))
     }
 
     /// A change by the holder, or a comment by somebody else.
@@ -273,7 +272,7 @@ impl<D: Desk> Act<'_, D> {
         if let Some(site) = self.desk.site().filter(|_| receipt.task.assignment().is_none()) {
             site.forget(id);
         }
-        Ok(card::changed(&receipt))
+        Ok(summary::changed(&receipt))
     }
 
     fn compose(
@@ -363,7 +362,7 @@ fn filter(task_type: Option<String>, role: Option<String>) -> Result<Filter, Ref
 }
 
 /// A model's context is small: what the settings say is for people's terminals.
-fn limit<S: Store>(onus: &Onus<S>, asked: Option<u32>) -> i64 {
+fn limit(onus: &Onus, asked: Option<u32>) -> i64 {
     let limit = asked.unwrap_or_else(|| onus.settings.queue.limit.min(10));
     i64::from(limit).clamp(1, LIMIT_MAX)
 }

@@ -6,7 +6,7 @@ use onus_store::port::{Row, Sql, Value};
 
 /// A bug in the store, or in front of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Plant {
+pub enum SeededBug {
     #[default]
     None,
     /// Every ninth commit is acknowledged and does not happen.
@@ -39,28 +39,28 @@ mod name {
     pub(super) const WORKER: &str = "WORKER";
 }
 
-impl Plant {
-    pub const ALL: [Plant; 9] = [
-        Plant::ForgetsCommits,
-        Plant::ForgetsRequests,
-        Plant::KeepsHalf,
-        Plant::LosesSessions,
-        Plant::IgnoresLanes,
-        Plant::IgnoresScopes,
-        Plant::TakesAllForPeople,
-        Plant::HurriesTime,
-        Plant::TrustsAnyToken,
+impl SeededBug {
+    pub const ALL: [SeededBug; 9] = [
+        SeededBug::ForgetsCommits,
+        SeededBug::ForgetsRequests,
+        SeededBug::KeepsHalf,
+        SeededBug::LosesSessions,
+        SeededBug::IgnoresLanes,
+        SeededBug::IgnoresScopes,
+        SeededBug::TakesAllForPeople,
+        SeededBug::HurriesTime,
+        SeededBug::TrustsAnyToken,
     ];
 
     pub(super) const fn forgets_commit(self, commits: u32) -> bool {
-        matches!(self, Plant::ForgetsCommits) && commits.is_multiple_of(9)
+        matches!(self, SeededBug::ForgetsCommits) && commits.is_multiple_of(9)
     }
 
     /// A change that is said to be made and is not.
     pub(super) fn swallows(self, sql: &Sql) -> bool {
         match self {
-            Plant::ForgetsRequests => sql.name == name::INSERT_REQUEST,
-            Plant::LosesSessions => sql.name == name::START_SESSION,
+            SeededBug::ForgetsRequests => sql.name == name::INSERT_REQUEST,
+            SeededBug::LosesSessions => sql.name == name::START_SESSION,
             _ => false,
         }
     }
@@ -68,16 +68,16 @@ impl Plant {
     /// An answer that is not what the database said.
     pub(super) fn edited(self, sql: &Sql, rows: Vec<Row>) -> Result<Vec<Row>> {
         match (self, sql.name) {
-            (Plant::ForgetsRequests, name::REQUEST)
-            | (Plant::IgnoresLanes, name::OCCUPIED)
-            | (Plant::IgnoresScopes, name::LIVE_SCOPES) => Ok(Vec::new()),
-            (Plant::TakesAllForPeople, name::WORKER) => rows.into_iter().map(as_person).collect(),
+            (SeededBug::ForgetsRequests, name::REQUEST)
+            | (SeededBug::IgnoresLanes, name::OCCUPIED)
+            | (SeededBug::IgnoresScopes, name::LIVE_SCOPES) => Ok(Vec::new()),
+            (SeededBug::TakesAllForPeople, name::WORKER) => rows.into_iter().map(as_person).collect(),
             _ => Ok(rows),
         }
     }
 
     pub(super) fn shifted(self, mut now: Now) -> Now {
-        if self == Plant::HurriesTime {
+        if self == SeededBug::HurriesTime {
             now.tick.millis *= 2;
         }
         now

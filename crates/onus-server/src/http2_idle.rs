@@ -1,7 +1,7 @@
 //! Connections of HTTP/2 on which nothing is asked: they end as those of HTTP/1 do, which knows by itself when a caller has
 //! had long enough to ask.
 
-use crate::unread::Unread;
+use crate::drain_body::Unread;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{Request, Response};
@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 /// How long a caller has to hear that its connection ends.
-const FAREWELL: Duration = Duration::from_secs(1);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What is asked on one connection.
 #[derive(Debug, Default)]
@@ -80,7 +80,7 @@ impl Counting {
                 (false, _) => rest = patience,
                 (true, false) => {
                     connection.as_mut().graceful_shutdown();
-                    (is_told, rest) = (true, FAREWELL);
+                    (is_told, rest) = (true, SHUTDOWN_TIMEOUT);
                 }
                 // It does not listen, or has not even said that it speaks HTTP/2.
                 (true, true) => return,

@@ -1,4 +1,4 @@
-//! Where a call is carried out: at a store of this machine, or behind a server.
+//! Where a tool call is carried out: at a store of this machine, or behind a server.
 
 use onus_app::Onus;
 use onus_app::submit::{Receipt, Target};
@@ -7,7 +7,6 @@ use onus_core::command::Envelope;
 use onus_core::id::{Handle, TaskId};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
-use onus_store::port::Store;
 
 /// Who calls.
 #[derive(Debug, Clone, Default)]
@@ -24,12 +23,10 @@ impl From<Shown> for Who {
 }
 
 /// Asks the store and writes to it. Both may wait: they are called where waiting is allowed.
-pub trait Desk: Send + Sync + 'static {
-    type Store: Store;
-
+pub trait Backend: Send + Sync + 'static {
     fn ask<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&mut Onus<Self::Store>) -> Result<T, Refusal> + Send + 'static,
+        question: impl FnOnce(&mut Onus) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal>;
 
     /// Carries a command out, if the token that was shown for it is still good then.

@@ -9,7 +9,7 @@ use onus_core::facts::Caller;
 use onus_core::hash::{Digest, Fields};
 use onus_core::id::{Handle, RequestId};
 use onus_core::refusal::Refusal;
-use onus_store::port::{Outcome, Store, Tx};
+use onus_store::port::{Driver, Outcome, Store, Tx};
 use onus_store::{apply, load};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -58,7 +58,7 @@ impl Asked<'_> {
     }
 }
 
-impl<S: Store> Onus<S> {
+impl Onus {
     /// Has a change carried out by whoever has the store.
     pub(crate) fn administer<'a, T: Serialize + DeserializeOwned>(
         &mut self,
@@ -68,22 +68,25 @@ impl<S: Store> Onus<S> {
         act: impl FnOnce(&mut dyn Tx, &Caller) -> Result<Outcome<T>, Refusal>,
     ) -> Result<T, Refusal> {
         let asked = asker.into().asks(name, arguments)?;
-        match self.far_once(&asked)? {
+        match self.remote_once(&asked)? {
             Some(answer) => Ok(answer),
-            None => once(&mut self.store, &asked, act),
+            None => once(self.store.as_mut(), &asked, act),
         }
     }
 
     /// Asks whoever has the store; none where that is this very process.
-    pub(crate) fn far_once<T: DeserializeOwned>(&mut self, asked: &Asked<'_>) -> Result<Option<T>, Refusal> {
+    pub(crate) fn remote_once<T: DeserializeOwned>(
+        &mut self,
+        asked: &Asked<'_>,
+    ) -> Result<Option<T>, Refusal> {
         let Asked { asker, name, arguments } = asked;
-        self.far_under(asker.request, name, || Ok(arguments.clone()))
+        self.remote_call_under(asker.request, name, || Ok(arguments.clone()))
     }
 }
 
 /// Carries a change out in one transaction, or tells what came of it the first time.
-pub(crate) fn once<S: Store, T: Serialize + DeserializeOwned>(
-    store: &mut S,
+pub(crate) fn once<T: Serialize + DeserializeOwned>(
+    store: &mut dyn Driver,
     asked: &Asked<'_>,
     act: impl FnOnce(&mut dyn Tx, &Caller) -> Result<Outcome<T>, Refusal>,
 ) -> Result<T, Refusal> {

@@ -2,8 +2,8 @@
 //!
 //! It only says which chains do not hold. Those are few, and looked at closely afterwards (see `locate`).
 
-use super::balance::{Balance, Fact, Scale};
 use super::fold::{Fold, Weigh};
+use super::row_checksum::{Balance, Fact, Scale};
 use onus_core::hash::Digest;
 use onus_core::id::{Epoch, Seq};
 use onus_core::ledger::EntryRef;

@@ -2,7 +2,7 @@
 
 use crate::cli::Global;
 use crate::remote;
-use onus_app::once::Asker;
+use onus_app::idempotent_admin::Asker;
 use onus_app::{Onus, Sight};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
@@ -12,13 +12,14 @@ use onus_core::id::{Handle, RequestId, TaskId, WorkstationName};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
-use onus_host::place::Place;
-use onus_host::{clock, filesystem, lease_file, place, settings};
-use onus_store::any::{Any, Location};
+use onus_host::repository::Place;
+use onus_host::{clock, filesystem, lease_file, repository, settings};
+use onus_store::location::Location;
+use onus_store::port::Driver;
 use onus_store::postgres::Address;
 use std::path::{Path, PathBuf};
 
-pub(crate) type Store = Onus<Any>;
+pub(crate) type Store = Onus;
 
 #[derive(Debug, Clone)]
 pub(crate) struct World {
@@ -30,7 +31,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn find(global: &Global) -> Result<World, Refusal> {
-        let place = place::here()?;
+        let place = repository::here()?;
         let configured = match &global.store {
             Some(_) => None,
             None => place.configured_store()?,
@@ -75,7 +76,7 @@ impl World {
         self.with(self.location.create(clock::now)?)
     }
 
-    fn with(&self, store: Any) -> Result<Store, Refusal> {
+    fn with(&self, store: Box<dyn Driver>) -> Result<Store, Refusal> {
         let settings = settings::load(&self.place.settings_file())?;
         let (path, place) = (self.beside(), self.place.clone());
         Ok(Onus { store, settings, path, place, sight: Sight::Workstations })
@@ -198,7 +199,7 @@ impl World {
 
     /// Where the lease file of a task held in `directory` lies.
     pub(crate) fn lease_dir(&self, directory: Option<&Path>) -> PathBuf {
-        let there = directory.and_then(|directory| place::lease_dir_of(directory).ok().flatten());
+        let there = directory.and_then(|directory| repository::lease_dir_of(directory).ok().flatten());
         there.unwrap_or_else(|| self.own_lease_dir())
     }
 

@@ -6,12 +6,12 @@ use onus_core::time::Timestamp;
 use onus_core::token::Principal;
 use onus_core::worker::Worker;
 use onus_store::load;
-use onus_store::port::{Store, Tx};
+use onus_store::port::{Driver, Store, Tx};
 use std::str::FromStr;
 
 /// A request for a page.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct PageRequest {
     pub viewer: Viewer,
     /// As it stands in the address.
     pub path: String,
@@ -44,21 +44,21 @@ impl Viewer {
     }
 }
 
-impl Seen {
-    pub fn new<S: Store>(
-        store: &mut S,
+impl PageRequest {
+    pub fn new(
+        store: &mut dyn Driver,
         principal: Principal,
         path: &str,
         params: Vec<(String, String)>,
         query: Option<&str>,
-    ) -> Result<Seen, Refusal> {
+    ) -> Result<PageRequest, Refusal> {
         let (worker, now) = store.read(|tx: &mut dyn Tx| {
             let worker = principal.worker.as_ref().map(|handle| load::worker(tx, handle)).transpose()?;
             Ok((worker.flatten(), tx.now()?.wall))
         })?;
         let query = form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned().collect();
         let path = path.to_owned();
-        Ok(Seen { viewer: Viewer { principal, worker }, path, params, query, now })
+        Ok(PageRequest { viewer: Viewer { principal, worker }, path, params, query, now })
     }
 
     /// A part of the path, such as the `id` of `/tasks/{id}`.
