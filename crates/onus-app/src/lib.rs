@@ -101,3 +101,11 @@ impl Onus {
 fn anchor(path: &std::path::Path, uid: &str) -> Result<Anchor, Refusal> {
     Anchor::of_store(path, uid, &onus_host::env::Env::of_process())
 }
+
+// Tests of the whole crate call it by its name, as everybody else does.
+#[cfg(test)]
+extern crate self as onus_app;
+
+#[cfg(test)]
+#[path = "../tests/runner.rs"]
+mod tests;

@@ -1,8 +1,6 @@
 //! Many commands in one commit: each is answered as if it had come alone, and one that fails undoes only itself.
 
-mod desk;
-
-use desk::{Desk, id, request};
+use super::desk::{Desk, id, request};
 use onus_app::last_commit::Memory;
 use onus_app::submit::{Order, Receipt, Target};
 use onus_app::token::{Shown, parse};

@@ -1,8 +1,6 @@
 //! Batches at random, on PostgreSQL and one by one on SQLite: every command has the same answer, and the tasks end the same.
 
-mod desk;
-
-use desk::worker;
+use super::desk::{self, worker};
 use onus_app::progress::Silent;
 use onus_app::registry::Founding;
 use onus_app::submit::{Receipt, Target};

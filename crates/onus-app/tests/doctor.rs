@@ -1,17 +1,6 @@
 //! `doctor` on real files: a sound store is well, and each ill shows by its name. It changes nothing.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod audit;
-
-use audit::{Case, git, in_own_process, open, settle};
+use super::audit::{self, Case, git, in_own_process, open, settle};
 use onus_app::Onus;
 use onus_app::doctor::DoctorView;
 use onus_app::progress::Silent;
@@ -39,7 +28,7 @@ fn lived_in() -> Case {
 
 #[test]
 fn a_sound_store_is_well_and_stays_as_it_is() {
-    if !in_own_process("a_sound_store_is_well_and_stays_as_it_is") {
+    if !in_own_process("tests::doctor::a_sound_store_is_well_and_stays_as_it_is") {
         return;
     }
     for mut case in [lived_in(), Case::outside_git()] {
@@ -56,7 +45,7 @@ fn a_sound_store_is_well_and_stays_as_it_is() {
 
 #[test]
 fn damage_by_hand_shows_by_name() {
-    if !in_own_process("damage_by_hand_shows_by_name") {
+    if !in_own_process("tests::doctor::damage_by_hand_shows_by_name") {
         return;
     }
     let case = lived_in();
@@ -93,7 +82,7 @@ fn damage_by_hand_shows_by_name() {
 
 #[test]
 fn noise_in_any_page_shows() {
-    if !in_own_process("noise_in_any_page_shows") {
+    if !in_own_process("tests::doctor::noise_in_any_page_shows") {
         return;
     }
     let Case { directory, path, onus, .. } = lived_in();
@@ -126,7 +115,7 @@ fn noise_in_any_page_shows() {
 
 #[test]
 fn surroundings_show_by_name() {
-    if !in_own_process("surroundings_show_by_name") {
+    if !in_own_process("tests::doctor::surroundings_show_by_name") {
         return;
     }
     let mut case = lived_in();

@@ -1,8 +1,6 @@
 //! `export`: what leaves a store comes back the same, or is refused.
 
-mod desk;
-
-use desk::{Desk, id};
+use super::desk::{Desk, id};
 use onus_app::export::ExportError;
 use onus_app::progress::Silent;
 use onus_core::command::{Command, Warrant, WhileBlocked};

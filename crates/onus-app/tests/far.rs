@@ -1,8 +1,6 @@
 //! A workspace behind a server answers as the store itself does: here without a network in between.
 
-mod desk;
-
-use desk::{Desk, id, request};
+use super::desk::{self, Desk, id, request};
 use onus_app::doctor::DoctorView;
 use onus_app::idempotent_admin::Asker;
 use onus_app::remote;

@@ -1,8 +1,6 @@
 //! `import`: all or nothing, once, with ids, references and states as the file means them.
 
-mod desk;
-
-use desk::{Desk, id, request};
+use super::desk::{self, Desk, id, request};
 use onus_app::import::Run;
 use onus_core::code::Code;
 use onus_core::command::{Command, Warrant};

@@ -1,17 +1,6 @@
 //! The ledger on real SQLite files and real git (mission A7): honest stores verify, and nothing else does.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod audit;
-
-use audit::{Case, git, handle, in_own_process, open, settle};
+use super::audit::{self, Case, git, handle, in_own_process, open, settle};
 use onus_app::import::{Import, Run};
 use onus_app::ledger::Kind;
 use onus_app::progress::Silent;
@@ -24,7 +13,7 @@ fn kinds(case: &mut Case) -> Vec<Kind> {
 
 #[test]
 fn an_honest_store_verifies() {
-    if !in_own_process("an_honest_store_verifies") {
+    if !in_own_process("tests::ledger::an_honest_store_verifies") {
         return;
     }
     for mut case in [Case::in_git(), Case::outside_git()] {
@@ -45,7 +34,7 @@ fn an_honest_store_verifies() {
 /// A long record is read in turns: what belongs together is put together, wherever one turn ends and the next begins.
 #[test]
 fn a_long_record_is_followed_to_its_end() {
-    if !in_own_process("a_long_record_is_followed_to_its_end") {
+    if !in_own_process("tests::ledger::a_long_record_is_followed_to_its_end") {
         return;
     }
     let mut case = Case::outside_git();
@@ -81,7 +70,7 @@ fn a_long_record_is_followed_to_its_end() {
 
 #[test]
 fn a_checkpoint_is_made_once_signed_and_anchored() {
-    if !in_own_process("a_checkpoint_is_made_once_signed_and_anchored") {
+    if !in_own_process("tests::ledger::a_checkpoint_is_made_once_signed_and_anchored") {
         return;
     }
     let mut case = Case::in_git();
@@ -114,7 +103,7 @@ fn a_checkpoint_is_made_once_signed_and_anchored() {
 /// A crash between the steps of a checkpoint leaves less done, never something wrong.
 #[test]
 fn a_checkpoint_that_crashed_is_finished_by_the_next() {
-    if !in_own_process("a_checkpoint_that_crashed_is_finished_by_the_next") {
+    if !in_own_process("tests::ledger::a_checkpoint_that_crashed_is_finished_by_the_next") {
         return;
     }
     for mut case in [Case::in_git(), Case::outside_git()] {
@@ -154,7 +143,7 @@ fn a_checkpoint_that_crashed_is_finished_by_the_next() {
 
 #[test]
 fn many_checkpoints_at_once_are_harmless() {
-    if !in_own_process("many_checkpoints_at_once_are_harmless") {
+    if !in_own_process("tests::ledger::many_checkpoints_at_once_are_harmless") {
         return;
     }
     let mut case = Case::in_git();
@@ -184,7 +173,7 @@ fn many_checkpoints_at_once_are_harmless() {
 
 #[test]
 fn a_restored_backup_grants_nothing_until_a_person_says_so() {
-    if !in_own_process("a_restored_backup_grants_nothing_until_a_person_says_so") {
+    if !in_own_process("tests::ledger::a_restored_backup_grants_nothing_until_a_person_says_so") {
         return;
     }
     for mut case in [Case::in_git(), Case::outside_git()] {
@@ -250,7 +239,7 @@ fn restore(case: &mut Case, backup: &[u8]) {
 /// A store that was restored twice must not come back to a generation that was already given out.
 #[test]
 fn a_generation_is_never_given_twice() {
-    if !in_own_process("a_generation_is_never_given_twice") {
+    if !in_own_process("tests::ledger::a_generation_is_never_given_twice") {
         return;
     }
     let mut case = Case::in_git();
@@ -271,7 +260,7 @@ fn a_generation_is_never_given_twice() {
 
 #[test]
 fn an_anchor_that_is_gone_or_rewound_shows() {
-    if !in_own_process("an_anchor_that_is_gone_or_rewound_shows") {
+    if !in_own_process("tests::ledger::an_anchor_that_is_gone_or_rewound_shows") {
         return;
     }
     let mut case = Case::in_git();
@@ -294,7 +283,7 @@ fn an_anchor_that_is_gone_or_rewound_shows() {
 
 #[test]
 fn an_export_is_verified_by_the_documented_program() {
-    if !in_own_process("an_export_is_verified_by_the_documented_program") {
+    if !in_own_process("tests::ledger::an_export_is_verified_by_the_documented_program") {
         return;
     }
     if std::process::Command::new("python3").arg("--version").output().is_err() {

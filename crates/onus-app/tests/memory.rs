@@ -1,9 +1,7 @@
 //! A process that stays knows what it wrote: a database that comes back without it grants nothing until a person has
 //! raised the generation.
 
-mod desk;
-
-use desk::{Desk, id, open, request};
+use super::desk::{Desk, id, open, request};
 use onus_app::Onus;
 use onus_app::last_commit::Memory;
 use onus_app::submit::{Order, Target};

@@ -1,8 +1,6 @@
 //! A change of the workspace under a request id has one effect, and its repeat gets the first answer: in every database.
 
-mod desk;
-
-use desk::worker;
+use super::desk::{self, worker};
 use onus_app::idempotent_admin::Asker;
 use onus_app::registry::Founding;
 use onus_app::submit::Target;

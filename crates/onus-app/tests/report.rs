@@ -1,9 +1,6 @@
 //! Reports over a day whose figures are reckoned by hand.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
-mod shop;
-
+use super::shop::{self, Shop};
 use onus_app::report::{AuditKind, SearchAsk, When, csv};
 use onus_core::code::Code;
 use onus_core::command::{Command, Warrant, WhileBlocked};
@@ -12,7 +9,6 @@ use onus_core::lease::Token;
 use onus_core::report::{Compliance, Group};
 use onus_core::task::{Check, CheckKind, CheckState};
 use onus_core::text::Text;
-use shop::Shop;
 
 const MAP: &str = r#"
 routing:
@@ -35,7 +31,7 @@ fn forced(reason: &str) -> Warrant {
 
 impl Shop {
     /// @ada, @bot and @eve, three workstations, the map above, and five tasks that were asked for at eight.
-    fn new() -> Shop {
+    fn with_five_tasks() -> Shop {
         let mut shop = Shop::open("2026-11-02T08:00", "UTC", &["ws-1", "ws-2", "ws-3"], Some(MAP));
         shop.hire("@bot", "UTC");
         shop.hire("@eve", "UTC");
@@ -115,7 +111,7 @@ fn figures(group: &Group) -> [i64; 7] {
 
 #[test]
 fn a_sprint_is_counted_by_worker_workstation_type_and_sprint() {
-    let mut shop = Shop::new();
+    let mut shop = Shop::with_five_tasks();
     shop.day();
     let all = shop.onus.report_sprint(None, None).unwrap();
     assert_eq!((all.tasks, all.states["complete"], all.states["blocked"], all.states["open"]), (5, 2, 1, 2));
@@ -138,7 +134,7 @@ fn a_sprint_is_counted_by_worker_workstation_type_and_sprint() {
 
 #[test]
 fn an_incident_tells_who_where_by_which_rule_and_whether_that_was_within_policy() {
-    let mut shop = Shop::new();
+    let mut shop = Shop::with_five_tasks();
     shop.day();
     let within = shop.onus.report_incident(&"T-1".parse().unwrap()).unwrap();
     assert_eq!((within.compliance, within.forced, within.grants.len()), (Compliance::Within, false, 1));
@@ -177,7 +173,7 @@ fn an_incident_tells_who_where_by_which_rule_and_whether_that_was_within_policy(
 
 #[test]
 fn an_audit_has_every_grant_force_and_refusal_of_its_time_and_nothing_else() {
-    let mut shop = Shop::new();
+    let mut shop = Shop::with_five_tasks();
     shop.day();
     let when = |since: &str, until: Option<&str>| When {
         since: Some(since.into()),
@@ -212,7 +208,7 @@ fn an_audit_has_every_grant_force_and_refusal_of_its_time_and_nothing_else() {
 
 #[test]
 fn now_tells_what_was_done_what_is_stuck_and_what_needs_a_person() {
-    let mut shop = Shop::new();
+    let mut shop = Shop::with_five_tasks();
     shop.day();
     let proposed =
         Check { command: "make test".into(), state: CheckState::Proposed, kind: CheckKind::Acceptance };
@@ -254,7 +250,7 @@ fn now_tells_what_was_done_what_is_stuck_and_what_needs_a_person() {
 
 #[test]
 fn what_looks_wrong_is_found_and_nothing_else() {
-    let mut shop = Shop::new();
+    let mut shop = Shop::with_five_tasks();
     let quiet = shop.onus.report_anomalies(None, &When::default()).unwrap();
     assert_eq!(quiet.anomalies, [], "nothing has happened yet");
     shop.day();
@@ -299,7 +295,7 @@ fn what_looks_wrong_is_found_and_nothing_else() {
 
 #[test]
 fn work_that_the_changed_map_would_not_give_out_is_drift() {
-    let mut shop = Shop::new();
+    let mut shop = Shop::with_five_tasks();
     set("09:00");
     shop.claim("@bot", "T-1", "ws-2").unwrap();
     let map = MAP.replace("\"@bot\"", "\"@ghost\"");
@@ -311,7 +307,7 @@ fn work_that_the_changed_map_would_not_give_out_is_drift() {
 
 #[test]
 fn the_record_is_searched_page_by_page() {
-    let mut shop = Shop::new();
+    let mut shop = Shop::with_five_tasks();
     shop.day();
     let page = |shop: &mut Shop, ask: &SearchAsk| {
         let view = shop.onus.search_ledger(None, ask).unwrap();
@@ -336,7 +332,7 @@ fn the_record_is_searched_page_by_page() {
 
 #[test]
 fn a_stretch_of_the_record_is_verified_by_itself() {
-    let mut shop = Shop::new();
+    let mut shop = Shop::with_five_tasks();
     shop.day();
     let whole = shop.onus.verify_range(0, 1_000).unwrap();
     assert!(whole.ok && whole.to == whole.newest && whole.entries == whole.newest, "{whole:?}");

@@ -2,18 +2,7 @@
 //!
 //! The tamperer knows the format: where it says so, hashes are recomputed and rows fixed up.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod audit;
-
-use audit::{Case, Rng, git, in_own_process, open, settle};
+use super::audit::{Case, Rng, git, in_own_process, open, settle};
 use onus_app::ledger::VerifyView;
 use onus_app::progress::Silent;
 use onus_core::hash::Digest;
@@ -605,7 +594,7 @@ fn edit_workspace(victim: &Victim, rng: &mut Rng) -> Place {
 
 #[test]
 fn a_thousand_tamperings_are_found_and_located() {
-    if !in_own_process("a_thousand_tamperings_are_found_and_located") {
+    if !in_own_process("tests::tamper::a_thousand_tamperings_are_found_and_located") {
         return;
     }
     let seed = std::env::var("ONUS_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(20_261);
@@ -640,7 +629,7 @@ fn a_thousand_tamperings_are_found_and_located() {
 /// Who has the key can sign what they rewrote, but not change what was anchored.
 #[test]
 fn a_key_holder_cannot_rewrite_what_was_anchored() {
-    if !in_own_process("a_key_holder_cannot_rewrite_what_was_anchored") {
+    if !in_own_process("tests::tamper::a_key_holder_cannot_rewrite_what_was_anchored") {
         return;
     }
     let mut case = Case::in_git();

@@ -1,10 +1,7 @@
 //! A clock that the test sets: months of work in a moment, across midnight and the change to winter time; approvals and
 //! what changes after them; exports read back.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
-mod shop;
-
+use super::shop::{Shop, at, set};
 use onus_app::progress::Silent;
 use onus_app::timesheet::{Ask, TimesheetView, csv, ics, xlsx};
 use onus_app::usage::{Reporter, Sample};
@@ -16,7 +13,6 @@ use onus_core::refusal::Refusal;
 use onus_core::session::Counts;
 use onus_core::time::Date;
 use onus_core::timesheet::Dimension;
-use shop::{Shop, at, set};
 use std::io::Read as _;
 
 fn date(text: &str) -> Date {
@@ -25,7 +21,7 @@ fn date(text: &str) -> Date {
 
 impl Shop {
     /// @ada in New York, @bot in Berlin, the tasks T-1 and T-2.
-    fn new() -> Shop {
+    fn in_two_zones() -> Shop {
         let mut shop = Shop::open("2026-10-01T00:00", "America/New_York", &["ws-1", "ws-2"], None);
         shop.hire("@bot", "Europe/Berlin");
         shop.add("first, \"quoted\"", None, Some("=s1"));
@@ -102,7 +98,7 @@ const HOUR: i64 = 3_600;
 
 #[test]
 fn each_worker_has_its_own_days_even_where_clocks_are_changed() {
-    let mut shop = Shop::new();
+    let mut shop = Shop::in_two_zones();
     // The night in which Berlin goes back to winter time: 23:00 on the 24th to 05:00 on the 25th are seven hours.
     shop.work("@bot", "T-1", "2026-10-24T21:00", "2026-10-25T04:00");
     shop.work("@ada", "T-2", "2026-10-25T03:30", "2026-10-25T04:30");
@@ -133,7 +129,7 @@ fn each_worker_has_its_own_days_even_where_clocks_are_changed() {
 
 #[test]
 fn a_running_session_counts_up_to_its_last_sign_of_life() {
-    let mut shop = Shop::new();
+    let mut shop = Shop::in_two_zones();
     set("2026-10-05T08:00");
     let token = shop.take("@bot", "T-1");
     set("2026-10-05T08:10");
@@ -157,7 +153,7 @@ fn a_running_session_counts_up_to_its_last_sign_of_life() {
 
 #[test]
 fn an_approval_freezes_by_fingerprint_and_a_correction_shows() {
-    let mut shop = Shop::new();
+    let mut shop = Shop::in_two_zones();
     shop.work("@bot", "T-1", "2026-10-05T08:00", "2026-10-05T09:00");
     let second = shop.work("@bot", "T-2", "2026-10-06T08:00", "2026-10-06T10:00");
     let refused = |answer: Result<String, Refusal>| answer.unwrap_err().code;
@@ -186,7 +182,7 @@ fn an_approval_freezes_by_fingerprint_and_a_correction_shows() {
 
 #[test]
 fn nothing_that_still_runs_is_approved() {
-    let mut shop = Shop::new();
+    let mut shop = Shop::in_two_zones();
     set("2026-10-31T08:00");
     shop.take("@bot", "T-1");
     set("2026-11-05T00:00");
@@ -196,7 +192,7 @@ fn nothing_that_still_runs_is_approved() {
 
 #[test]
 fn samples_go_to_the_session_in_which_they_were_taken() {
-    let mut shop = Shop::new();
+    let mut shop = Shop::in_two_zones();
     let first = shop.work("@bot", "T-1", "2026-10-05T08:00", "2026-10-05T09:00");
     let second = shop.work("@bot", "T-1", "2026-10-06T08:00", "2026-10-06T09:00");
     let sample = |moment: &str, tokens: i64| Sample {
@@ -238,7 +234,7 @@ fn samples_go_to_the_session_in_which_they_were_taken() {
 
 #[test]
 fn exports_read_back() {
-    let mut shop = Shop::new();
+    let mut shop = Shop::in_two_zones();
     let session = shop.work("@bot", "T-1", "2026-10-05T22:30", "2026-10-05T23:30");
     shop.work("@ada", "T-2", "2026-10-06T08:00", "2026-10-06T10:00");
     let by = [Dimension::Worker, Dimension::Sprint, Dimension::Day];
@@ -280,7 +276,7 @@ fn exports_read_back() {
 
 #[test]
 fn a_clock_set_back_between_two_tasks_makes_no_sessions_overlap() {
-    let mut shop = Shop::new();
+    let mut shop = Shop::in_two_zones();
     shop.work("@bot", "T-1", "2026-10-05T08:00", "2026-10-05T09:00");
     // The other workstation is another place: there it may be earlier.
     shop.work("@ada", "T-1", "2026-10-05T09:10", "2026-10-05T09:20");

@@ -1,10 +1,6 @@
 //! Tokens in a real store: issued once, hashed, revoked at once, and nowhere to be read.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
-mod desk;
-
-use desk::Desk;
+use super::desk::{self, Desk};
 use onus_app::progress::Silent;
 use onus_app::token::IssuedView;
 use onus_core::code::Code;

@@ -1,8 +1,6 @@
 //! `validate` on real rows, damaged behind the rules' back. What counts as a finding is tested in onus-core.
 
-mod desk;
-
-use desk::Desk;
+use super::desk::Desk;
 use onus_app::progress::{Progress, Silent};
 use onus_core::command::{Command, Warrant};
 use rusqlite::Connection;

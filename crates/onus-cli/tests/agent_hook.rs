@@ -1,14 +1,10 @@
 //! `onus hook agent`: what a client is told around its tools, and that nobody else notices.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
-mod support;
-
+use crate::support::{Site, text};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
-use support::{Site, text};
 
 /// Exit code, standard output and standard error.
 type Told = (Option<i32>, String, String);

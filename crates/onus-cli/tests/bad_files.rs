@@ -1,19 +1,9 @@
 //! Settings and imports that are wrong: refused as a whole, with the file and the line, and without an effect (rules:
 //! threat 14).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::case::{Case, case, furnished, is_plain, refuse, with};
+use crate::support::text;
 use std::fs;
-use support::case::{Case, case, furnished, is_plain, refuse, with};
-use support::text;
 
 /// A settings file, the line a message must name, and what is wrong with it.
 fn bad_settings() -> Vec<(&'static str, Vec<u8>, &'static str)> {

@@ -1,20 +1,10 @@
 //! Whatever a caller types, pipes or writes into a file: a stable code, its exit, plain words, no data, no effect,
 //! no crash (rules: threats 12 and 14; contract: errors).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::case::{Case, case, furnished, refuse, with};
+use crate::support::text;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
-use support::case::{Case, case, furnished, refuse, with};
-use support::text;
 
 /// Texts that no field takes.
 fn bad_texts() -> Vec<OsString> {
@@ -323,7 +313,8 @@ fn stores_that_cannot_be() {
         return;
     }
     let outside = site.root().join("home");
-    let answer = support::finish(support::start(site.command(&["list", "--json"]).current_dir(outside)));
+    let answer =
+        crate::support::finish(crate::support::start(site.command(&["list", "--json"]).current_dir(outside)));
     let error = answer.error();
     assert_eq!(error["code"], "store_unavailable");
     assert!(text(&error["hint"]).contains("onus init"), "the way out is named: {error}");

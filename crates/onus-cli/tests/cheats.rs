@@ -1,19 +1,9 @@
 //! Ways to cheat a completion, each refused with its code (mission D7-D9, D12). One table a subject; the honest way
 //! through each of them is shown to be open.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::Site;
+use crate::support::attempt::Attempt;
 use std::collections::BTreeSet;
-use support::Site;
-use support::attempt::Attempt;
 
 /// What is tried, on what task, how, and the codes of the refusal.
 ///

@@ -1,25 +1,15 @@
 //! Wall clocks that jump by an hour or a day, forwards and backwards. On SQLite no lease changes hands early, and none is
 //! kept longer for it. On PostgreSQL only the server's clock counts: it may let a lease expire, but never makes two holders.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::clock::{Clock, JUMPS};
+use crate::support::load::Load;
+use crate::support::pair::Pair;
+use crate::support::server::Server;
+use crate::support::wrapper::until;
+use crate::support::{Answer, Site, finish, start, text};
 use onus_testkit::{Cluster, Durability};
 use serde_json::json;
 use std::time::Duration;
-use support::clock::{Clock, JUMPS};
-use support::load::Load;
-use support::pair::Pair;
-use support::server::Server;
-use support::wrapper::until;
-use support::{Answer, Site, finish, start, text};
 
 /// Calls of programs that go by a clock that can be set.
 struct Jumpy<'s> {

@@ -1,8 +1,6 @@
 //! `onus consistency`: each way in which git and the queue can disagree, made and found.
 
-mod support;
-
-use support::{Bench, Site, text};
+use crate::support::{Bench, Site, text};
 
 /// What it reports, one line each: code and detail.
 fn found(site: &Site, args: &[&str]) -> Vec<String> {

@@ -1,19 +1,9 @@
 //! Many processes, one store: exactly one wins, everyone is answered, nothing is lost (mission A5, B2; rules: races).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::{Agent, Answer, Rng, Site, at_once, finish, start, text};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
-use support::{Agent, Answer, Rng, Site, at_once, finish, start, text};
 
 fn claim(site: &Site, agent: &Agent, which: &str) -> Command {
     site.command(&["claim", which, "--as", &agent.handle, "--workstation", &agent.workstation, "--json"])

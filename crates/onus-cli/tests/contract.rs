@@ -1,15 +1,11 @@
 //! What a stranger finds who has read the contract and nothing else: every refusal leads to its page and to a next step,
 //! and what HTTP means is what HTTP says.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
-mod support;
-
+use crate::support::server::Server;
+use crate::support::{Site, finish, start, text};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use support::server::Server;
-use support::{Site, finish, start, text};
 
 /// Sends bytes as they are; gives the status and the problem document.
 fn raw(server: &Server, head: &str, body: &str) -> (u16, Value) {

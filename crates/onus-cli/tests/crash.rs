@@ -1,20 +1,10 @@
 //! Writers killed with SIGKILL at any moment: an acknowledged write is never lost, and a call whose answer was lost
 //! is resolved by its request id with exactly one effect (rules: every call ends ok, refused or unknown).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::{Agent, Answer, Rng, Site, finish, start, text};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use support::{Agent, Answer, Rng, Site, finish, start, text};
 
 const WRITERS: usize = 3;
 

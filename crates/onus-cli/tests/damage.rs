@@ -1,22 +1,12 @@
 //! A store that is damaged, old, too new, read-only or out of space: refused in plain words, never replaced in
 //! silence, never a crash (rules: ledger and anchor; reading rejects what writing cannot produce).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::{Agent, Answer, ONUS, Site, finish, start, text};
 use rusqlite::Connection;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::{Agent, Answer, ONUS, Site, finish, start, text};
 
 /// A store with one task open, one held and one complete, wholly in its main file.
 fn lived_in() -> (Site, Agent) {
@@ -137,7 +127,7 @@ fn damage_in_the_middle_is_found_wherever_it_is() {
     let (site, agent) = lived_in();
     let whole = fs::read(site.store()).unwrap();
     let pages = whole.len() / 4096;
-    let mut rng = support::Rng::seeded(17);
+    let mut rng = crate::support::Rng::seeded(17);
     let mut silent = Vec::new();
     for page in 1..pages {
         fs::write(site.store(), &whole).unwrap();

@@ -1,21 +1,11 @@
 //! Takeover by proof of death: a holder whose supervised process is gone need not expire (mission B3, B6). Real
 //! processes, killed as nobody could prepare for.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::fleet::Fleet;
+use crate::support::wrapper::{lives, number_in, run, signal, until};
+use crate::support::{Answer, Site, start, text};
 use serde_json::Value;
 use std::process::{Child, Command};
-use support::fleet::Fleet;
-use support::wrapper::{lives, number_in, run, signal, until};
-use support::{Answer, Site, start, text};
 
 /// A command under a lease that no test waits for.
 struct Running {

@@ -1,22 +1,12 @@
 //! The dispatcher: places what it can, explains the rest, and never gives a task twice (mission D15).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::map::{ROUTES, SEED, Server, field};
+use crate::support::{HANG, Site, at_once, finish, start, text};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use support::map::{ROUTES, SEED, Server, field};
-use support::{HANG, Site, at_once, finish, start, text};
 
 #[test]
 fn four_tasks_go_to_four_agents_and_the_fifth_is_explained() {

@@ -2,22 +2,12 @@
 //! second, however it is grouped; a worker that is killed is not paid after its last renewal; no table holds a total.
 //! Two of the agents are real processes under `onus run`: one gets its work merged, one is killed and taken over.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::fleet::Fleet;
+use crate::support::wrapper::{ran, run, until};
+use crate::support::{Agent, Rng, Site, start, text};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use support::fleet::Fleet;
-use support::wrapper::{ran, run, until};
-use support::{Agent, Rng, Site, start, text};
 
 /// How often the unlucky one is killed.
 const KILLS: usize = 6;
@@ -59,7 +49,7 @@ fn work(site: &Site, agent: &Agent, tasks: &[String], rng: &mut Rng) {
 
 /// A real agent under `onus run`: it commits, merges, hands on, and its task is complete and proven.
 fn driven(site: &Site, task: &str) {
-    let onus = support::ONUS;
+    let onus = crate::support::ONUS;
     let line = format!(
         "set -e; sleep 1; echo 1 > feature; git add feature; git commit -q -m feature; {onus} merge {task}; sleep 1; \
          {onus} handoff {task} --summary 'limiter with tests'"
@@ -75,8 +65,10 @@ fn driven(site: &Site, task: &str) {
 /// An agent that is killed with SIGKILL again and again, at moments that it does not know; another one takes over what it
 /// held, works a little, and gives it back.
 fn killed(site: &Site, task: &str, relief: &Agent, rng: &mut Rng) {
-    let line =
-        format!("while :; do git commit -q --allow-empty -m x; {} note {task} so-far; done", support::ONUS);
+    let line = format!(
+        "while :; do git commit -q --allow-empty -m x; {} note {task} so-far; done",
+        crate::support::ONUS
+    );
     let (who, place) = (relief.handle.as_str(), relief.workstation.as_str());
     for _ in 0..KILLS {
         let mut wrapper = start(&mut run(site, "b", &[task, "--ttl", "15m"], &line));

@@ -1,19 +1,9 @@
 //! Proven completion through the real binary: checks, their approval, reviews, root causes, merged work (mission D7-D12).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::fleet::Fleet;
+use crate::support::server::Server;
+use crate::support::{Answer, Site, text};
 use serde_json::{Value, json};
-use support::fleet::Fleet;
-use support::server::Server;
-use support::{Answer, Site, text};
 
 fn codes(answer: &Answer) -> Vec<String> {
     let error: Value = serde_json::from_str(&answer.stderr).unwrap_or_else(|_| panic!("{answer:?}"));
@@ -95,7 +85,7 @@ fn a_check_sees_little_and_says_as_much_as_is_kept() {
     claim(&site, "T-1");
     let mut command = site.command(&["check", "T-1", "--as", "@a1", "--json"]);
     command.env("SECRET", "hunter2");
-    let answer = support::finish(support::start(&mut command));
+    let answer = crate::support::finish(crate::support::start(&mut command));
     assert_eq!(answer.exit, Some(0), "{answer:?}");
     let run = answer.json()["checks"][0]["run"].clone();
     let output = text(&run["output"]);
@@ -157,7 +147,7 @@ fn done_means_merged() {
     assert_eq!(fleet.commit("a", "feature", "1").exit, Some(0));
     let at = |args: &[&str]| {
         let mut command = site.command(&[args, &["--as", "@a", "--json"]].concat());
-        support::finish(support::start(command.current_dir(fleet.tree("a"))))
+        crate::support::finish(crate::support::start(command.current_dir(fleet.tree("a"))))
     };
     assert_eq!(at(&["check", "T-1"]).exit, Some(0));
     assert_eq!(codes(&at(&["complete", "T-1", "--resolution", "done"])), ["not_merged"]);
@@ -202,7 +192,7 @@ fn no_word_of_a_caller_makes_it_merged() {
         };
         complete(&format!("cheat-{number}")).refused(409, "not_merged");
         let mut merge = site.command(&["merge", &task, "--as", "@a", "--json"]);
-        let merged = support::finish(support::start(merge.current_dir(fleet.tree("a"))));
+        let merged = crate::support::finish(crate::support::start(merge.current_dir(fleet.tree("a"))));
         assert_eq!(merged.exit, Some(0), "{merged:?}");
         assert_eq!(complete(&format!("honest-{number}")).status, 200);
     }

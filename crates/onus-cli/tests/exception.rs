@@ -1,10 +1,8 @@
 //! `onus exception`: who asks, who approves, what the decision record says, and that the task is ready afterwards.
 
-mod support;
-
+use crate::support::server::Server;
+use crate::support::{Site, text};
 use serde_json::json;
-use support::server::Server;
-use support::{Site, text};
 
 const WHY: [&str; 4] = ["--reason", "the client is blocked", "--rollback", "revert the commit"];
 

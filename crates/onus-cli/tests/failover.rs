@@ -2,24 +2,14 @@
 //! every acknowledged write. An asynchronous one may not: then the anchor tells, or the server that made the write; nothing
 //! is granted until a person has raised the generation, and no token of before is worth anything.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::events::listen;
+use crate::support::load::Load;
+use crate::support::pair::Pair;
+use crate::support::server::Server;
+use crate::support::{Site, text};
 use onus_testkit::{Cluster, Durability};
 use serde_json::json;
 use std::time::Instant;
-use support::events::listen;
-use support::load::Load;
-use support::pair::Pair;
-use support::server::Server;
-use support::{Site, text};
 
 /// A primary, its standby, and a store that is reached at whichever of them takes writes.
 fn replicated() -> Option<(Cluster, Cluster, Site)> {

@@ -2,18 +2,8 @@
 //! store opens afterwards, and the request id resolves what was left unknown (rules: an acknowledged write is never
 //! lost).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::{Agent, Answer, ONUS, Site, finish, start, text};
 use std::process::Command;
-use support::{Agent, Answer, ONUS, Site, finish, start, text};
 
 /// What goes wrong, in the words of strace.
 #[derive(Debug, Clone, Copy)]

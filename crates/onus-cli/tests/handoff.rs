@@ -1,18 +1,8 @@
 //! Handoffs: what the next holder needs, from real worktrees (mission D10, B6).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::fleet::Fleet;
+use crate::support::text;
 use serde_json::{Value, json};
-use support::fleet::Fleet;
-use support::text;
 
 fn shown(fleet: &Fleet, task: &str) -> Value {
     fleet.site.ok(&["handoff", task, "--show"])["handoff"].clone()

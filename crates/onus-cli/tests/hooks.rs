@@ -1,19 +1,9 @@
 //! Git asks Onus before a branch moves: real worktrees, a real bare repository, real pushes (mission B5, B6, E1).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::fleet::{Fleet, Said};
+use crate::support::{HANG, Rng, finish, start};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use support::fleet::{Fleet, Said};
-use support::{HANG, Rng, finish, start};
 
 fn refused(said: &Said, code: &str) {
     assert_ne!(said.exit, Some(0), "{said:?}");

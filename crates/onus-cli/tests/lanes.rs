@@ -1,19 +1,9 @@
 //! Many processes, few slots: never more live assignments than a lane has room for, never two that share a path or a
 //! workstation, at no time (mission C7, D2).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::{Agent, Answer, Site, at_once, text};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use support::{Agent, Answer, Site, at_once, text};
 
 const PROCESSES: usize = 32;
 

@@ -1,23 +1,13 @@
 //! One story: what many clients are told by two servers on one store, while the servers are killed, has one order.
 //! With `ONUS_TEST_STORE=postgres` the store is a database; `ONUS_SOAK` makes it longer.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::pair::Pair;
+use crate::support::server::Reply;
+use crate::support::{Agent, Rng, Site, text};
 use onus_sim::history::{Act, Answer, History, Stage, Verdict};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
-use support::pair::Pair;
-use support::server::Reply;
-use support::{Agent, Rng, Site, text};
 
 /// How many of the tasks are wanted at the same time: few enough that clients meet.
 const WANTED: u64 = 12;

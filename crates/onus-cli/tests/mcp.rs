@@ -1,13 +1,9 @@
 //! `onus mcp` as a client sees it: one line of JSON each way, in both eras of the protocol.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
-mod support;
-
+use crate::support::{Site, text};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use support::{Site, text};
 
 /// A client of the test's own: the protocol without a library.
 struct Client {

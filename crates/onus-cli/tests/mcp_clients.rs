@@ -1,21 +1,11 @@
 //! The official clients against `onus mcp`: the inspector, the SDKs of TypeScript and Python, in both eras of the protocol.
 //! They are installed once by `tests/mcp-clients`; `ONUS_TEST_MCP_CLIENTS=0` leaves them out.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::server::Server;
+use crate::support::{ONUS, Site, text};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::server::Server;
-use support::{ONUS, Site, text};
 
 const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests");
 

@@ -1,9 +1,7 @@
 //! `onus merge` on real repositories: in which order, within which paths, over which checks, and by whom.
 
-mod support;
-
+use crate::support::{Answer, Bench, Site, text};
 use serde_json::Value;
-use support::{Answer, Bench, Site, text};
 
 fn detail(answer: &Answer) -> String {
     let error = answer.error();
@@ -188,7 +186,7 @@ fn who_lost_the_lease_while_its_checks_ran_moves_nothing() {
         "HOME={home} ONUS_KEY_DIR={keys} {onus} release T-1 --force --reason lost --as {person} --store {store} && touch {gone}",
         home = site.root().join("home").display(),
         keys = site.root().join("keys").display(),
-        onus = support::ONUS,
+        onus = crate::support::ONUS,
         person = site.person,
         store = site.store_url(),
         gone = gone.display(),

@@ -1,18 +1,8 @@
 //! `onus milestone`: exactly what is missing, until nothing is; who may close; and that the record keeps it.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::server::Server;
+use crate::support::{Answer, Site, text};
 use serde_json::{Value, json};
-use support::server::Server;
-use support::{Answer, Site, text};
 
 fn site() -> Site {
     let site = Site::new();

@@ -1,25 +1,15 @@
 //! Cables are pulled out: between callers and a server, and between a server and its database in the middle of its
 //! transactions. Others go on, and what nobody knew is told by its key.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::Site;
+use crate::support::load::Load;
+use crate::support::network::Network;
+use crate::support::pair::Pair;
+use crate::support::server::Server;
+use crate::support::wrapper::until;
 use onus_testkit::{Cluster, Durability};
 use std::process::Stdio;
 use std::time::Instant;
-use support::Site;
-use support::load::Load;
-use support::network::Network;
-use support::pair::Pair;
-use support::server::Server;
-use support::wrapper::until;
 
 #[test]
 fn what_is_cut_off_holds_nobody_up_and_loses_nothing() {

@@ -1,21 +1,11 @@
 //! Patroni, etcd and two PostgreSQL servers in synchronous mode: the leader's host is lost under load, again and again.
 //! Minutes of waiting for leases of etcd to run out, so only with `ONUS_SOAK`; failover.rs is the short version.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::Site;
+use crate::support::load::Load;
+use crate::support::pair::Pair;
 use onus_testkit::Patroni;
 use std::time::Instant;
-use support::Site;
-use support::load::Load;
-use support::pair::Pair;
 
 #[test]
 fn leaders_are_lost_and_no_acknowledged_write_with_them() {

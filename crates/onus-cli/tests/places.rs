@@ -1,9 +1,7 @@
 //! One store for all worktrees and directories of a repository; two projects in one store; no git at all.
 
-mod support;
-
+use crate::support::{Site, text};
 use std::path::Path;
-use support::{Site, text};
 
 fn run_in(site: &Site, dir: &Path, args: &[&str]) -> serde_json::Value {
     let output = site.command(args).current_dir(dir).arg("--json").output().unwrap();

@@ -1,22 +1,12 @@
 //! PostgreSQL from the command line: a store moves there and back, several workspaces share a database, and a server that
 //! is killed again and again loses nothing that was acknowledged.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::{Agent, Answer, Rng, Site, text};
 use onus_testkit::{Cluster, Durability};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
-use support::{Agent, Answer, Rng, Site, text};
 
 /// Every table of an archive, row by row; its first line says when it was made.
 fn rows_of(site: &Site, store: &str) -> Vec<String> {

@@ -1,25 +1,15 @@
 //! Power is lost at any moment, and with it any part of what was not synced: the store opens, what was acknowledged is
 //! there, and the call that was under way is resolved by its request id. `ONUS_SOAK` tries every moment.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::crowd::in_parallel;
+use crate::support::server::Server;
+use crate::support::{Answer, Rng, Site, finish, start, text};
 use onus_testkit::disk::{Disk, Step, recorded, steps};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use support::crowd::in_parallel;
-use support::server::Server;
-use support::{Answer, Rng, Site, finish, start, text};
 
 /// One call, what it did to the disk, and the tasks that there were when it was acknowledged.
 struct Call {

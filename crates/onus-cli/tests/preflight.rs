@@ -1,19 +1,9 @@
 //! Before work begins: everything that a claim would meet, with the next step (mission D6).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::map::{SEED, Server, field};
+use crate::support::{Answer, Site, text};
 use serde_json::Value;
 use std::sync::atomic::Ordering;
-use support::map::{SEED, Server, field};
-use support::{Answer, Site, text};
 
 const AGENT: &str = "@agent-builder-01";
 

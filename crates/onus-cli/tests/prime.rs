@@ -1,17 +1,7 @@
 //! `onus prime`: little, and what others wrote is only quoted (mission E2).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::fleet::Fleet;
 use serde_json::json;
-use support::fleet::Fleet;
 
 /// Four bytes count as a token; 1,500 tokens are the limit.
 const LIMIT: usize = 6_000;
@@ -98,7 +88,7 @@ fn who_holds_nothing_hears_so_and_who_is_late_is_warned() {
 /// As much as a worker can be told of: three tasks, each with a long story.
 #[test]
 fn the_document_is_as_short_as_the_text() {
-    let site = support::Site::new();
+    let site = crate::support::Site::new();
     site.agents(2);
     let long = "what \"they\" said \u{1F980} ".repeat(80);
     for n in 0..4 {
@@ -112,7 +102,7 @@ fn the_document_is_as_short_as_the_text() {
             add.extend(["--scope", glob]);
         }
         let added = site.by_person(&add);
-        let task = support::text(&added["task"]["id"]);
+        let task = crate::support::text(&added["task"]["id"]);
         site.ok(&["claim", task, "--as", "@a1", "--workstation", &place]);
         let words = ["--summary", &long, "--next", &long, "--risk", &long, "--risk", &long];
         site.ok(&[&["release", task, "--as", "@a1"], &words[..]].concat());

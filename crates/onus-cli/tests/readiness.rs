@@ -1,22 +1,10 @@
 //! Readiness is continuous: what a workstation needs goes down, and the gate closes (mission C4, C5).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-#[path = "../../../tests/localstack.rs"]
-mod localstack;
-mod support;
-
-use localstack::LocalStack;
+use crate::support::{Answer, HANG, Site, start};
+use onus_testkit::LocalStack;
 use serde_json::Value;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
-use support::{Answer, HANG, Site, start};
 
 const AGENT: &str = "@agent-infra-01";
 

@@ -1,13 +1,9 @@
 //! Reports by command line, by HTTP and through a server: the same figures everywhere.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
-mod support;
-
+use crate::support::map::{ROUTES, field};
+use crate::support::server::Server;
+use crate::support::{Site, text};
 use serde_json::Value;
-use support::map::{ROUTES, field};
-use support::server::Server;
-use support::{Site, text};
 
 /// One task completed within the map, one by force outside of it, one refusal, one that nobody can take.
 fn worked() -> (Site, String, String) {
@@ -71,7 +67,7 @@ fn a_report_travels_and_an_audit_is_written_as_csv() {
         let near = site.by_person(&args);
         let mut far = site.command(&[&args[..], &["--json"]].concat());
         far.env("ONUS_STORE", &server.url).env("ONUS_TOKEN", &token);
-        let far = support::finish(support::start(&mut far)).json();
+        let far = crate::support::finish(crate::support::start(&mut far)).json();
         for field in near.as_object().unwrap().keys().filter(|key| !matches!(key.as_str(), "since" | "until"))
         {
             assert_eq!(near[field], far[field], "{report:?}: {field}");

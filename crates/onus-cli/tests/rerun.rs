@@ -1,8 +1,6 @@
 //! `onus rerun`: the same identity, workstation and commit, and nothing lost on the way.
 
-mod support;
-
-use support::{Bench, Site, text};
+use crate::support::{Bench, Site, text};
 
 /// A task that an agent has completed and merged, and the commit at which it began.
 fn done() -> (Site, Bench, String, String) {

@@ -1,21 +1,11 @@
 //! Who gets which task: the map in force, each way of breaking it, and what `route` tells (mission C1, C2, C4, C13).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::case::{case, furnished, refuse};
+use crate::support::map::{FILE, ROUTES, SEED, Server, field};
+use crate::support::{Answer, Site, text};
 use serde_json::Value;
 use std::process::Command;
 use std::sync::atomic::Ordering;
-use support::case::{case, furnished, refuse};
-use support::map::{FILE, ROUTES, SEED, Server, field};
-use support::{Answer, Site, text};
 
 fn claim(site: &Site, task: &str, agent: &str, more: &[&str]) -> Answer {
     site.run(&[&["claim", task, "--as", agent, "--json"], more].concat())

@@ -1,22 +1,12 @@
 //! `onus run`: a command lives exactly as long as its lease (mission D15, B6). Real processes, real worktrees.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::fleet::Fleet;
+use crate::support::wrapper::{lives, number_in, ran, run, signal, until};
+use crate::support::{Rng, Site, finish, start, text};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Duration;
-use support::fleet::Fleet;
-use support::wrapper::{lives, number_in, ran, run, signal, until};
-use support::{Rng, Site, finish, start, text};
 
 fn last_handoff(site: &Site, task: &str) -> Value {
     site.ok(&["handoff", task, "--show"])["handoff"].clone()

@@ -1,23 +1,13 @@
 //! `onus run` keeps its lease while the server restarts, the database restarts and its host is lost: one command through
 //! a server, one beside it straight at the database.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::server::Server;
+use crate::support::wrapper::{run, until};
+use crate::support::{Site, finish, start};
 use onus_testkit::{Cluster, Durability};
 use std::net::TcpListener;
 use std::process::Child;
 use std::time::Duration;
-use support::server::Server;
-use support::wrapper::{run, until};
-use support::{Site, finish, start};
 
 /// Renewed every third of it. An outage takes a third as well, and a command gives up a sixth before the end: what is left for
 /// a database to start again is a sixth.

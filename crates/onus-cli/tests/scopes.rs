@@ -1,18 +1,8 @@
 //! Many processes claim tasks whose scopes overlap: never two live assignments that share a path (mission C7).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::{Agent, Answer, Site, at_once, text};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use support::{Agent, Answer, Site, at_once, text};
 
 /// Globs, and which of a few sample paths lie in each: written out by hand, so that the test asks nobody. Two globs
 /// overlap exactly if they share a sample.

@@ -1,18 +1,8 @@
 //! The server on a real socket: every operation once, its refusals, and the manners of HTTP.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::server::{Reply, Server, key};
+use crate::support::{Site, text};
 use serde_json::{Value, json};
-use support::server::{Reply, Server, key};
-use support::{Site, text};
 
 struct Desk {
     site: Site,

@@ -1,21 +1,11 @@
 //! A server whose disk fails: at every n-th sync, write or cut of its store the kernel says no. What it acknowledged is
 //! there, what it did not is told by its key, and the store opens.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::crowd::in_parallel;
+use crate::support::server::{Server, key};
+use crate::support::{Agent, Site, text};
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
-use support::crowd::in_parallel;
-use support::server::{Server, key};
-use support::{Agent, Site, text};
 
 const CALLERS: usize = 4;
 

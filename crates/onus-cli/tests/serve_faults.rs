@@ -1,22 +1,12 @@
 //! A server that ends, by signal or by force, loses nothing that it acknowledged; what nobody heard of is told by its key.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::server::{Reply, Server, key};
+use crate::support::{Site, text};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use support::server::{Reply, Server, key};
-use support::{Site, text};
 
 /// What writers sent, by key, and what they were answered.
 #[derive(Default)]

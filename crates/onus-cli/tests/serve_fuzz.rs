@@ -1,18 +1,8 @@
 //! Cases made from the server's own document: no defect, and no answer that the document does not know.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::Site;
+use crate::support::server::Server;
 use std::process::Command;
-use support::Site;
-use support::server::Server;
 
 /// What the script says when the tool cannot be had here.
 const UNAVAILABLE: i32 = 77;

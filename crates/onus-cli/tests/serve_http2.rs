@@ -1,21 +1,11 @@
 //! HTTP/2: agreed on by TLS, or spoken without asking; with the limits that hold for everybody.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::Site;
+use crate::support::server::Server;
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
-use support::Site;
-use support::server::Server;
 
 /// Whether there is a curl that speaks HTTP/2.
 fn has_curl() -> bool {

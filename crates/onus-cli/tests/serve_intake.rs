@@ -1,20 +1,10 @@
 //! Webhooks on a real socket: a signature or nothing, one ask one task, and no more power than an agent's.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::server::{Reply, Server};
+use crate::support::{Site, text};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::process::{Command, Stdio};
-use support::server::{Reply, Server};
-use support::{Site, text};
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 

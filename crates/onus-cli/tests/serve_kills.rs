@@ -1,21 +1,11 @@
 //! Two servers on one database under load: the database and the servers are killed, and told to end, again and again, and
 //! nothing that was acknowledged is lost, nothing happens twice. `ONUS_SOAK` makes it 20 of each under 64 callers.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::load::Load;
+use crate::support::pair::Pair;
+use crate::support::{Rng, Site};
 use onus_testkit::{Cluster, Durability};
 use std::time::Duration;
-use support::load::Load;
-use support::pair::Pair;
-use support::{Rng, Site};
 
 /// Killed or told to end, the database or a server.
 const WAYS: usize = 4;

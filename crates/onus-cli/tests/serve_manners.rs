@@ -1,15 +1,11 @@
 //! Callers that do not behave: no token, a bad one, another's name, too much, too slow, too often.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
-mod support;
-
+use crate::support::server::Server;
+use crate::support::{Site, finish, start, text};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
-use support::server::Server;
-use support::{Site, finish, start, text};
 
 /// Sends bytes as they are and gives what comes back until the server closes.
 fn raw(server: &Server, bytes: &[u8]) -> String {

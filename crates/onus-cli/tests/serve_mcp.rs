@@ -1,12 +1,8 @@
 //! `/mcp` of the real server: the token decides, nothing is kept between calls, and no path of a client is touched.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
-mod support;
-
+use crate::support::server::{Reply, Server};
+use crate::support::{Site, text};
 use serde_json::{Value, json};
-use support::server::{Reply, Server};
-use support::{Site, text};
 
 fn site() -> Site {
     let site = Site::new();

@@ -1,20 +1,10 @@
 //! Many callers, one server: exactly one wins, nothing is given twice, and the command line beside it sees the same.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::crowd::in_parallel;
+use crate::support::server::{Reply, Server};
+use crate::support::{Site, text};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use support::crowd::in_parallel;
-use support::server::{Reply, Server};
-use support::{Site, text};
 
 #[test]
 fn of_64_callers_exactly_one_wins_a_task() {

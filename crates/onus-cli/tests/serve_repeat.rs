@@ -1,14 +1,10 @@
 //! A call whose answer was lost is repeated: it has one effect, and the repeat gets the first answer.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
-mod support;
-
+use crate::support::server::Server;
+use crate::support::{Site, finish, start, text};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use support::server::Server;
-use support::{Site, finish, start, text};
 
 fn entries(site: &Site) -> usize {
     site.by_person(&["ledger", "log"])["entries"].as_array().unwrap().len()

@@ -1,23 +1,13 @@
 //! Two servers on one database: of 64 callers one wins, nothing is given twice, a key has one effect at both, a stale
 //! holder is fenced at either, and what one server wrote is heard at the other.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly"
-)]
-
-mod support;
-
+use crate::support::crowd::in_parallel;
+use crate::support::events::listen;
+use crate::support::server::{Reply, Server, key};
+use crate::support::{Agent, Site, text};
 use onus_testkit::{Cluster, Durability};
 use serde_json::json;
 use std::collections::BTreeSet;
-use support::crowd::in_parallel;
-use support::events::listen;
-use support::server::{Reply, Server, key};
-use support::{Agent, Site, text};
 
 const CALLERS: usize = 64;
 

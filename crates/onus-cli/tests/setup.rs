@@ -1,14 +1,10 @@
 //! `onus setup`: what it writes is what a client would run.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
-mod support;
-
+use crate::support::{ONUS, Site, text};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use support::{ONUS, Site, text};
 
 fn read(site: &Site, path: &str) -> Value {
     serde_json::from_str(&std::fs::read_to_string(site.repo().join(path)).unwrap()).unwrap()

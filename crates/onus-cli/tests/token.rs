@@ -1,11 +1,7 @@
 //! `onus worker token`, as people and scripts use it.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
-mod support;
-
+use crate::support::{Site, text};
 use serde_json::Value;
-use support::{Site, text};
 
 fn site() -> Site {
     let site = Site::new();

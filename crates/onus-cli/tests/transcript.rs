@@ -1,9 +1,7 @@
 //! What people see: a day's calls and their answers, word for word. `UPDATE_CONTRACT=1` rewrites the transcript, and a
 //! reviewer reads the difference.
 
-mod support;
-
-use support::Site;
+use crate::support::Site;
 
 /// `exit-code who| words`; words are split at spaces, `"` keeps them together.
 const DAY: &str = r#"

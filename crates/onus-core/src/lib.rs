@@ -83,3 +83,11 @@ macro_rules! serde_by_display {
         }
     };
 }
+
+// Tests of the whole crate call it by its name, as everybody else does.
+#[cfg(test)]
+extern crate self as onus_core;
+
+#[cfg(test)]
+#[path = "../tests/runner.rs"]
+mod tests;

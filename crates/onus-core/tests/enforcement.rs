@@ -1,12 +1,8 @@
 //! The enforcement policy (mission B9): every state, command and kind of caller, decided once and written down.
 
-#[cfg(test)]
-mod support;
-
-#[cfg(test)]
 mod table {
-    use super::support::contract::assert_file;
-    use super::support::{Done, World, handle, spec, task_id, text, workstation_of};
+    use crate::tests::support::contract::assert_file;
+    use crate::tests::support::{Done, World, handle, spec, task_id, text, workstation_of};
     use onus_core::command::{Archive, Command, Warrant, WhileBlocked};
     use onus_core::id::{Handle, TaskId};
     use onus_core::lease::Token;

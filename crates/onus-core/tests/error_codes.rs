@@ -1,11 +1,7 @@
 //! The table of codes that scripts rely on, and a page for each of them.
 
-#[cfg(test)]
-mod support;
-
-#[cfg(test)]
 mod codes {
-    use super::support::contract::{assert_file, pages, read};
+    use crate::tests::support::contract::{assert_file, pages, read};
     use onus_core::code::Code;
     use std::collections::BTreeSet;
     use std::fmt::Write as _;

@@ -1,7 +1,5 @@
 //! The guard, row by row: whose branch, where the caller stands, what it shows, and what comes of it.
 
-#![cfg(test)]
-
 use onus_core::code::Code;
 use onus_core::guard::{Change, Credentials, Held, Local, Post, Push, local, pushed, trailers, within};
 use onus_core::id::{Handle, TaskId, WorkstationName};

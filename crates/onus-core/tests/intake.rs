@@ -1,6 +1,5 @@
 //! Channels: what is believed, what is read, and what a delivery can never become.
 
-#[cfg(test)]
 mod channel {
     use onus_core::code::Code;
     use onus_core::intake::channel::{Channel, Delivery, Reading, authentic, read, request};

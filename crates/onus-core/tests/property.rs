@@ -1,12 +1,8 @@
 //! What holds after every call of every history: the promises of lease, fence and ledger.
 
-#[cfg(test)]
-mod support;
-
-#[cfg(test)]
 mod properties {
-    use super::support::history::{Call, History, Op, hold, ops};
-    use super::support::{Session, WORKSPACE, World};
+    use crate::tests::support::history::{Call, History, Op, hold, ops};
+    use crate::tests::support::{Session, WORKSPACE, World};
     use onus_core::command::{Command, Warrant};
     use onus_core::effect::EndReason;
     use onus_core::event::Event;

@@ -1,6 +1,5 @@
 //! Globs: what they match, and what two of them share, against brute force and against another implementation.
 
-#[cfg(test)]
 mod globs {
     use globset::GlobBuilder;
     use onus_core::scope::Glob;

@@ -1,6 +1,5 @@
 //! Every grouping adds up to the sessions, to the second, whatever zones and clocks do.
 
-#[cfg(test)]
 mod sums {
     use onus_core::session::Counts;
     use onus_core::settings::{BillableRule, EffortSettings};

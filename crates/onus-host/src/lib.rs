@@ -36,3 +36,11 @@ pub mod supervise;
 pub mod worktree;
 mod yaml;
 pub mod zone;
+
+// Tests of the whole crate call it by its name, as everybody else does.
+#[cfg(test)]
+extern crate self as onus_host;
+
+#[cfg(test)]
+#[path = "../tests/runner.rs"]
+mod tests;

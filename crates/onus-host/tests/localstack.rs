@@ -1,14 +1,9 @@
 //! The LocalStack probe against LocalStack itself.
 
-#![cfg(test)]
-
-#[path = "../../../tests/localstack.rs"]
-mod localstack;
-
-use localstack::LocalStack;
 use onus_core::probe::{Probe, ProbeResult, Verdict};
 use onus_core::time::Timestamp;
 use onus_host::probe::{Surroundings, run};
+use onus_testkit::LocalStack;
 
 fn probe(port: u16, options: &str) -> ProbeResult {
     let probe: Probe = format!("localstack:http://127.0.0.1:{port}{options}").parse().unwrap();

@@ -13,3 +13,11 @@ pub mod tool;
 pub use backend::{Backend, Site, Who};
 pub use server::{Server, http, stdio};
 pub use tool::Tools;
+
+// Tests of the whole crate call it by its name, as everybody else does.
+#[cfg(test)]
+extern crate self as onus_mcp;
+
+#[cfg(test)]
+#[path = "../tests/runner.rs"]
+mod tests;

@@ -1,7 +1,5 @@
 //! What every client pays for in every session: the list of tools, small and reviewed.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
 use onus_mcp::Tools;
 use serde_json::{Value, json};
 

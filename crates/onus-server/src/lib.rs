@@ -37,3 +37,11 @@ pub use listen::run;
 pub use log::{Log, start as start_log};
 pub use openapi::document as openapi_document;
 pub use service::Service;
+
+// Tests of the whole crate call it by its name, as everybody else does.
+#[cfg(test)]
+extern crate self as onus_server;
+
+#[cfg(test)]
+#[path = "../tests/runner.rs"]
+mod tests;

@@ -1,7 +1,5 @@
 //! What callers of the server rely on, kept as a file and compared.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
 use serde_json::Value;
 use std::collections::BTreeSet;
 

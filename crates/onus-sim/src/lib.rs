@@ -12,3 +12,11 @@ mod seeds;
 pub mod sim;
 
 pub use seeds::seeds;
+
+// Tests of the whole crate call it by its name, as everybody else does.
+#[cfg(test)]
+extern crate self as onus_sim;
+
+#[cfg(test)]
+#[path = "../tests/runner.rs"]
+mod tests;

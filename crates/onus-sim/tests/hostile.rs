@@ -1,7 +1,5 @@
 //! Every parser against mutated examples: no panic, whatever comes. `ONUS_SOAK=1` for the long way; `fuzz/` for a fuzzer.
 
-#![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used, reason = "a test may fail loudly")]
-
 use onus_sim::hostile::{Doors, TARGETS, Target, mutated};
 use onus_sim::seeds;
 use std::panic::{AssertUnwindSafe, catch_unwind};

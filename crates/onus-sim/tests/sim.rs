@@ -1,12 +1,6 @@
 //! Short simulations on both databases; long ones with `ONUS_SOAK=1`. A simulation that finds nothing proves nothing
 //! by itself: every planted bug must be found, by the promise that it breaks.
 
-#![allow(
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly, and a long one tells where it is"
-)]
-
 use onus_sim::seeds;
 use onus_sim::sim::{Kind, Plan, SeededBug};
 use std::ops::Range;

@@ -18,3 +18,11 @@ pub mod remote;
 pub mod sqlite;
 pub mod statements;
 pub mod token;
+
+// Tests of the whole crate call it by its name, as everybody else does.
+#[cfg(test)]
+extern crate self as onus_store;
+
+#[cfg(test)]
+#[path = "../tests/runner.rs"]
+mod tests;

@@ -1,8 +1,6 @@
 //! What only a database server can do: several programs that start at once, several workspaces in one database, lost
 //! connections, standbys, rights, wake-ups.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
-
 use onus_core::hash::Digest;
 use onus_core::id::WorkspaceId;
 use onus_core::ledger::Entry;

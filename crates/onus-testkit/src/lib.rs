@@ -1,13 +1,17 @@
 //! What the tests of several crates need: a PostgreSQL server of their own, one with a standby, two under Patroni,
-//! and a disk that loses power. No program depends on it.
+//! LocalStack, and a disk that loses power. No program depends on it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
 mod cluster;
 pub mod disk;
+mod forgotten;
 mod guardian;
+mod localstack;
 mod patroni;
 mod standby;
 
 pub use cluster::{Cluster, Durability};
+pub use forgotten::no_file_is_forgotten;
+pub use localstack::LocalStack;
 pub use patroni::Patroni;

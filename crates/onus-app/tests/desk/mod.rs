@@ -1,7 +1,5 @@
 //! A store in a directory of its own, with one person, one agent and two projects.
 
-#![allow(dead_code, reason = "each test file uses its own part of this module")]
-
 use onus_app::Onus;
 use onus_app::import::{Import, ImportView, Run};
 use onus_app::progress::Silent;

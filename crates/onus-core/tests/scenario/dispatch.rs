@@ -1,7 +1,7 @@
 //! Where work goes: the map before the gate, lanes, independence, assignment, quarantine, exceptions, the order of
 //! merges.
 
-use super::support::script::{check, refusal};
+use crate::tests::support::script::{check, refusal};
 
 /// `build` goes to @a in ws-a, else to @b in ws-b; `verification` to @v in ws-v or @a in ws-a.
 const MAP: &str = r#"map {"routing":[{"task_type":"build","candidates":[{"agent_name":"@a","workstation":"ws-a"},{"agent_name":"@b","workstation":"ws-b","when":{"priority":"P0..P1"}}]},{"task_type":"verification","candidates":[{"agent_name":"@v","workstation":"ws-v"},{"agent_name":"@a","workstation":"ws-a"},{"agent_name":"@v","workstation":"ws-a"}]}],"roles":{"back":{"lanes":2},"front":{"max_in_progress":2},"ops":{"owns":["ops/**"],"workers":["@b"]}}}"#;

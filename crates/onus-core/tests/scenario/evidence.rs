@@ -1,6 +1,6 @@
 //! Proven completion: checks, kinds of evidence, root causes, reviews, and merged work.
 
-use super::support::script::{check, refusal};
+use crate::tests::support::script::{check, refusal};
 
 #[test]
 fn every_approved_check_must_have_passed_here() {

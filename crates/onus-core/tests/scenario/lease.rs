@@ -1,6 +1,6 @@
 //! "Lease and fence", sentence by sentence.
 
-use super::support::script::{check, refusal, story};
+use crate::tests::support::script::{check, refusal, story};
 
 #[test]
 fn a_grant_raises_the_epoch_and_only_one_worker_gets_it() {

@@ -1,7 +1,7 @@
 //! Milestones: what is missing from the tasks of a story, all of it at once, and who may close.
 
-use super::support::script::Script;
-use super::support::{handle, task_id};
+use crate::tests::support::script::Script;
+use crate::tests::support::{handle, task_id};
 use onus_core::code::Code;
 use onus_core::event::{Event, MilestoneAdded, Stamped};
 use onus_core::facts::Caller;

@@ -1,8 +1,8 @@
 //! What is offered is what is decided: every move that `moves` gives is carried out, and whatever else would change a
 //! task's state is refused, or is force where a rule leads.
 
-use super::support::script::Script;
-use super::support::{handle, task_id};
+use crate::tests::support::script::Script;
+use crate::tests::support::{handle, task_id};
 use onus_core::task::{By, StateName, moves};
 
 const SETUPS: [&str; 9] = [

@@ -1,6 +1,6 @@
 //! Two live assignments never overlap in scope.
 
-use super::support::script::{check, refusal};
+use crate::tests::support::script::{check, refusal};
 
 #[test]
 fn an_overlap_with_a_live_assignment_is_refused() {

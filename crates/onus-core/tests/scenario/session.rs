@@ -1,7 +1,7 @@
 //! Sessions beside the lifecycle: rest and go on, corrections, usage.
 
-use crate::support::script::check;
-use crate::support::{Done, World, handle, spec, task_id, workstation_of};
+use crate::tests::support::script::check;
+use crate::tests::support::{Done, World, handle, spec, task_id, workstation_of};
 use onus_core::code::Code;
 use onus_core::command::{Command, Warrant};
 use onus_core::id::Seq;

@@ -1,7 +1,7 @@
 //! What `decide` never makes, `evolve` does not believe, even when every hash fits.
 
-use super::support::script::story;
-use super::support::{WORKSPACE, World};
+use crate::tests::support::script::story;
+use crate::tests::support::{WORKSPACE, World};
 use onus_core::hash::Digest;
 use onus_core::ledger::Entry;
 

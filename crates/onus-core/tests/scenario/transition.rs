@@ -1,6 +1,6 @@
 //! "Transitions", command by command: from which state, under which guards, by whom.
 
-use super::support::script::{check, refusal};
+use crate::tests::support::script::{check, refusal};
 
 #[test]
 fn a_takeover_keeps_the_state_and_records_its_reason() {

@@ -1,7 +1,5 @@
 //! A world in memory: what a store and a shell would do around `decide`, and nothing more.
 
-#![allow(dead_code, reason = "every test binary uses a part of it")]
-
 pub(crate) mod contract;
 pub(crate) mod history;
 pub(crate) mod script;

@@ -1,4 +1,4 @@
-use super::support::{handle, spec, task_id, text, workstation_of};
+use crate::tests::support::{handle, spec, task_id, text, workstation_of};
 use onus_core::code::Code;
 use onus_core::command::{Archive, Command, Envelope, Opinion, Run, Warrant, WhileBlocked};
 use onus_core::evidence::{Classification, Ground, Proof, ReviewVerdict};

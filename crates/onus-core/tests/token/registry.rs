@@ -1,4 +1,4 @@
-use super::support::{BEGIN, handle, workstation_of};
+use crate::tests::support::{BEGIN, handle, workstation_of};
 use onus_core::code::Code;
 use onus_core::event::{Event, Stamped, TokenIssued, TokenRevoked};
 use onus_core::facts::Caller;

@@ -1,4 +1,4 @@
-use super::support::history::hold;
+use crate::tests::support::history::hold;
 use onus_core::hash::{BASE32, crc32, encode_base32};
 use onus_core::token::{Random, TokenKind, TokenText};
 use proptest::prelude::*;

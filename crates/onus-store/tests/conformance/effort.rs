@@ -1,6 +1,6 @@
 //! Sessions as they count: found by period however long they are, corrected, with what they used.
 
-use crate::harness::{Harness, WS, add, ask, claimed, commit, furnished, id, spec, write};
+use super::harness::{Harness, WS, add, ask, claimed, commit, furnished, id, spec, write};
 use onus_core::command::{Command, Envelope};
 use onus_core::event::{Released, SessionCorrected, SessionUsed, TimesheetApproved};
 use onus_core::hash::Digest;

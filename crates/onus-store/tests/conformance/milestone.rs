@@ -1,6 +1,6 @@
 //! Milestones: what is written is what is read, and which tasks they are about.
 
-use crate::harness::{Harness, add, ask, commit, furnished, id, spec};
+use super::harness::{Harness, add, ask, commit, furnished, id, spec};
 use onus_core::hash::Digest;
 use onus_core::milestone::{Closed, Milestone, Selection};
 use onus_core::task::Spec;

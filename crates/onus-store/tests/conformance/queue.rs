@@ -1,6 +1,6 @@
 //! Order, pages, readiness, filters; and no hot statement reads a whole table.
 
-use crate::harness::{Harness, add, ask, claimed, commit, furnished, id, spec, write};
+use super::harness::{Harness, add, ask, claimed, commit, furnished, id, spec, write};
 use onus_core::event::{Completed, DependencyAdded, DependencyRemoved, Event, Reopened};
 use onus_core::task::{Priority, Spec, StateName, Task};
 use onus_core::text::Text;

@@ -1,6 +1,6 @@
 //! What reports ask: entries by verb and time, and the rows that want somebody.
 
-use crate::harness::{Harness, add, ask, claimed, commit, furnished, id, spec, write};
+use super::harness::{Harness, add, ask, claimed, commit, furnished, id, spec, write};
 use onus_core::event::{Blocked, Event, Released, TakenOver};
 use onus_core::id::TaskId;
 use onus_core::task::{Check, CheckKind, CheckState, Spec};

@@ -1,6 +1,6 @@
 //! What is written is what is read; the database itself refuses what must never be.
 
-use crate::harness::{Harness, WS, add, ask, claimed, commit, furnished, id, now, spec, worker, write};
+use super::harness::{Harness, WS, add, ask, claimed, commit, furnished, id, now, spec, worker, write};
 use onus_core::event::{Blocked, Completed, Dropped, Event, Released, Renewal, Unblocked};
 use onus_core::hash::Digest;
 use onus_core::id::TaskId;
@@ -87,7 +87,7 @@ pub(crate) fn every_state_reads_back<H: Harness>(harness: &H) {
     for (n, events) in stories.into_iter().enumerate() {
         let place = format!("ws-story-{n}");
         let written = commit(&mut store, |tx| {
-            registry::put_workstation(tx, registry::Put::New, &crate::harness::workstation(&place))?;
+            registry::put_workstation(tx, registry::Put::New, &super::harness::workstation(&place))?;
             let mut task = add(tx, spec("story"), &[])?;
             for event in events {
                 let id = task.id.clone();

@@ -1,6 +1,6 @@
 //! Tokens: what is written is what is read, and what the database refuses.
 
-use crate::harness::{Harness, ask, commit, furnished, id};
+use super::harness::{Harness, ask, commit, furnished, id};
 use onus_core::hash::Digest;
 use onus_core::time::Timestamp;
 use onus_core::token::{AccessToken, TokenKind, seal};

@@ -1,6 +1,6 @@
 //! Together or not at all; one writer at a time; a reader's view stands still.
 
-use crate::harness::{Harness, add, ask, commit, furnished, id, spec};
+use super::harness::{Harness, add, ask, commit, furnished, id, spec};
 use onus_core::task::Task;
 use onus_store::error::StoreError;
 use onus_store::port::{Outcome, Store};

@@ -1,6 +1,6 @@
 //! Hooks in real repositories: ours refuse, those that were there go on working, and uninstalling leaves no trace.
 
-use crate::support::{Area, try_git_at};
+use super::support::{Area, try_git_at};
 use onus_core::code::Code;
 use onus_host::git::Incoming;
 use onus_host::hook::{Hook, HookState, Site, install, sign, status, uninstall};

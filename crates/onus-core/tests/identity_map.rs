@@ -1,7 +1,5 @@
 //! The executor identity map: what it refuses, whom it routes to, and what it says about lanes, paths and names.
 
-#![cfg(test)]
-
 mod boundary;
 mod explain;
 mod findings;
@@ -19,7 +17,7 @@ use onus_core::worker::{Kind, Worker, WorkerState};
 use onus_core::workstation::WorkstationState;
 
 /// The map of the founding paper, word for word.
-const SEED: &str = include_str!("seed.yaml");
+const SEED: &str = include_str!("identity_map/seed.yaml");
 
 #[track_caller]
 fn map(yaml: &str) -> IdentityMap {

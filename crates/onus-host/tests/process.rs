@@ -1,6 +1,6 @@
 //! Commands that behave, and commands that do not.
 
-use crate::support::Area;
+use super::support::Area;
 use onus_core::hash::Digest;
 use onus_host::process::{CommandLine, Environment, Ran};
 use std::fs;

@@ -1,6 +1,6 @@
 //! Finding the repository: what git itself would find, without asking it.
 
-use crate::support::{Area, git_at};
+use super::support::{Area, git_at};
 use onus_core::code::Code;
 use onus_host::env::Env;
 use onus_host::repository::{Place, Repo, find_with, lease_dir_of};

@@ -3,17 +3,10 @@
 //! The store's and the hook's decisions are those of `onus-core` itself. Each variant leaves one defence out, and must
 //! fail: a model that cannot find a known bug proves nothing.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test may fail loudly, and tells how"
-)]
-
-mod model;
+mod race;
 mod rules;
 
-use model::{Race, Variant};
+use race::{Race, Variant};
 use stateright::{Checker, HasDiscoveries, Model};
 use std::collections::BTreeSet;
 

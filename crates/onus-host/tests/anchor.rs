@@ -1,6 +1,6 @@
 //! The anchor, in git and as a directory: the same promises of both.
 
-use crate::support::Area;
+use super::support::Area;
 use onus_core::code::Code;
 use onus_host::anchor::Anchor;
 use onus_host::env::Env;

@@ -1,6 +1,6 @@
 //! Workers, one task's row, one reference with its lock, and a network that loses and delays.
 
-use crate::rules::{GRACE, Row, Rules, TTL, Verb};
+use super::rules::{GRACE, Row, Rules, TTL, Verb};
 use stateright::{Model, Property};
 
 /// The most workers of any model; each state is as large as this.

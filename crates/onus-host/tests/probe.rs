@@ -1,7 +1,7 @@
 //! Probes of real things: listeners, servers, working trees, commands, a disk.
 
-use crate::server::Server;
-use crate::support::Area;
+use super::server::Server;
+use super::support::Area;
 use onus_core::probe::{Probe, ProbeResult, Verdict};
 use onus_core::time::Timestamp;
 use onus_host::probe::{Surroundings, run};
@@ -355,7 +355,7 @@ fn one_that_hangs_does_not_take_the_others_along() {
 
 #[test]
 fn every_example_in_the_reference_is_a_probe() {
-    let page = include_str!("../../../../docs/reference/probes.md");
+    let page = include_str!("../../../docs/reference/probes.md");
     let (_, examples) = page.split_once("| spec | detail |").unwrap();
     let rows = examples.lines().skip(2).take_while(|line| line.starts_with('|'));
     let specs: Vec<_> = rows.map(|row| row.split('`').nth(1).unwrap()).collect();

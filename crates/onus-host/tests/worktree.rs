@@ -1,6 +1,6 @@
 //! Working trees made, surveyed, brought up to date and taken away by real git.
 
-use crate::support::Area;
+use super::support::Area;
 use onus_core::code::Code;
 use onus_host::worktree::{Branch, Synced, create, list, remove, survey, sync};
 use std::fs;
@@ -159,7 +159,7 @@ fn a_rebase_that_somebody_began_is_left_alone() {
     let area = area();
     area.commit("lane", "a.txt", "mine\n");
     area.commit("main", "a.txt", "theirs\n");
-    let began = crate::support::try_git_at(&area.at("lane"), &["rebase", "-q", "main"]);
+    let began = super::support::try_git_at(&area.at("lane"), &["rebase", "-q", "main"]);
     assert!(!began.status.success());
     let refusal = sync(&area.repo("main"), &area.at("lane"), "main").unwrap_err();
     assert_eq!(refusal.code, Code::WorkstationNotReady);

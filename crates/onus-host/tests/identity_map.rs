@@ -1,6 +1,6 @@
 //! Which map is in force, in real repositories.
 
-use crate::support::Area;
+use super::support::Area;
 use onus_core::code::Code;
 use onus_core::hash::Digest;
 use onus_core::identity_map::{FILE, InForce, Policy, Sends, since};

@@ -1,6 +1,6 @@
 //! Branches under lock, and what has arrived in main.
 
-use crate::support::{Area, git_at, try_git_at};
+use super::support::{Area, git_at, try_git_at};
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
 use onus_host::git::Incoming;

@@ -1,8 +1,8 @@
 //! A LocalStack of a test's own, and everything it starts. `ONUS_TEST_LOCALSTACK=0` leaves it out.
 
-use std::io::{Read, Write};
+use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -11,17 +11,18 @@ const PATIENCE: Duration = Duration::from_secs(15 * 60);
 /// What the script says when LocalStack cannot be had here.
 const UNAVAILABLE: i32 = 77;
 
-pub(crate) struct LocalStack {
+#[derive(Debug)]
+pub struct LocalStack {
     child: Child,
-    pub(crate) port: u16,
+    pub port: u16,
     _state: tempfile::TempDir,
 }
 
 impl LocalStack {
     /// One that answers; none where it cannot be had, which standard error explains.
-    pub(crate) fn start() -> Option<LocalStack> {
+    pub fn start() -> Option<LocalStack> {
         if std::env::var_os("ONUS_TEST_LOCALSTACK").is_some_and(|value| value == "0") {
-            eprintln!("skipped: ONUS_TEST_LOCALSTACK is 0");
+            say("skipped: ONUS_TEST_LOCALSTACK is 0");
             return None;
         }
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/localstack-up");
@@ -34,7 +35,7 @@ impl LocalStack {
         while !started.answers() {
             if let Some(status) = started.child.try_wait().unwrap() {
                 assert_eq!(status.code(), Some(UNAVAILABLE), "LocalStack ended by itself");
-                eprintln!("skipped: there is no LocalStack here (see above)");
+                say("skipped: there is no LocalStack here (see above)");
                 return None;
             }
             assert!(Instant::now() < until, "LocalStack did not come up");
@@ -52,7 +53,7 @@ impl LocalStack {
         read.is_ok() && answer.ends_with(b"200 OK")
     }
 
-    pub(crate) fn stop(&mut self) {
+    pub fn stop(&mut self) {
         let group = format!("-{}", self.child.id());
         drop(Command::new("kill").args(["-KILL", "--", &group]).status());
         drop(self.child.wait());
@@ -65,4 +66,9 @@ impl Drop for LocalStack {
             self.stop();
         }
     }
+}
+
+#[allow(clippy::print_stderr, reason = "nobody may think that this was tested")]
+fn say(words: &str) {
+    eprintln!("{words}");
 }

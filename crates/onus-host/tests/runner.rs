@@ -1,15 +1,10 @@
 //! The outside world as it is: real repositories, real files.
 
-#![cfg(test)]
-#![allow(
-    clippy::result_large_err,
-    reason = "a refusal carries its findings and its hint, and is the rare way out"
-)]
-
 mod anchor;
 mod git;
 mod hook;
 mod identity_map;
+mod localstack;
 mod place;
 mod probe;
 mod process;
@@ -19,3 +14,8 @@ mod server;
 mod settings;
 mod support;
 mod worktree;
+
+#[test]
+fn no_file_is_forgotten() {
+    onus_testkit::no_file_is_forgotten(env!("CARGO_MANIFEST_DIR"));
+}

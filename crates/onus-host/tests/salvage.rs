@@ -1,6 +1,6 @@
 //! What a fenced holder leaves behind is kept, byte for byte, and nothing of it is touched.
 
-use crate::support::{Area, git_at, try_git_at};
+use super::support::{Area, git_at, try_git_at};
 use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
 use onus_host::refs::{Salvaged, salvage};

@@ -1,6 +1,6 @@
 //! Running git: what it is given, and what becomes of its refusals.
 
-use crate::support::Area;
+use super::support::Area;
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
 use onus_host::git::{Failure, Git, head, user_name};

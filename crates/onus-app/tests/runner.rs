@@ -1,0 +1,25 @@
+//! The application from outside, on real stores.
+
+mod audit;
+mod batch;
+mod batches;
+mod desk;
+mod doctor;
+mod export;
+mod far;
+mod import;
+mod ledger;
+mod memory;
+mod once;
+mod report;
+mod schema;
+mod shop;
+mod tamper;
+mod timesheet;
+mod token;
+mod validate;
+
+#[test]
+fn no_file_is_forgotten() {
+    onus_testkit::no_file_is_forgotten(env!("CARGO_MANIFEST_DIR"));
+}

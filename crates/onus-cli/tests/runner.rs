@@ -1,0 +1,53 @@
+//! The command line as its callers see it: the real program in a repository of its own. These tests mostly wait for
+//! programs, so that many of them run at once.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test may fail loudly"
+)]
+
+mod agent_hook;
+mod bad_files;
+mod bad_input;
+mod cheats;
+mod consistency;
+mod contract;
+mod damage;
+mod dispatch;
+mod effort;
+mod evidence;
+mod exception;
+mod handoff;
+mod hooks;
+mod lanes;
+mod mcp;
+mod merge;
+mod milestone;
+mod places;
+mod preflight;
+mod prime;
+mod readme;
+mod report;
+mod rerun;
+mod route;
+mod run;
+mod scopes;
+mod serve;
+mod serve_http2;
+mod serve_intake;
+mod serve_manners;
+mod serve_mcp;
+mod serve_repeat;
+mod setup;
+mod support;
+mod token;
+mod transcript;
+
+#[test]
+fn no_file_is_forgotten() {
+    onus_testkit::no_file_is_forgotten(env!("CARGO_MANIFEST_DIR"));
+}

@@ -1,0 +1,8 @@
+//! The tools as agents see them.
+
+mod tools;
+
+#[test]
+fn no_file_is_forgotten() {
+    onus_testkit::no_file_is_forgotten(env!("CARGO_MANIFEST_DIR"));
+}
