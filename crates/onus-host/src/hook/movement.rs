@@ -4,7 +4,7 @@
 //! and then that its file is deleted. Neither moves it.
 
 use super::Update;
-use crate::place::Repo;
+use crate::repository::Repo;
 use crate::ref_file;
 use onus_core::refusal::Refusal;
 
