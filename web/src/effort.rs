@@ -307,7 +307,7 @@ fn csv_file(onus: &mut Onus, seen: &PageRequest) -> Result<Vec<u8>, Refusal> {
 
 fn xlsx_file(onus: &mut Onus, seen: &PageRequest) -> Result<Vec<u8>, Refusal> {
     let asked = Asked::read(onus, seen)?;
-    xlsx::write(&onus.timesheet(&asked.ask(&ROWS))?).map_err(internal)
+    xlsx::write(&onus.timesheet(&asked.ask(&ROWS))?)
 }
 
 fn ics_file(onus: &mut Onus, seen: &PageRequest) -> Result<Vec<u8>, Refusal> {

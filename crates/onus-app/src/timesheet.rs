@@ -4,6 +4,7 @@ mod approval;
 pub mod csv;
 pub mod ics;
 mod view;
+#[cfg_attr(not(feature = "xlsx"), path = "timesheet/xlsx_left_out.rs")]
 pub mod xlsx;
 
 pub use approval::{ApprovalView, ApprovedView};

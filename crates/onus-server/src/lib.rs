@@ -29,6 +29,7 @@ mod serve;
 mod service;
 mod sse;
 pub mod store;
+#[cfg_attr(not(feature = "traces"), path = "traces_left_out.rs")]
 mod traces;
 pub mod writer;
 

@@ -1,12 +1,14 @@
 //! A workbook of one sheet. Durations are fractions of a day, which spreadsheets add up and show as hours.
 
 use super::{TimesheetView, csv};
+use onus_core::code::Code;
+use onus_core::refusal::Refusal;
 use rust_xlsxwriter::{DocProperties, ExcelDateTime, Format, Workbook, XlsxError};
 
 const DAY: f64 = 86_400.0;
 
-pub fn write(view: &TimesheetView) -> Result<Vec<u8>, String> {
-    workbook(view).map_err(|error| error.to_string())
+pub fn write(view: &TimesheetView) -> Result<Vec<u8>, Refusal> {
+    workbook(view).map_err(|error| Refusal::new(Code::Internal, error.to_string()))
 }
 
 fn workbook(view: &TimesheetView) -> Result<Vec<u8>, XlsxError> {

@@ -189,7 +189,7 @@ impl Export {
                 text.map_err(|error| internal(error.to_string()))?
             }
             Kind::Csv => csv::write(&store.timesheet(&ask)?).map_err(internal)?,
-            Kind::Xlsx => xlsx::write(&store.timesheet(&ask)?).map_err(internal)?,
+            Kind::Xlsx => xlsx::write(&store.timesheet(&ask)?)?,
             Kind::Ics => ics::write(&store.calendar(&ask)?).into_bytes(),
         };
         Target::new(&self.file)
