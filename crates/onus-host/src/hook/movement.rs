@@ -4,8 +4,8 @@
 //! and then that its file is deleted. Neither moves it.
 
 use super::Update;
-use crate::repository::Repo;
 use crate::ref_file;
+use crate::repository::Repo;
 use onus_core::refusal::Refusal;
 
 /// Those of `updates` that move a reference to another commit, or away.
