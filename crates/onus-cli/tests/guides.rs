@@ -56,11 +56,15 @@ fn program(lines: &[(usize, &str)]) -> String {
         let quoted = piece.replace('\'', r"'\''");
         text.push_str(&format!("LINE={number} SAID='{quoted}'\n"));
         match piece.split_once("# refused: ") {
-            Some((_, code)) => text.push_str(&format!("refused {}\n", code.trim())),
+            Some((_, code)) => text.push_str(&format!("refused {}\n", first_word(code))),
             None => text.push_str(&format!("{piece}\n")),
         }
     }
     text
+}
+
+fn first_word(text: &str) -> &str {
+    text.split(|c: char| !(c.is_ascii_lowercase() || c == '_')).next().unwrap_or_default()
 }
 
 struct Guide {
