@@ -15,6 +15,7 @@ use onus_core::lease::Token;
 use onus_core::ledger::Entry;
 use onus_core::process::Death;
 use onus_core::refusal::Refusal;
+use onus_core::report::said;
 use onus_core::task::{Assignment, Check, Priority, Risk, Route, State, StateName, Task};
 use onus_core::task::{CheckKind, CheckState};
 use onus_core::time::Timestamp;
@@ -308,6 +309,9 @@ pub struct EntryView {
     pub data: serde_json::Value,
     pub prev: String,
     pub hash: String,
+    /// The same in a few words, for people; empty where the verb says it all.
+    #[serde(default)]
+    pub said: String,
 }
 
 impl From<&Entry> for EntryView {
@@ -323,6 +327,7 @@ impl From<&Entry> for EntryView {
             data: onus_store::read::ledger::entry_data(entry),
             prev: entry.prev.to_string(),
             hash: entry.hash.to_string(),
+            said: entry.open().map(|stamped| said(&stamped.event)).unwrap_or_default(),
         }
     }
 }

@@ -51,7 +51,7 @@ pub(crate) fn story(view: &StoryView) -> String {
     assignments(&mut text, view);
     sessions(&mut text, view);
     notes(&mut text, view);
-    heading(&mut text, "ledger");
+    heading(&mut text, "what happened");
     for entry in &view.ledger {
         let _ = writeln!(text, "  {}", entry_line(entry));
     }
@@ -92,8 +92,7 @@ fn assignments(text: &mut String, view: &StoryView) {
                 let _ = write!(text, " to {} ({reason})", when(*at));
             }
             _ => {
-                let ttl = Millis(held.lease_ttl_ms);
-                let _ = write!(text, ", lease {ttl} until {}", when(held.lease_expires_at));
+                let _ = write!(text, ", {}", super::lease_end(held.lease_expires_at));
                 if let Some(death) = view.dead {
                     let _ = write!(text, ", {death}: free to take over");
                 }
@@ -149,8 +148,6 @@ fn notes(text: &mut String, view: &StoryView) {
 }
 
 fn entry_line(entry: &EntryView) -> String {
-    let hash: String = entry.hash.chars().take(12).collect();
     let place = entry.workstation.as_deref().map(|name| format!(" in {name}")).unwrap_or_default();
-    let verb = paint(BOLD, &entry.verb);
-    format!("{} {} {verb} by {}{place} {}", entry.seq, when(entry.at), entry.actor, paint(DIM, hash))
+    format!("{} {}{place} {}", when(entry.at), entry.actor, super::what(entry))
 }
