@@ -92,7 +92,12 @@ pub fn decide(facts: &Facts<'_>, command: &Command, now: &Now, fresh: &Fresh) ->
             exception::request(&context, on, reason.as_deref(), rollback.as_deref(), adr.as_deref())
         }
         Command::ApproveException { on } => exception::approve(&context, on),
-        Command::Merge { commit, onto, checks } => merge::decide(&context, commit, onto, checks),
+        Command::Merge { commit, onto, checks, root_cause, stage, proof } => {
+            let (root_cause, stage) = (root_cause.as_ref(), *stage);
+            merge::decide(&context, &merge::Landing { commit, onto, checks, root_cause, stage, proof })
+        }
+        Command::RequestReview { commit } => merge::request_review(&context, commit.as_ref()),
+        Command::Adopt { of, commits } => merge::adopt(&context, *of, commits),
         Command::Salvage { of, reference, commit } => salvage::decide(&context, *of, reference, commit),
         Command::StartSession => session::start(&context),
         Command::StopSession => session::stop(&context),

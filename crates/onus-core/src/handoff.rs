@@ -62,6 +62,8 @@ pub enum Standing {
     Released,
     /// Somebody else holds it; the holder had no say in this document.
     TakenOver,
+    /// The work is complete.
+    Done,
 }
 
 impl Standing {
@@ -71,6 +73,7 @@ impl Standing {
             Standing::Blocked => "blocked",
             Standing::Released => "released",
             Standing::TakenOver => "taken_over",
+            Standing::Done => "done",
         }
     }
 }

@@ -19,6 +19,7 @@ pub struct Settings {
     pub queue: QueueSettings,
     pub complete: CompleteSettings,
     pub git: GitSettings,
+    pub workstation: WorkstationSettings,
     pub routing: RoutingSettings,
     pub exception: ExceptionSettings,
     pub effort: EffortSettings,
@@ -135,6 +136,50 @@ pub struct GitSettings {
     /// The branch that policy is read from and work is merged to. Without it: `main`, else `master`, else the branch
     /// that the main checkout is on.
     pub main: Option<String>,
+    /// The remote whose branch is the main of record, e.g. `origin`. The store remembers it for every clone. Without it
+    /// the local branch is, as long as one clone uses the store.
+    pub remote: Option<String>,
+    /// How work gets there.
+    pub land: Land,
+    /// What `consistency` makes of commits in the main of record that belong to no task.
+    pub unowned: Unowned,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Land {
+    /// `merge` and `complete` push it.
+    #[default]
+    Push,
+    /// They push the branch; somebody merges its pull request, and that counts as landing.
+    Pr,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unowned {
+    Allow,
+    /// They are told of, and nothing is refused for them.
+    #[default]
+    Warn,
+    /// They are findings.
+    Refuse,
+}
+
+/// What happens in a worktree when work begins there (mission D3).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WorkstationSettings {
+    /// Whether a grant puts the worktree on the main of record; what was there before is kept.
+    pub sync: WorktreeSync,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WorktreeSync {
+    #[default]
+    Claim,
+    Never,
 }
 
 /// How strictly the executor identity map is taken (mission C1).

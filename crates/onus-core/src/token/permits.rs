@@ -100,6 +100,8 @@ fn power(principal: &Principal, command: &Command) -> Power {
         | Command::AddDependency { .. }
         | Command::RequestException { .. }
         | Command::Merge { .. }
+        | Command::RequestReview { .. }
+        | Command::Adopt { .. }
         | Command::Salvage { .. }
         | Command::StartSession
         | Command::StopSession
