@@ -334,6 +334,7 @@ impl<'a> Call<'a> {
             occupied: ground.occupied,
             builders: ground.builders,
             slices: loaded.slices,
+            parts: loaded.parts,
             evidence: loaded.evidence,
             reviews: loaded.reviews,
             session: loaded.session,

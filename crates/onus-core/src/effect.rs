@@ -146,6 +146,8 @@ fn landed(entry: &Stamped) -> Option<Effect> {
         Event::Completed(completed) => completed.landed.as_ref()?.commits.clone(),
         _ => return None,
     };
+    let mut seen = std::collections::BTreeSet::new();
+    let commits: Vec<CommitId> = commits.into_iter().filter(|commit| seen.insert(commit.clone())).collect();
     (!commits.is_empty()).then_some(Effect::Landed { epoch: entry.epoch, commits })
 }
 

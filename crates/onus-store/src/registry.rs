@@ -29,9 +29,9 @@ sql! {
         FROM worker w WHERE w.workspace = ?1 AND (CAST(?2 AS TEXT) IS NULL OR w.handle = ?2) ORDER BY w.handle";
     PUT_WORKER = "UPDATE worker SET state = ?3 WHERE workspace = ?1 AND handle = ?2";
     INSERT_WORKSTATION = "INSERT INTO workstation (workspace, name, kind, path, state, lifecycle, version, branch, probes, \
-        reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+        reason, role, lane) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
     PUT_WORKSTATION = "UPDATE workstation SET kind = ?3, path = ?4, state = ?5, lifecycle = ?6, version = ?7, branch = ?8, \
-        probes = ?9, reason = ?10 WHERE workspace = ?1 AND name = ?2";
+        probes = ?9, reason = ?10, role = ?11, lane = ?12 WHERE workspace = ?1 AND name = ?2";
     PUT_PROBES = "INSERT INTO probe (workspace, workstation, at, results) VALUES (?1, ?2, ?3, ?4) \
         ON CONFLICT (workspace, workstation) DO UPDATE SET at = excluded.at, results = excluded.results";
     pub(crate) PROBES = "SELECT results FROM probe WHERE workspace = ?1 AND workstation = ?2";
@@ -138,6 +138,8 @@ pub fn put_workstation(tx: &mut dyn Tx, put: Put, workstation: &Workstation) -> 
             workstation.branch.as_ref().map(|branch| branch.as_str()),
             codec::list_text(&workstation.probes)?,
             workstation.reason.as_deref(),
+            workstation.role.as_ref().map(|role| role.as_str()),
+            workstation.lane,
         ],
     )
 }

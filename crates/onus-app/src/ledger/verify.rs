@@ -185,6 +185,8 @@ impl Reader<'_, '_> {
         tolerate(read, self.found)?;
         let read = audit::reviews(tx, &mut |task, row| self.said(About::Review, task, row));
         tolerate(read, self.found)?;
+        let read = audit::landed(tx, &mut |task, row| self.said(About::Landed, task, row));
+        tolerate(read, self.found)?;
         self.progress.end();
         Ok(())
     }

@@ -16,6 +16,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../schema/sqlite/007_milestone.sql"),
     include_str!("../../schema/sqlite/008_queue.sql"),
     include_str!("../../schema/sqlite/009_answer.sql"),
+    include_str!("../../schema/sqlite/010_road.sql"),
 ];
 
 pub(super) const LATEST: i64 = MIGRATIONS.len() as i64;
