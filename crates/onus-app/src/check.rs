@@ -140,7 +140,8 @@ impl Onus {
             return Ok(Proof { ground, ..Proof::default() });
         };
         let unmerged = worktree::survey(repo, &directory, &main)?.unmerged.count;
-        Ok(Proof { ground, unmerged, main: Some(main.trim_start_matches("refs/heads/").to_owned()) })
+        let main = Some(main.trim_start_matches("refs/heads/").to_owned());
+        Ok(Proof { ground, unmerged, main, ..Proof::default() })
     }
 
     /// The state of the work as its holder states it, for whoever cannot look at the workstation. What is in the main

@@ -239,6 +239,7 @@ impl Session<'_> {
             occupied: Vec::new(),
             builders: Vec::new(),
             slices: Vec::new(),
+            parts: Vec::new(),
             evidence: Vec::new(),
             reviews: Vec::new(),
             base: None,

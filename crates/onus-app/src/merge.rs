@@ -12,8 +12,9 @@ use crate::progress::Progress;
 use crate::submit::{Target, step, unexpected};
 use onus_core::boundary::path_findings;
 use onus_core::code::Code;
-use onus_core::command::{Command, Envelope};
+use onus_core::command::{Command, Envelope, Stage};
 use onus_core::event::{Event, Merged};
+use onus_core::evidence::{Ground, Proof};
 use onus_core::id::{CommitId, Handle, RequestId, TaskId, WorkstationName};
 use onus_core::identity_map::Policy;
 use onus_core::lease::Token;
@@ -225,7 +226,15 @@ fn envelope(
     checks: &[String],
 ) -> Result<Envelope, Refusal> {
     let id = |commit: &str| commit.parse::<CommitId>().map_err(unexpected);
-    let command = Command::Merge { commit: id(commit)?, onto: id(onto)?, checks: checks.to_vec() };
+    let ground = Ground { commit: Some(id(commit)?), dirty: false };
+    let command = Command::Merge {
+        commit: id(commit)?,
+        onto: id(onto)?,
+        checks: checks.to_vec(),
+        root_cause: None,
+        stage: if commit == onto { Stage::Ask } else { Stage::Land },
+        proof: Proof { ground, ..Proof::default() },
+    };
     step_envelope(call, name, command)
 }
 

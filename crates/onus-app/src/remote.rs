@@ -339,6 +339,7 @@ fn crew(onus: &mut Onus, asker: Asker<'_>, name: &str, arguments: &str) -> Resul
         "retire" => reply(arguments, |(place, reason, removed): (_, Option<String>, _)| {
             onus.retire(asker, &place, reason.as_deref(), removed)
         }),
+        "may_remove" => reply(arguments, |(place,)| onus.may_remove(&place)),
         "may_retire" => reply(arguments, |(place,)| onus.may_retire(actor, &place)),
         "record_probes" => reply(arguments, |(place, results): (_, Vec<ProbeResult>)| {
             onus.record_probes(actor, &place, &results)

@@ -3,9 +3,15 @@
 use crate::Onus;
 use crate::handoff::{self, HandoffView};
 use crate::session::{self, SessionView};
-use crate::view::{AssignmentView, DependencyView, EntryView, LedgerView, NoteView, StoryView, TaskView};
+use crate::view::{
+    AssignmentView, DependencyView, EntryView, LandedView, LedgerView, NoteView, ReviewView, StoryView,
+    TaskView,
+};
 use onus_core::code::Code;
+use onus_core::event::Event;
+use onus_core::evidence::RootCause;
 use onus_core::id::TaskId;
+use onus_core::ledger::Entry;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
 use onus_host::process_liveness;
@@ -32,6 +38,9 @@ impl Onus {
             let notes = if task.version > 1 { show::notes(tx, id)? } else { Vec::new() };
             let assignments = if was_held { show::assignments(tx, id)? } else { Vec::new() };
             let now = tx.now()?;
+            let entries = ledger::log(tx, &Part::Task(id, 0), i64::MAX)?;
+            let was_reviewed = entries.iter().any(|entry| entry.verb == "reviewed");
+            let (root_cause, landed) = ended(&entries);
             Ok(Some(StoryView {
                 dead: task
                     .assignment()
@@ -45,7 +54,14 @@ impl Onus {
                 sessions: if was_held { sessions(tx, id)? } else { Vec::new() },
                 handoff: handed_on(&task, &notes),
                 notes: notes.iter().map(NoteView::from).collect(),
-                ledger: ledger::log(tx, &Part::Task(id, 0), i64::MAX)?.iter().map(EntryView::from).collect(),
+                reviews: if was_reviewed {
+                    show::reviews(tx, id)?.into_iter().map(ReviewView::from).collect()
+                } else {
+                    Vec::new()
+                },
+                root_cause,
+                landed,
+                ledger: entries.iter().map(EntryView::from).collect(),
                 task: TaskView::from(&task),
             }))
         })?;
@@ -81,6 +97,28 @@ impl Onus {
             (None, None) => Ok(LedgerView { entries: Vec::new() }),
         }
     }
+}
+
+/// What the record says about the end of the work: why the defect was, and what arrived in the main of record.
+pub(crate) fn ended(entries: &[Entry]) -> (Option<RootCause>, Option<LandedView>) {
+    let (mut cause, mut landed) = (None, None::<LandedView>);
+    let is_end = |entry: &&Entry| matches!(entry.verb.as_str(), "merged" | "completed");
+    for entry in entries.iter().filter(is_end) {
+        // What cannot be read is `ledger verify`'s to tell.
+        let (said, arrived) = match entry.open().map(|stamped| stamped.event) {
+            Ok(Event::Merged(merged)) => {
+                let arrived = merged.landed.unwrap_or_else(|| LandedView::last_commit(&merged.commit));
+                (merged.root_cause, Some(arrived))
+            }
+            Ok(Event::Completed(completed)) => (completed.root_cause, completed.landed),
+            _ => (None, None),
+        };
+        cause = said.or(cause);
+        if let Some(arrived) = arrived {
+            landed.get_or_insert_with(LandedView::default).add(arrived);
+        }
+    }
+    (cause, landed)
 }
 
 /// The last handoff, unless it is the present holder's own or the work has ended.

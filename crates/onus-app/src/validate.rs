@@ -71,8 +71,9 @@ impl Onus {
         if let Some(answer) = self.remote_call("validate", &())? {
             return Ok(answer);
         }
+        let policy = self.policy()?;
         let queue = self.ask(|tx| load(tx, progress))?;
-        let found: Vec<QueueFindingView> = findings(&queue).into_iter().map(Into::into).collect();
+        let found: Vec<QueueFindingView> = findings(&queue, &policy).into_iter().map(Into::into).collect();
         let counts = ValidateCountsView {
             tasks: queue.tasks.len() as i64,
             dependencies: queue.edges.len() as i64,

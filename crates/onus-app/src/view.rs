@@ -1,14 +1,16 @@
 //! The documents that people, agents and scripts read (interface.md, "JSON shapes"). Fields may be added, never renamed.
 
+mod landing;
 mod registry;
 
+pub use landing::*;
 pub use registry::*;
 
 use crate::exception::ExceptionView;
 use crate::handoff::HandoffView;
 use crate::submit::{Receipt, ReceiptKind};
 use onus_core::code::Code;
-use onus_core::evidence::CheckVerdict;
+use onus_core::evidence::{CheckVerdict, RootCause};
 use onus_core::id::CheckId;
 use onus_core::id::{CommitId, Handle, OriginRef, Role, TaskId, TaskType, WorkstationName};
 use onus_core::lease::Token;
@@ -369,6 +371,15 @@ pub struct StoryView {
     pub notes: Vec<NoteView>,
     /// The last handoff, where the task has changed hands since or waits for the next ones.
     pub handoff: Option<HandoffView>,
+    /// What others said about the work, the first one first.
+    #[serde(default)]
+    pub reviews: Vec<ReviewView>,
+    /// Why the defect happened.
+    #[serde(default)]
+    pub root_cause: Option<RootCause>,
+    /// What of it is in the main of record.
+    #[serde(default)]
+    pub landed: Option<LandedView>,
     pub ledger: Vec<EntryView>,
 }
 

@@ -196,6 +196,25 @@ impl Onus {
         workstation::retire(&caller, &row.workstation, row.holds.as_ref(), None, true).map(drop)
     }
 
+    /// Whether a workstation may be torn down: its role's work must not need it any more.
+    pub fn may_remove(&mut self, name: &WorkstationName) -> Result<(), Refusal> {
+        if let Some(answer) = self.remote_call("may_remove", &(name,))? {
+            return Ok(answer);
+        }
+        let found = self.ask(|tx| {
+            let rows = registry::workstations(tx)?;
+            let all: Vec<Workstation> = rows.into_iter().map(|row| row.workstation).collect();
+            let own = all.iter().find(|one| one.name == *name).cloned();
+            let pending = match own.as_ref().and_then(|own| own.role.as_ref()) {
+                Some(role) => registry::pending(tx, role)?,
+                None => Vec::new(),
+            };
+            Ok(own.map(|own| workstation::still_needed(&own, &all, &pending)))
+        })?;
+        let findings = found.ok_or_else(|| no_workstation(name))?;
+        Refusal::from_findings(findings).map_or(Ok(()), Err)
+    }
+
     /// Keeps what a run of all probes of a workstation said. Whether it is ready follows from that, and a change of
     /// it is on record.
     pub fn record_probes(

@@ -12,16 +12,40 @@ use crate::time::Timestamp;
 pub enum Effect {
     AssignmentStarted(Assignment),
     AssignmentRenewed(Assignment),
-    AssignmentEnded { epoch: Epoch, at: Timestamp, reason: EndReason },
-    SessionStarted { assignment: Assignment, at: Timestamp },
-    SessionStopped { epoch: Epoch, at: Timestamp, reason: EndReason },
-    SessionCorrected { session: Seq, started_at: Timestamp, ended_at: Timestamp },
-    SessionUsed { session: Seq, usage: Usage },
-    NoteWritten { kind: NoteKind, text: Text },
+    AssignmentEnded {
+        epoch: Epoch,
+        at: Timestamp,
+        reason: EndReason,
+    },
+    SessionStarted {
+        assignment: Assignment,
+        at: Timestamp,
+    },
+    SessionStopped {
+        epoch: Epoch,
+        at: Timestamp,
+        reason: EndReason,
+    },
+    SessionCorrected {
+        session: Seq,
+        started_at: Timestamp,
+        ended_at: Timestamp,
+    },
+    SessionUsed {
+        session: Seq,
+        usage: Usage,
+    },
+    NoteWritten {
+        kind: NoteKind,
+        text: Text,
+    },
     CheckRan(Box<CheckRun>),
     ReviewWritten(Box<Reviewed>),
     /// Commits of the main of record that are the task's.
-    Landed { epoch: Epoch, commits: Vec<CommitId> },
+    Landed {
+        epoch: Epoch,
+        commits: Vec<CommitId>,
+    },
 }
 
 /// Why an assignment or a session ended.

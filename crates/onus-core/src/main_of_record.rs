@@ -43,11 +43,17 @@ pub enum MainOfRecord {
     Local,
     Shared(Named),
     /// Several clones, and nobody has said which branch counts.
-    Unset { clones: Vec<RepositoryClone> },
+    Unset {
+        clones: Vec<RepositoryClone>,
+    },
 }
 
 /// What counts, given what was named and who uses the store. Clones that are gone do not count: `is_gone` knows.
-pub fn of(named: Option<&Named>, clones: &[RepositoryClone], is_gone: impl Fn(&RepositoryClone) -> bool) -> MainOfRecord {
+pub fn of(
+    named: Option<&Named>,
+    clones: &[RepositoryClone],
+    is_gone: impl Fn(&RepositoryClone) -> bool,
+) -> MainOfRecord {
     if let Some(named) = named {
         return MainOfRecord::Shared(named.clone());
     }
@@ -71,7 +77,11 @@ impl RepositoryClone {
 }
 
 /// What a clone that begins to use the store says; nothing where the store knows it as it is.
-pub fn join(caller: &Caller, found: Option<&RepositoryClone>, here: &RepositoryClone) -> Result<Option<(Handle, Event)>, Refusal> {
+pub fn join(
+    caller: &Caller,
+    found: Option<&RepositoryClone>,
+    here: &RepositoryClone,
+) -> Result<Option<(Handle, Event)>, Refusal> {
     let by = known(caller)?.handle.clone();
     if found == Some(here) {
         return Ok(None);
@@ -83,7 +93,11 @@ pub fn join(caller: &Caller, found: Option<&RepositoryClone>, here: &RepositoryC
 
 /// What is said when a shared branch is named. The first word is anybody's, because the settings that it comes from are a
 /// person's; another word than before takes a person.
-pub fn name(caller: &Caller, found: Option<&Named>, wanted: &Named) -> Result<Option<(Handle, Event)>, Refusal> {
+pub fn name(
+    caller: &Caller,
+    found: Option<&Named>,
+    wanted: &Named,
+) -> Result<Option<(Handle, Event)>, Refusal> {
     let by = match found {
         Some(found) if found == wanted => return Ok(None),
         Some(_) => person(caller)?.clone(),

@@ -131,13 +131,8 @@ mod tests {
         ];
         for (named, epoch, before, epochs, by_name, expected) in cases {
             let adopted: &[CommitId] = if *by_name { std::slice::from_ref(&one) } else { &[] };
-            let holding = Holding {
-                task: &task,
-                epoch: 3,
-                workstation: &workstation,
-                adopted_epochs: epochs,
-                adopted,
-            };
+            let holding =
+                Holding { task: &task, epoch: 3, workstation: &workstation, adopted_epochs: epochs, adopted };
             let commit = made(named, epoch, *before);
             assert_eq!(ownership(&commit, &holding), *expected, "{named} {epoch} {before}");
             let is_refused = !findings(std::slice::from_ref(&commit), &holding).is_empty();

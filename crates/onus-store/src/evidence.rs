@@ -91,18 +91,18 @@ fn read(row: &mut crate::port::Row) -> Result<Evidence> {
 pub fn reviews(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<Review>> {
     let workspace = tx.workspace();
     let rows = tx.rows(&REVIEWS, &args![workspace.0, task.to_string()])?;
-    rows.into_iter()
-        .map(|mut row| {
-            Ok(Review {
-                seq: row.int()?,
-                by: row.parsed()?,
-                workstation: row.opt_parsed()?,
-                verdict: word(row.text()?.as_str(), ReviewVerdict::parse)?,
-                classification: word(row.text()?.as_str(), Classification::parse)?,
-                commit: row.opt_parsed()?,
-            })
-        })
-        .collect()
+    rows.into_iter().map(|mut row| review(&mut row)).collect()
+}
+
+pub(crate) fn review(row: &mut crate::port::Row) -> Result<Review> {
+    Ok(Review {
+        seq: row.int()?,
+        by: row.parsed()?,
+        workstation: row.opt_parsed()?,
+        verdict: word(row.text()?.as_str(), ReviewVerdict::parse)?,
+        classification: word(row.text()?.as_str(), Classification::parse)?,
+        commit: row.opt_parsed()?,
+    })
 }
 
 /// A run with everything that is kept of it.

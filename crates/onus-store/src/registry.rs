@@ -1,13 +1,15 @@
 //! Workspaces, projects, workers and workstations: who and where.
 
-use crate::codec::{self, workstation_columns};
+use crate::codec::{self, in_force, workstation_columns};
 use crate::error::Result;
 use crate::load;
 use crate::port::Tx;
 use crate::{args, sql};
 use onus_core::hash::Digest;
-use onus_core::id::{Generation, Handle, ProjectKey, TaskId, WorkstationName};
+use onus_core::id::{Generation, Handle, ProjectKey, Role, TaskId, WorkstationName};
 use onus_core::probe::ProbeResult;
+use onus_core::registry::workstation::Pending;
+use onus_core::task::StateName;
 use onus_core::time::Timestamp;
 use onus_core::worker::Worker;
 use onus_core::workstation::Workstation;
@@ -38,6 +40,8 @@ sql! {
     HOLDING_DIRECTORY = "SELECT w.path FROM assignment a \
         JOIN workstation w ON w.workspace = a.workspace AND w.name = a.workstation \
         WHERE a.workspace = ?1 AND a.task = ?2 AND a.assignee = ?3 AND a.ended_at IS NULL";
+    PENDING = "SELECT t.id, t.state, coalesce(a.lane, t.lane) FROM task t ", in_force!(), "WHERE t.workspace = ?1 \
+        AND t.role = ?2 AND t.state <> 'complete' AND t.state <> 'dropped' ORDER BY t.priority, t.born LIMIT 200";
     WORKSTATIONS = "SELECT ", workstation_columns!(), ", a.task, a.assignee \
         FROM workstation w LEFT JOIN assignment a ON a.workspace = w.workspace AND a.workstation = w.name \
         AND a.ended_at IS NULL WHERE w.workspace = ?1 ORDER BY w.name";
@@ -142,6 +146,19 @@ pub fn put_workstation(tx: &mut dyn Tx, put: Put, workstation: &Workstation) -> 
             workstation.lane,
         ],
     )
+}
+
+/// The tasks of a role that have not ended, each with its lane.
+pub fn pending(tx: &mut dyn Tx, role: &Role) -> Result<Vec<Pending>> {
+    let workspace = tx.workspace();
+    let rows = tx.rows(&PENDING, &args![workspace.0, role.as_str()])?;
+    rows.into_iter()
+        .map(|mut row| {
+            let task = row.parsed()?;
+            let state = codec::word(row.text()?.as_str(), StateName::parse)?;
+            Ok(Pending { task, state, lane: row.opt_int()? })
+        })
+        .collect()
 }
 
 /// Keeps what the probes of a workstation said, in place of what they said before.

@@ -120,6 +120,8 @@ fn checkout(world: &World) -> Result<Option<WorkstationAdded>, Refusal> {
         lifecycle: Lifecycle::Reusable,
         branch: None,
         probes: Vec::new(),
+        role: None,
+        lane: None,
     }))
 }
 

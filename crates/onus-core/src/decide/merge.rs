@@ -52,10 +52,7 @@ fn is_shown_by_running(finding: &Finding) -> bool {
 }
 
 /// The holder waits for another worker's word about this commit.
-pub(super) fn request_review(
-    context: &Context<'_>,
-    commit: Option<&CommitId>,
-) -> Result<Decision, Refusal> {
+pub(super) fn request_review(context: &Context<'_>, commit: Option<&CommitId>) -> Result<Decision, Refusal> {
     let held = context.working_holder()?;
     if !matches!(context.task.state, State::InProgress(_)) {
         return Err(context.wrong_state("reviewed"));

@@ -219,11 +219,7 @@ pub struct Pending {
 
 /// Why a role's worktree may not be torn down: its work goes on, or would have nowhere to go (mission D3). `others` are
 /// the workstations beside it.
-pub fn still_needed(
-    workstation: &Workstation,
-    others: &[Workstation],
-    pending: &[Pending],
-) -> Vec<Finding> {
+pub fn still_needed(workstation: &Workstation, others: &[Workstation], pending: &[Pending]) -> Vec<Finding> {
     let (Some(role), name) = (&workstation.role, &workstation.name) else {
         return Vec::new();
     };

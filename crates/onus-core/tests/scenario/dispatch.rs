@@ -224,9 +224,15 @@ fn a_lanes_worktree_is_that_lanes() {
     let lanes = format!("{map}; lane a A:1; lane b A:2");
     check(&format!("{lanes}; add role=A lane=2; claim a; claim b"), "ok; ok; ok; ok; routing_denied; ok e1");
     // Without a lane of its own the work takes that of the place.
-    check(&format!("{lanes}; add role=A; claim b; add role=A lane=2; claim a"), "ok; ok; ok; ok; ok e1; ok; routing_denied");
+    check(
+        &format!("{lanes}; add role=A; claim b; add role=A lane=2; claim a"),
+        "ok; ok; ok; ok; ok e1; ok; routing_denied",
+    );
     check(&format!("{lanes}; add role=A; claim b; add role=A; claim a"), "ok; ok; ok; ok; ok e1; ok; ok e1");
-    check(&format!("{lanes}; add role=B; claim a; add; claim a"), "ok; ok; ok; ok; routing_denied; ok; ok e1");
+    check(
+        &format!("{lanes}; add role=B; claim a; add; claim a"),
+        "ok; ok; ok; ok; routing_denied; ok; ok e1",
+    );
     // A person's force steps over it.
     check(&format!("{lanes}; add role=A lane=2; claim! p ws=a"), "ok; ok; ok; ok; ok e1 forced");
 }

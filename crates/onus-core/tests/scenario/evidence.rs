@@ -126,10 +126,7 @@ fn done_means_merged() {
         Some("where the work is: onus complete T-1 --resolution TEXT merges it, too")
     );
     let told = refusal("add; claim a; complete a unmerged=1 elsewhere");
-    assert_eq!(
-        told.hint.as_deref(),
-        Some("run it where the work is: onus complete T-1 --resolution TEXT")
-    );
+    assert_eq!(told.hint.as_deref(), Some("run it where the work is: onus complete T-1 --resolution TEXT"));
 }
 
 /// Nothing that `complete` would refuse reaches the main branch first.
@@ -181,7 +178,10 @@ fn what_the_paths_demand_is_asked_of_every_task() {
 #[test]
 fn a_review_counts_for_what_it_saw() {
     let held = "reviewed; add; claim a";
-    check(&format!("{held}; merge a at=1; review b at=1; merge a at=1"), "ok; ok; ok e1; review_missing; ok; ok");
+    check(
+        &format!("{held}; merge a at=1; review b at=1; merge a at=1"),
+        "ok; ok; ok e1; review_missing; ok; ok",
+    );
     check(&format!("{held}; review b at=1; merge a at=2"), "ok; ok; ok e1; ok; review_missing");
     // The same patches on a newer main branch.
     check(&format!("{held}; review b at=1; merge a at=2 same=1"), "ok; ok; ok e1; ok; ok");
@@ -189,12 +189,18 @@ fn a_review_counts_for_what_it_saw() {
         &format!("{held}; review b at=1; complete a at=2; complete a at=2 same=1"),
         "ok; ok; ok e1; ok; review_missing; ok",
     );
-    check(&format!("{held}; askreview b; askreview a; lease"), "ok; ok; ok e1; lease_required; ok; 15m until 900s renewed 1");
+    check(
+        &format!("{held}; askreview b; askreview a; lease"),
+        "ok; ok; ok e1; lease_required; ok; 15m until 900s renewed 1",
+    );
 }
 
 #[test]
 fn two_clones_need_a_main_of_record() {
-    check("add; claim a; merge a rivals; complete a rivals", "ok; ok e1; main_of_record_unset; main_of_record_unset");
+    check(
+        "add; claim a; merge a rivals; complete a rivals",
+        "ok; ok e1; main_of_record_unset; main_of_record_unset",
+    );
     check("unmerged; add; claim a; complete a rivals", "ok; ok; ok e1; ok");
     check("add; claim a; complete! p rivals", "ok; ok e1; ok forced");
     assert_eq!(
@@ -216,5 +222,8 @@ fn an_end_leaves_a_handoff() {
 fn only_an_earlier_holders_work_is_adopted() {
     let taken = "add; claim a; tick 17m; takeover b";
     check(&format!("{taken}; adopt b"), "ok; ok e1; ok; ok e2; ok");
-    check(&format!("{taken}; adopt a; adopt b of=2; adopt b of=0"), "ok; ok e1; ok; ok e2; fenced; invalid_input; invalid_input");
+    check(
+        &format!("{taken}; adopt a; adopt b of=2; adopt b of=0"),
+        "ok; ok e1; ok; ok e2; fenced; invalid_input; invalid_input",
+    );
 }

@@ -131,6 +131,15 @@ impl<'a> History<'a> {
         Ok(found.into_iter().collect())
     }
 
+    /// Every path that these commits change.
+    pub fn paths_of(&self, commits: &[Commit]) -> Result<Vec<String>, Refusal> {
+        if commits.is_empty() {
+            return Ok(Vec::new());
+        }
+        let list: String = commits.iter().map(|commit| format!("{}\n", commit.id)).collect();
+        Ok(self.touched(list.as_bytes())?.into_iter().collect())
+    }
+
     fn touched(&self, list: &[u8]) -> Result<BTreeSet<String>, Refusal> {
         let args = ["--stdin", "--root", "-r", "-z", "--cc", "--name-only", "--no-commit-id", "--no-renames"];
         let output =
