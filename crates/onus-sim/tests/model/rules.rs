@@ -111,6 +111,8 @@ impl Rules {
                     branch: None,
                     probes: Vec::new(),
                     reason: None,
+                    role: None,
+                    lane: None,
                 })
                 .collect(),
             leases: (0..=u8::MAX).map(|epoch| LeaseId::new(secret(epoch))).collect(),
@@ -235,6 +237,7 @@ impl Rules {
             occupied: Vec::new(),
             builders: Vec::new(),
             slices: Vec::new(),
+            parts: Vec::new(),
             evidence: Vec::new(),
             reviews: Vec::new(),
             base: None,
