@@ -114,7 +114,9 @@ mod tests {
     fn a_commit_is_its_assignments_or_adopted() {
         let (task, workstation) = ("T-1".parse().unwrap(), "ws-a".parse().unwrap());
         let one: CommitId = "1".repeat(40).parse().unwrap();
-        let cases: &[(&str, &str, bool, &[Epoch], bool, Ownership)] = &[
+        // Trailers, whether it was there before the grant, adopted epochs, whether it was adopted by name.
+        type Case = (&'static str, &'static str, bool, &'static [Epoch], bool, Ownership);
+        let cases: &[Case] = &[
             ("T-1", "3", false, &[], false, Ownership::Own),
             ("T-1", "2", false, &[], false, Ownership::Foreign),
             ("T-1", "2", false, &[2], false, Ownership::Adopted),
