@@ -41,7 +41,7 @@ impl Onus {
         let more = tasks.len() as i64 > limit;
         tasks.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
         let next = tasks.last().filter(|_| more).map(|last| {
-            let after = After { priority: last.spec.priority.rank(), born: last.born };
+            let after = After::task(last);
             format_cursor(after, which)
         });
         Ok(ListView { tasks: tasks.iter().map(TaskView::from).collect(), next })

@@ -46,6 +46,7 @@ pub const HOT: &[Sql] = &[
     queue::LIST_ACTIVE,
     queue::READY,
     queue::READY_MATCHING,
+    queue::READY_AFTER,
     queue::WINDOW,
     queue::WINDOW_MATCHING,
     report::TIMES,

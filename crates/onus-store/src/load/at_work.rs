@@ -48,6 +48,23 @@ impl AtWork {
         Ok(others.map(|(_, occupied)| occupied.clone()).collect())
     }
 
+    /// Everybody who is at work: the scopes that are taken, and who works in which role.
+    pub fn everybody(&mut self, tx: &mut dyn Tx) -> Result<(Vec<Scoped>, BTreeMap<Role, Vec<Occupied>>)> {
+        let taken = match &mut self.scopes {
+            Some(known) => known,
+            none => none.insert(scopes(tx)?),
+        };
+        let working = match &mut self.roles {
+            Some(known) => known,
+            none => none.insert(roles(tx)?),
+        };
+        let mut by_role: BTreeMap<Role, Vec<Occupied>> = BTreeMap::new();
+        for (role, occupied) in working.values() {
+            by_role.entry(role.clone()).or_default().push(occupied.clone());
+        }
+        Ok((taken.values().cloned().collect(), by_role))
+    }
+
     /// A command was carried out, and left its task like this.
     pub fn changed(&mut self, task: &Task) {
         let held = task.assignment();
