@@ -58,7 +58,7 @@ struct Act<'a, D> {
 impl<D: Backend> Act<'_, D> {
     fn ready(&self, call: tool::Ready) -> Result<Value, Refusal> {
         let (filter, worker) = (filter(call.r#type, call.role)?, self.who.worker.clone());
-        let view = self.desk.ask(move |onus| {
+        let view = self.desk.ask(self.who, move |onus| {
             let limit = limit(onus, call.limit);
             onus.ready_for(worker.as_ref(), &filter, limit)
         })?;
@@ -76,7 +76,7 @@ impl<D: Backend> Act<'_, D> {
                     .ok_or_else(|| Refusal::invalid(format!("state: no such one: {word}")))?,
             ),
         };
-        let view = self.desk.ask(move |onus| {
+        let view = self.desk.ask(self.who, move |onus| {
             let limit = limit(onus, call.limit);
             onus.list(which, &filter, call.cursor.as_deref(), limit)
         })?;
@@ -85,13 +85,13 @@ impl<D: Backend> Act<'_, D> {
     }
 
     fn stale(&self) -> Result<Value, Refusal> {
-        let view = self.desk.ask(|onus| onus.stale())?;
+        let view = self.desk.ask(self.who, |onus| onus.stale())?;
         Ok(json!({ "stale": view.stale, "untrusted": true }))
     }
 
     fn show(&self, id: &TaskId) -> Result<Value, Refusal> {
         let id = id.clone();
-        let view = self.desk.ask(move |onus| onus.show(&id))?;
+        let view = self.desk.ask(self.who, move |onus| onus.show(&id))?;
         Ok(summary::story(&view))
     }
 
@@ -126,7 +126,7 @@ impl<D: Backend> Act<'_, D> {
             Some(site) => site.secure(&receipt)?,
             None => {
                 let lost = receipt.clone();
-                self.desk.ask(move |onus| match onus.evicted(&lost)? {
+                self.desk.ask(self.who, move |onus| match onus.evicted(&lost)? {
                     Some(evicted) => onus.bar(&evicted),
                     None => Ok(()),
                 })?;
@@ -146,7 +146,7 @@ impl<D: Backend> Act<'_, D> {
         let envelope = self.envelope(named, None, request, command)?;
         if self.desk.site().is_some() {
             let probed = envelope.clone();
-            self.desk.ask(move |onus| onus.probe_before(&probed))?;
+            self.desk.ask(self.who, move |onus| onus.probe_before(&probed))?;
         }
         self.desk.submit(self.who, envelope, target)
     }
@@ -156,7 +156,7 @@ impl<D: Backend> Act<'_, D> {
         let held = receipt.task.assignment().map(|held| held.workstation.clone());
         let directory = match held {
             Some(name) if self.desk.site().is_some() => {
-                self.desk.ask(move |onus| onus.directory_of(&name))?
+                self.desk.ask(self.who, move |onus| onus.directory_of(&name))?
             }
             _ => None,
         };
@@ -195,7 +195,7 @@ impl<D: Backend> Act<'_, D> {
         if let Some(refusal) = failed {
             return Err(refusal.task(&id));
         }
-        let view = self.desk.ask(move |onus| onus.checks(&id))?;
+        let view = self.desk.ask(self.who, move |onus| onus.checks(&id))?;
         Ok(summary::checks(&view))
     }
 
@@ -242,7 +242,7 @@ impl<D: Backend> Act<'_, D> {
         };
         let commit = parsed("commit", call.commit.as_deref())?;
         let about = id.clone();
-        let proof: Proof = self.desk.ask(move |onus| match onus.sight {
+        let proof: Proof = self.desk.ask(self.who, move |onus| match onus.sight {
             Sight::Workstations => onus.proof(&about),
             Sight::Store => onus.stated_proof(&about, commit),
         })?;
@@ -283,12 +283,12 @@ impl<D: Backend> Act<'_, D> {
         words: &Words,
     ) -> Result<Option<Text>, Refusal> {
         let (id, on, words) = (id.clone(), on.cloned(), words.clone());
-        self.desk.ask(move |onus| onus.compose_handoff(&id, standing, on.as_ref(), &words))
+        self.desk.ask(self.who, move |onus| onus.compose_handoff(&id, standing, on.as_ref(), &words))
     }
 
     /// The workstation that the caller stands in.
     fn here(&self) -> Result<Option<onus_core::id::WorkstationName>, Refusal> {
-        self.desk.ask(|onus| match onus.sight {
+        self.desk.ask(self.who, |onus| match onus.sight {
             Sight::Workstations => {
                 let cwd = onus.place.cwd.clone();
                 Ok(onus.workstation_at(&cwd)?.map(|(name, _)| name))

@@ -161,9 +161,14 @@ impl Passed {
 
     fn nothing_ready(self, who: Option<&Handle>) -> Refusal {
         let (detail, hint) = match self.tasks {
-            0 => ("no task is ready for this claim".to_owned(), "onus ready tells what the others wait for".into()),
+            0 => (
+                "no task is ready for this claim".to_owned(),
+                "onus ready tells what the others wait for".into(),
+            ),
             n if self.is_enough() => (
-                format!("the first {n} ready tasks cannot be claimed here now; those behind them were not looked at"),
+                format!(
+                    "the first {n} ready tasks cannot be claimed here now; those behind them were not looked at"
+                ),
                 "ask for fewer: onus claim --next --type TYPE, or --role ROLE, or onus claim TASK".into(),
             ),
             n => (
