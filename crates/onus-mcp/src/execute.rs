@@ -4,6 +4,7 @@ use crate::backend::{Backend, Who};
 use crate::summary::{self, Card};
 use crate::tool::{self, Call};
 use onus_app::queue::LIMIT_MAX;
+use onus_app::show::StoryPart;
 use onus_app::submit::{Receipt, Target};
 use onus_app::{Onus, Sight};
 use onus_core::code::Code;
@@ -25,7 +26,7 @@ pub(crate) fn act<D: Backend>(desk: &D, who: &Who, call: Call) -> Result<Value, 
     match call {
         Call::Ready(call) => act.ready(call),
         Call::Claim(call) => act.claim(call),
-        Call::Show(call) => act.show(&task(&call.task)?),
+        Call::Show(call) => act.show(&call),
         Call::Note(call) => act.note(call),
         Call::Check(call) => act.check(&call),
         Call::Handoff(call) => act.handoff(call),
@@ -89,9 +90,9 @@ impl<D: Backend> Act<'_, D> {
         Ok(json!({ "stale": view.stale, "untrusted": true }))
     }
 
-    fn show(&self, id: &TaskId) -> Result<Value, Refusal> {
-        let id = id.clone();
-        let view = self.desk.ask(self.who, move |onus| onus.show(&id))?;
+    fn show(&self, call: &tool::Show) -> Result<Value, Refusal> {
+        let (id, part) = (task(&call.task)?, StoryPart { before: call.before, limit: None });
+        let view = self.desk.ask(self.who, move |onus| onus.show_part(&id, part))?;
         Ok(summary::story(&view))
     }
 

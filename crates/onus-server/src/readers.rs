@@ -237,7 +237,7 @@ mod tests {
     use onus_app::{Onus, Sight};
     use onus_core::hash::Digest;
     use onus_core::settings::Settings;
-    use onus_store::any::Location;
+    use onus_store::location::Location;
     use std::sync::mpsc::{Receiver, Sender, channel};
     use tokio::task::JoinSet;
 
@@ -246,7 +246,7 @@ mod tests {
         drop(Location::File(path.clone()).create(onus_host::clock::now).unwrap());
         let open = move || {
             let store = Location::File(path.clone()).open(onus_host::clock::now)?;
-            let place = onus_host::place::find(path.parent().unwrap())?;
+            let place = onus_host::repository::find(path.parent().unwrap())?;
             Ok(Onus { store, settings: Settings::default(), path: path.clone(), place, sight: Sight::Store })
         };
         Readers::start(&(Arc::new(open) as Open), count).unwrap()

@@ -103,6 +103,8 @@ sql! {
     /// Reads the index `task_ready`: as many rows as it gives, however many others wait.
     pub(crate) READY = "SELECT ", task_columns!(), task_from!(), "WHERE ", is_ready!(), in_order!(), "?2";
     pub(crate) READY_MATCHING = "SELECT ", task_columns!(), task_from!(), "WHERE ", is_ready!(), matches!(), in_order!(), "?9";
+    pub(crate) READY_PAGE = "SELECT ", task_columns!(), task_from!(), "WHERE ", is_ready!(), matches!(),
+        "AND (t.priority, t.born) > (?9, ?10) ", in_order!(), "?11";
     /// Ready tasks behind one of them, by what can be told against a claim at a glance.
     pub(crate) READY_AFTER = "SELECT t.id, t.priority, t.born, t.type, t.role, t.lane, t.scope ", task_from!(), "WHERE ", is_ready!(),
         matches!(), "AND (t.priority, t.born) > (?9, ?10) ", in_order!(), "?11";
@@ -176,12 +178,17 @@ pub fn ended(tx: &mut dyn Tx, state: StateName, filter: &Filter, limit: i64) -> 
     Ok(found)
 }
 
-/// Open tasks whose dependencies are complete, the most important first.
-pub fn ready(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<Vec<Task>> {
-    Ok(ready_rows(tx, filter, limit)?.into_iter().map(|stored| stored.task).collect())
+/// Open tasks whose dependencies are complete, behind one of them, the most important first.
+pub fn ready(tx: &mut dyn Tx, filter: &Filter, after: After, limit: i64) -> Result<Vec<Task>> {
+    if after == After::START {
+        return Ok(ready_rows(tx, filter, limit)?.into_iter().map(|stored| stored.task).collect());
+    }
+    let mut args = arguments(tx.workspace(), filter);
+    args.extend(args![after.priority, after.born, limit]);
+    tasks(tx, &READY_PAGE, &args)
 }
 
-/// The same, as they are stored.
+/// The first of them, as they are stored.
 pub fn ready_rows(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<Vec<Stored>> {
     let (sql, args) = ready_question(tx.workspace(), filter, limit);
     stored(tx, sql, &args)
