@@ -45,6 +45,15 @@ impl Line {
         self.0.read_to_string(&mut said).unwrap();
         said
     }
+
+    /// What is said until the stream ends: by a chunk without a length.
+    fn stream(mut self) -> String {
+        let mut said = String::new();
+        while !said.ends_with("\r\n0\r\n") && said != "0\r\n" {
+            assert!(self.0.read_line(&mut said).unwrap() > 0, "{said}");
+        }
+        said
+    }
 }
 
 fn issue(site: &Site, more: &[&str]) -> (String, String) {
@@ -65,7 +74,7 @@ fn a_revoked_tokens_stream_ends() {
     let before = site.add("heard by both");
     site.ok(&["worker", "token", "revoke", &id, "--as", &site.person]);
     let after = site.add("not for the revoked one");
-    let said = heard.rest();
+    let said = heard.stream();
     assert!(said.contains(&format!("\"{before}\"")), "{said}");
     assert!(!said.contains(&format!("\"{after}\"")), "{said}");
     assert!(!said.contains("token_revoked"), "{said}");
@@ -91,7 +100,7 @@ fn an_expired_tokens_stream_ends() {
             continue;
         }
         line.0.get_mut().set_read_timeout(Some(PATIENCE * 3)).unwrap();
-        line.rest();
+        line.stream();
         assert_eq!(Line::ask(&server, &token, "/v1/events").status(), 401);
         return;
     }
@@ -135,4 +144,81 @@ fn one_token_has_its_share_of_streams_and_connections_and_no_more() {
         Line::ask(&server, &hostile, "/v1/events").status()
     });
     assert!(opened.take(500).any(|status| status == 200));
+}
+
+/// 40 notes of 60 kB make 2.4 MB of words. No answer has all of them, and the parts together have each once.
+#[test]
+fn a_long_story_comes_in_parts_through_every_door() {
+    const ENOUGH: usize = 700 * 1024;
+    let site = Site::new();
+    let person = site.token(&site.person);
+    let server = Server::start(&site);
+    let task = server.add(&person, "much is said about it");
+    for n in 0..40 {
+        let words = format!("note {n} {}", "x".repeat(60_000));
+        server.post(&person, &format!("/v1/tasks/{task}/notes"), json!({ "text": words })).ok();
+    }
+    let (mut path, mut told, mut parts) = (format!("/v1/tasks/{task}"), Vec::new(), 0);
+    loop {
+        let part = server.get(&person, &path).ok();
+        assert!(part.to_string().len() < ENOUGH);
+        assert_eq!(
+            part["notes"].as_array().unwrap().len(),
+            part["ledger"].as_array().unwrap().iter().filter(|entry| entry["verb"] == "noted").count()
+        );
+        told.splice(0..0, part["notes"].as_array().unwrap().iter().map(|note| note["seq"].as_i64().unwrap()));
+        parts += 1;
+        let Some(before) = part["earlier"].as_i64() else { break };
+        path = format!("/v1/tasks/{task}?before={before}");
+    }
+    assert!(parts > 3, "{parts}");
+    assert_eq!(told.len(), 40);
+    assert!(told.windows(2).all(|pair| pair[0] < pair[1]), "{told:?}");
+    // The command line through the server.
+    let remote =
+        site.command(&["--store", &server.url, "show", &task, "--json"]).env("ONUS_TOKEN", &person).output();
+    let remote = remote.unwrap().stdout;
+    assert!((1_000..ENOUGH).contains(&remote.len()), "{}", remote.len());
+    // A model's tool.
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "show", "arguments": { "task": task } } });
+    let accept = ("accept", "application/json, text/event-stream");
+    let shown = server.post_with(&person, "/mcp", &[accept], call).ok();
+    assert!(shown["result"]["structuredContent"]["earlier"].is_i64(), "{shown}");
+    assert!(shown.to_string().len() < ENOUGH / 4);
+    // The board.
+    let cookie = format!("onus-{}={person}", server.address().rsplit(':').next().unwrap());
+    let page = |path: &str| {
+        let reply = server.try_call("GET", path, &[("cookie", &cookie)], None).unwrap();
+        text(&reply.body).to_owned()
+    };
+    let first = page(&format!("/tasks/{task}"));
+    assert!(first.len() < ENOUGH && first.contains("note 39 "), "{}", first.len());
+    let earlier =
+        first.split("href=\"").find_map(|rest| rest.split_once('"').filter(|(to, _)| to.contains("before=")));
+    let earlier = page(earlier.unwrap().0);
+    assert!(!earlier.contains("note 39 ") && earlier.contains("The latest entries"));
+}
+
+/// Bodies of 60 kB: a list says that there is more, and where.
+#[test]
+fn a_list_of_long_tasks_comes_in_parts() {
+    let site = Site::new();
+    let person = site.token(&site.person);
+    let server = Server::start(&site);
+    for n in 0..60 {
+        let body = json!({ "title": format!("long {n}"), "body": "y".repeat(60_000) });
+        server.post(&person, "/v1/tasks", body).ok();
+    }
+    let (mut path, mut seen) = ("/v1/tasks?limit=1000".to_owned(), 0);
+    loop {
+        let part = server.get(&person, &path).ok();
+        assert!(part.to_string().len() < 3 * 1024 * 1024);
+        seen += part["tasks"].as_array().unwrap().len();
+        let Some(next) = part["next"].as_str() else { break };
+        path = format!("/v1/tasks?limit=1000&cursor={next}");
+    }
+    assert_eq!(seen, 60);
+    let ready = server.get(&person, "/v1/ready?limit=1000").ok();
+    assert!(ready.to_string().len() < 3 * 1024 * 1024);
+    assert_eq!(ready["counts"]["ready"], 60);
 }
