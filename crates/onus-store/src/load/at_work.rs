@@ -16,6 +16,9 @@ use std::collections::BTreeMap;
 /// The scopes that a holder works in.
 type Scoped = (TaskId, Handle, Vec<String>);
 
+/// Who is at work, by the role of the task.
+type InRoles = BTreeMap<Role, Vec<Occupied>>;
+
 /// The live assignments, each by the workstation that has no other. What nobody asked about is not read.
 #[derive(Debug, Default)]
 pub struct AtWork {
@@ -49,7 +52,7 @@ impl AtWork {
     }
 
     /// Everybody who is at work: the scopes that are taken, and who works in which role.
-    pub fn everybody(&mut self, tx: &mut dyn Tx) -> Result<(Vec<Scoped>, BTreeMap<Role, Vec<Occupied>>)> {
+    pub fn everybody(&mut self, tx: &mut dyn Tx) -> Result<(Vec<Scoped>, InRoles)> {
         let taken = match &mut self.scopes {
             Some(known) => known,
             none => none.insert(scopes(tx)?),
@@ -58,7 +61,7 @@ impl AtWork {
             Some(known) => known,
             none => none.insert(roles(tx)?),
         };
-        let mut by_role: BTreeMap<Role, Vec<Occupied>> = BTreeMap::new();
+        let mut by_role = InRoles::new();
         for (role, occupied) in working.values() {
             by_role.entry(role.clone()).or_default().push(occupied.clone());
         }
