@@ -18,7 +18,7 @@ use onus_core::registry::person;
 use onus_core::task::Task;
 use onus_core::workstation::{Workstation, WorkstationState};
 use onus_store::port::Tx;
-use onus_store::read::queue::{self, Filter};
+use onus_store::read::queue::{self, After, Filter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -220,13 +220,13 @@ fn fill(
 
 /// In queue order; whether there are more.
 fn offered(tx: &mut dyn Tx, map: &IdentityMap) -> onus_store::error::Result<(Vec<Task>, bool)> {
-    let mut tasks = queue::ready(tx, &Filter::default(), HEAD)?;
+    let mut tasks = queue::ready(tx, &Filter::default(), After::START, HEAD)?;
     let more = tasks.len() as i64 == HEAD;
     if more {
         for rule in &map.routing {
             if let TypePattern::One(task_type) = &rule.task_type {
                 let filter = Filter { task_type: Some(task_type.clone()), ..Filter::default() };
-                tasks.extend(queue::ready(tx, &filter, PER_TYPE)?);
+                tasks.extend(queue::ready(tx, &filter, After::START, PER_TYPE)?);
             }
         }
         tasks.sort_by_key(|task| (task.spec.priority.rank(), task.born));

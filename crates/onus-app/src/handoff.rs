@@ -217,9 +217,8 @@ impl Onus {
             return Ok(answer);
         }
         self.task(task)?;
-        let notes = self.ask(|tx| show::notes(tx, task))?;
-        let last = notes.into_iter().rfind(|note| note.kind == "handoff");
-        Ok(last.map(|note| view(task, &note.text)))
+        let last = self.ask(|tx| show::last_note(tx, task, "handoff"))?;
+        Ok(last.map(|text| view(task, &text)))
     }
 }
 

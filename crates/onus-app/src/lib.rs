@@ -41,6 +41,7 @@ pub mod token;
 pub mod usage;
 pub mod validate;
 pub mod view;
+pub mod weight;
 pub mod workstation;
 
 use onus_core::identity_map::Policy;

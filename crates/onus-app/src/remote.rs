@@ -240,7 +240,7 @@ pub fn answer(onus: &mut Onus, asker: Asker<'_>, name: &str, arguments: &str) ->
         "held" => reply(arguments, |()| onus.held()),
         "now" => reply(arguments, |()| onus.now()),
         "status" => reply(arguments, |()| onus.status()),
-        "show" => reply(arguments, |(task,)| onus.show(&task)),
+        "show" => reply(arguments, |(task, part)| onus.show_part(&task, part)),
         "log" => reply(arguments, |(task, after, limit): (Option<TaskId>, _, _)| {
             onus.log(task.as_ref(), after, limit)
         }),

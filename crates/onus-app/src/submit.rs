@@ -354,7 +354,8 @@ impl<'a> Call<'a> {
         let (Some(stored), Caller::Registered(worker)) = (before, &facts.caller) else {
             return Ok(Outcome::Rollback(Err(refusal)));
         };
-        if !(is_grant && refusal.code.is_policy()) {
+        let is_passed_over = self.is_about_task(&refusal, facts.place.asked.as_ref());
+        if is_passed_over || !(is_grant && refusal.code.is_policy()) {
             return Ok(Outcome::Rollback(Err(refusal)));
         }
         let event = Event::from(Refused {

@@ -186,6 +186,13 @@ impl Onus {
         self.bearer(text).map(|(principal, ..)| principal)
     }
 
+    /// How long the token is good for from now on, if it is; none means for ever. Nothing is noted.
+    pub fn recognise_until(&mut self, text: &TokenText) -> Result<Option<Millis>, Refusal> {
+        let found = self.store.read_latest(|tx| Ok(presented(tx, text)))??;
+        rules::calls(&found.0)?;
+        Ok(found.1)
+    }
+
     fn bearer(&mut self, text: &TokenText) -> Result<Admitted, Refusal> {
         let admitted = self.store.read_latest(|tx| Ok(admit(tx, text)))??;
         rules::calls(&admitted.0)?;
@@ -224,6 +231,14 @@ fn admit(tx: &mut dyn Tx, text: &TokenText) -> Result<Admitted, Refusal> {
     let Bearer { token: StoredToken { token, hash, used_at }, worker } = found.ok_or_else(unknown)?;
     let principal = token.admit(text, &hash, worker.as_ref(), now)?;
     Ok((principal, used_at, now))
+}
+
+/// Whose token it is, and how long it is good for.
+fn presented(tx: &mut dyn Tx, text: &TokenText) -> Result<(Principal, Option<Millis>), Refusal> {
+    let (found, now) = token::presented(tx, text.id())?;
+    let Bearer { token: StoredToken { token, hash, .. }, worker } = found.ok_or_else(unknown)?;
+    let principal = token.admit(text, &hash, worker.as_ref(), now)?;
+    Ok((principal, token.expires_at.map(|end| end.since(now))))
 }
 
 fn random() -> Result<Random, Refusal> {

@@ -12,7 +12,7 @@ use crate::submit::{Receipt, ReceiptKind};
 use onus_core::code::Code;
 use onus_core::evidence::{CheckVerdict, RootCause};
 use onus_core::id::CheckId;
-use onus_core::id::{CommitId, Handle, OriginRef, Role, TaskId, TaskType, WorkstationName};
+use onus_core::id::{CommitId, Handle, OriginRef, Role, Seq, TaskId, TaskType, WorkstationName};
 use onus_core::lease::Token;
 use onus_core::ledger::Entry;
 use onus_core::process::Death;
@@ -381,6 +381,9 @@ pub struct StoryView {
     #[serde(default)]
     pub landed: Option<LandedView>,
     pub ledger: Vec<EntryView>,
+    /// There is more: ask for what came before this entry.
+    #[serde(default)]
+    pub earlier: Option<Seq>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

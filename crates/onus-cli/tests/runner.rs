@@ -43,6 +43,7 @@ mod serve_intake;
 mod serve_manners;
 mod serve_mcp;
 mod serve_repeat;
+mod serve_shares;
 mod setup;
 mod support;
 mod token;

@@ -17,8 +17,11 @@ mod renew;
 mod reopen;
 mod review;
 mod salvage;
+mod screen;
 mod session;
 mod takeover;
+
+pub use screen::Screen;
 
 use crate::code::Code;
 use crate::command::{Command, Warrant};

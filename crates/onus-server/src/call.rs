@@ -3,9 +3,11 @@
 //! It is no part of the HTTP contract: both ends are Onus, of about the same age. The same rules apply as on every other
 //! path, because the same functions are called in the name of the same token.
 
+use crate::allowance::Share;
 use crate::auth;
+use crate::body::read;
 use crate::problem::Problem;
-use crate::serve::{Server, named, read};
+use crate::serve::{Server, named};
 use crate::traces::Trace;
 use axum::body::Body;
 use axum::extract::Request;
@@ -14,6 +16,7 @@ use axum::http::{HeaderName, Response};
 use onus_app::idempotent_admin::Asker;
 use onus_app::remote;
 use onus_app::token::Shown;
+use onus_app::weight::{self, Weight};
 use onus_core::code::Code;
 use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
@@ -55,24 +58,25 @@ async fn answered(server: &Arc<Server>, name: String, request: Request) -> Resul
     let believed = believed(&parts.headers)?;
     let request = named(&parts.headers)?;
     let guard = Arc::clone(server);
+    let (share, weight) = (Share::of(&parts.extensions), weight::of_call(&name));
     let admit = move |store: &mut crate::store::Store| -> Result<Shown, Refusal> {
-        let shown = guard.admit(store, &presented)?;
+        let shown = guard.admit(store, &presented, weight)?;
         is_who_it_believes(&shown.principal, believed.as_ref())?;
         Ok(shown)
     };
     let limit = match remote::size_limit(&name) {
         Some(limit) => {
             // Strangers send no more than a command.
-            server.readers.ask(admit.clone()).await?;
+            server.readers.ask(&share, Weight::Light, admit.clone()).await?;
             limit
         }
         None => server.config.body_limit,
     };
-    let bytes = read(server, &parts.headers, body, limit).await?;
+    let (bytes, _portion) = read(server, &share, &parts.headers, body, limit).await?;
     let arguments =
         String::from_utf8(bytes.to_vec()).map_err(|_| Refusal::invalid("the call is not UTF-8"))?;
     if name == "submit" {
-        let carried = server.readers.ask(move |store| {
+        let carried = server.readers.ask(&share, weight, move |store| {
             let shown = admit(store)?;
             let (envelope, target) = remote::arrived(&arguments, shown.principal.worker.as_ref())?;
             Ok(((store.witnessed(shown.principal.carry(envelope)?)?, target), shown))
@@ -82,7 +86,7 @@ async fn answered(server: &Arc<Server>, name: String, request: Request) -> Resul
         return Ok(remote::receipt(receipt.ok_or_else(crate::route::unanswered)??)?);
     }
     let wakes = remote::is_write(&name);
-    let answer = server.readers.ask(move |store| {
+    let answer = server.readers.ask(&share, weight, move |store| {
         let shown = admit(store)?;
         remote::permits(&shown.principal, &name)?;
         let actor = shown.principal.worker.as_ref();

@@ -10,6 +10,7 @@ use onus_app::remote;
 use onus_app::submit::{Receipt, Target};
 use onus_app::token::Shown;
 use onus_app::view::document;
+use onus_app::weight::{self, Weight};
 use onus_core::command::{Command, Envelope};
 use onus_core::id::{Handle, ProjectKey, RequestId, TaskId};
 use onus_core::lease::Token;
@@ -24,6 +25,8 @@ type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 /// One operation.
 pub(crate) struct Route {
     pub(crate) sort: RouteKind,
+    /// Of the call that has the same name.
+    pub(crate) weight: Weight,
     pub(crate) path: &'static str,
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
@@ -211,6 +214,7 @@ where
 {
     Route {
         sort: RouteKind::Question,
+        weight: weight::of_call(name),
         path,
         name,
         about,
@@ -292,6 +296,7 @@ where
 {
     Route {
         sort: RouteKind::Command,
+        weight: weight::of_call(name),
         path,
         name,
         about,

@@ -34,7 +34,9 @@ pub(super) struct TaskPage {
     pub(super) reviews: Vec<Review>,
     pub(super) seal: Seal,
     pub(super) entries: Vec<EntryView>,
-    pub(super) left_out: usize,
+    /// Where what came before is told, and what came last.
+    pub(super) earlier: Option<String>,
+    pub(super) latest: Option<String>,
     pub(super) now: Timestamp,
 }
 
