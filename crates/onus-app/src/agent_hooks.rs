@@ -1,6 +1,7 @@
 //! What an agent's client asks around its tools: may this be written, is a lease to be renewed, is anything still held
 //! (mission E2)? It answers early and in the client's own words; what lands is still git's hooks to guard.
 
+use crate::remote::calls;
 use crate::Onus;
 use crate::guard::Fleet;
 use onus_core::boundary;
@@ -70,7 +71,7 @@ impl Onus {
 
     /// What the worker holds now.
     pub fn holdings(&mut self, worker: &Handle) -> Result<Vec<Holding>, Refusal> {
-        if let Some(answer) = self.remote_call("holdings", &(worker,))? {
+        if let Some(answer) = self.remote(|| calls::Holdings { worker: worker.clone() })? {
             return Ok(answer);
         }
         let fleet = self.fleet()?;

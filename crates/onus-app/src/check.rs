@@ -1,7 +1,7 @@
 //! `check`: runs a task's approved commands where the work is, and keeps what they showed (mission D7).
 
+use crate::remote::calls;
 use crate::Onus;
-use crate::remote::SentTask;
 use crate::submit::Target;
 use crate::view::{CheckRunView, ChecksView};
 use onus_core::code::Code;
@@ -201,7 +201,7 @@ impl Onus {
 
     /// The task as it is now, if there is such a one.
     pub(crate) fn find_task(&mut self, id: &TaskId) -> Result<Option<Task>, Refusal> {
-        if let Some(answer) = self.remote_call::<Option<SentTask>>("find_task", &(id,))? {
+        if let Some(answer) = self.remote(|| calls::FindTask { task: id.clone() })? {
             return Ok(answer.map(Task::from));
         }
         Ok(self.ask(|tx| load::task(tx, id))?.map(|stored| stored.task))
@@ -241,7 +241,7 @@ impl Onus {
 
     /// The last runs of a task's checks, the newest first.
     pub fn check_runs(&mut self, task: &TaskId, limit: i64) -> Result<Vec<evidence::KeptRun>, Refusal> {
-        if let Some(answer) = self.remote_call("check_runs", &(task, limit))? {
+        if let Some(answer) = self.remote(|| calls::CheckRuns { task: task.clone(), limit })? {
             return Ok(answer);
         }
         self.ask(|tx| evidence::runs(tx, task, limit))

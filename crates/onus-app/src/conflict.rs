@@ -1,5 +1,6 @@
 //! Two tasks changed the same lines: whose work stays, in the order that the queue gives (mission D11).
 
+use crate::remote::calls;
 use crate::Onus;
 use crate::merge::short;
 use onus_core::code::Code;
@@ -64,7 +65,7 @@ impl Onus {
         task: &TaskId,
         others: &BTreeSet<TaskId>,
     ) -> Result<BTreeMap<TaskId, Relation>, Refusal> {
-        if let Some(answer) = self.remote_call("relations", &(task, others))? {
+        if let Some(answer) = self.remote(|| calls::Relations { task: task.clone(), others: others.clone() })? {
             return Ok(answer);
         }
         self.ask(|tx| relations(tx, task, others))

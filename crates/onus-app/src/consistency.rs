@@ -8,6 +8,7 @@ mod commits;
 mod places;
 mod queue;
 
+use crate::remote::calls;
 use crate::Onus;
 use crate::progress::Progress;
 use crate::view::HeldView;
@@ -170,7 +171,7 @@ impl Onus {
 
     /// What the queue knows of these tasks, and of the last ones of every workstation.
     pub(crate) fn queue_about(&mut self, tasks: BTreeSet<TaskId>) -> Result<Queue, Refusal> {
-        if let Some(answer) = self.remote_call("queue_about", &(&tasks,))? {
+        if let Some(answer) = self.remote(|| calls::QueueAbout { tasks: tasks.clone() })? {
             return Ok(answer);
         }
         self.ask(|tx| Queue::load(tx, tasks))

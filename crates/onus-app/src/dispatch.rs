@@ -4,6 +4,7 @@
 //! carried out claim by claim. Nothing is taken over, forced or taken away, and a dispatcher that lost a race has lost
 //! nothing else.
 
+use crate::remote::calls;
 use crate::Onus;
 use crate::probe::Probed;
 use crate::route::required;
@@ -94,7 +95,7 @@ pub(crate) struct Plan {
 }
 
 /// Probes that were run, and are not on record.
-type Told = (WorkstationName, Vec<ProbeResult>);
+pub(crate) type Told = (WorkstationName, Vec<ProbeResult>);
 
 impl Onus {
     /// One round: probe, plan, and carry the plan out. Acts in a person's name.
@@ -143,7 +144,7 @@ impl Onus {
         told: &[Told],
         limit: usize,
     ) -> Result<Plan, Refusal> {
-        if let Some(answer) = self.remote_call("plan", &(told, limit))? {
+        if let Some(answer) = self.remote(|| calls::PlanRound { told: told.to_vec(), limit })? {
             return Ok(answer);
         }
         let by = person(&self.caller(actor)?)?.clone();

@@ -2,6 +2,7 @@
 
 mod archive;
 
+use crate::remote::calls;
 use crate::Onus;
 use crate::progress::Progress;
 use crate::view::TaskView;
@@ -62,7 +63,7 @@ impl Onus {
         writer: &mut dyn Write,
         progress: &mut dyn Progress,
     ) -> Result<u64, ExportError> {
-        if let Some((lines, text)) = self.remote_call::<(u64, String)>("export_tasks", &(which,))? {
+        if let Some((lines, text)) = self.remote(|| calls::ExportTasks { which })? {
             writer.write_all(text.as_bytes()).and_then(|()| writer.flush()).map_err(ExportError::Writing)?;
             return Ok(lines);
         }

@@ -1,6 +1,7 @@
 //! What git's hooks ask: may this reference move? The rules are in `onus_core::guard`; here is what they need to know
 //! (mission B5, E1). Nothing is written: a refusal is git's to report.
 
+use crate::remote::calls;
 use crate::Onus;
 use onus_core::boundary;
 use onus_core::guard::{self, Change, Credentials, Held, Local, Post, Push};
@@ -143,7 +144,7 @@ impl Onus {
     }
 
     pub(crate) fn fleet(&mut self) -> Result<Fleet, Refusal> {
-        if let Some(answer) = self.remote_call("fleet", &())? {
+        if let Some(answer) = self.remote(|| calls::FleetNow {})? {
             return Ok(answer);
         }
         self.ask(|tx| {

@@ -4,6 +4,7 @@ mod text;
 
 pub use text::text;
 
+use crate::remote::calls;
 use crate::Onus;
 use crate::handoff::HandoffView;
 use crate::view::{HeldView, TaskView};
@@ -105,7 +106,7 @@ pub struct OfferView {
 impl Onus {
     /// What `actor` needs to know; with a task, about that one of those it holds.
     pub fn prime(&mut self, actor: Option<&Handle>, only: Option<&TaskId>) -> Result<PrimeView, Refusal> {
-        if let Some(answer) = self.remote_call("prime", &(only,))? {
+        if let Some(answer) = self.remote(|| calls::Prime { only: only.cloned() })? {
             return Ok(answer);
         }
         let caller = self.ask(|tx| load::caller(tx, actor))?;

@@ -2,7 +2,7 @@
 //! seconds, and nobody should wait for it but who asked.
 
 use crate::Onus;
-use crate::remote::Sent;
+use crate::remote::{Sent, calls};
 use onus_core::command::{Command, Envelope};
 use onus_core::facts::Caller;
 use onus_core::id::{Handle, WorkstationName};
@@ -86,7 +86,7 @@ impl Onus {
 
     /// The workstations that a grant may go to.
     pub(crate) fn places(&mut self, envelope: &Envelope) -> Result<Vec<Workstation>, Refusal> {
-        if let Some(answer) = self.remote_call("places", &(Sent::new(envelope),))? {
+        if let Some(answer) = self.remote(|| calls::Places { sent: Sent::new(envelope) })? {
             return Ok(answer);
         }
         // Where a place is named, the map has no say in it; the grant itself reads the map under the lock.

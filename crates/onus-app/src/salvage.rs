@@ -1,6 +1,7 @@
 //! After somebody lost a task against their will: what was on its way has arrived or is refused, and what they left
 //! behind is kept (mission B5, B6).
 
+use crate::remote::calls;
 use crate::Onus;
 use crate::submit::{Receipt, Target};
 use crate::view::{HeldView, LeftView};
@@ -46,7 +47,7 @@ impl Onus {
 
     /// Every assignment that a task ever had, the first one first.
     pub(crate) fn assignments(&mut self, task: &TaskId) -> Result<Vec<PastAssignment>, Refusal> {
-        if let Some(answer) = self.remote_call("assignments", &(task,))? {
+        if let Some(answer) = self.remote(|| calls::Assignments { task: task.clone() })? {
             return Ok(answer);
         }
         self.ask(|tx| show::assignments(tx, task))

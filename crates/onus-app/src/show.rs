@@ -1,5 +1,6 @@
 //! `show`: everything that is known about one task.
 
+use crate::remote::calls;
 use crate::Onus;
 use crate::handoff::{self, HandoffView};
 use crate::session::{self, SessionView};
@@ -18,7 +19,7 @@ use onus_store::read::show::{self, Note};
 
 impl Onus {
     pub fn show(&mut self, id: &TaskId) -> Result<StoryView, Refusal> {
-        if let Some(answer) = self.remote_call("show", &(id,))? {
+        if let Some(answer) = self.remote(|| calls::Show { task: id.clone() })? {
             return Ok(answer);
         }
         let found = self.ask(|tx| {
@@ -59,7 +60,7 @@ impl Onus {
         after: Option<i64>,
         limit: i64,
     ) -> Result<LedgerView, Refusal> {
-        if let Some(answer) = self.remote_call("log", &(task, after, limit))? {
+        if let Some(answer) = self.remote(|| calls::Log { task: task.cloned(), after, limit })? {
             return Ok(answer);
         }
         let entries = self.ask(|tx| {

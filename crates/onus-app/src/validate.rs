@@ -1,5 +1,6 @@
 //! `validate`: is the queue sound? (mission D13; the rules are in `onus_core::validate`)
 
+use crate::remote::calls;
 use crate::Onus;
 use crate::progress::Progress;
 use onus_core::code::Code;
@@ -68,7 +69,7 @@ impl ValidateView {
 impl Onus {
     /// Looks at the whole queue on one consistent view.
     pub fn validate(&mut self, progress: &mut dyn Progress) -> Result<ValidateView, Refusal> {
-        if let Some(answer) = self.remote_call("validate", &())? {
+        if let Some(answer) = self.remote(|| calls::Validate {})? {
             return Ok(answer);
         }
         let queue = self.ask(|tx| load(tx, progress))?;

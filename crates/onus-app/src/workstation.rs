@@ -1,5 +1,6 @@
 //! `workstation`: where work goes, and whether it may (mission C3, C5, C6).
 
+use crate::remote::calls;
 use crate::Onus;
 use crate::idempotent_admin::{Asker, once};
 use crate::registry::record;
@@ -27,7 +28,7 @@ impl Onus {
         asker: impl Into<Asker<'a>>,
         wanted: &WorkstationAdded,
     ) -> Result<(Registration, Workstation), Refusal> {
-        let asked = asker.into().asks("add_workstation", &(wanted,))?;
+        let asked = asker.into().asks(&calls::AddWorkstation { wanted: wanted.clone() })?;
         if let Some(answer) = self.remote_once(&asked)? {
             return Ok(answer);
         }
@@ -54,7 +55,7 @@ impl Onus {
         actor: Option<&Handle>,
         name: &WorkstationName,
     ) -> Result<(), Refusal> {
-        if let Some(answer) = self.remote_call("may_add_workstation", &(name,))? {
+        if let Some(answer) = self.remote(|| calls::MayAddWorkstation { place: name.clone() })? {
             return Ok(answer);
         }
         let caller = self.ask(|tx| load::caller(tx, actor))?;
@@ -63,7 +64,7 @@ impl Onus {
     }
 
     pub fn workstations(&mut self, only: Option<&WorkstationName>) -> Result<WorkstationsView, Refusal> {
-        if let Some(answer) = self.remote_call("workstations", &(only,))? {
+        if let Some(answer) = self.remote(|| calls::Workstations { only: only.cloned() })? {
             return Ok(answer);
         }
         let rows = self.ask(|tx| {
@@ -85,7 +86,7 @@ impl Onus {
 
     /// One workstation and what it holds.
     pub fn workstation(&mut self, name: &WorkstationName) -> Result<WorkstationHolding, Refusal> {
-        if let Some(answer) = self.remote_call("workstation", &(name,))? {
+        if let Some(answer) = self.remote(|| calls::WorkstationRow { place: name.clone() })? {
             return Ok(answer);
         }
         let rows = self.ask(|tx| registry::workstations(tx))?;
@@ -97,7 +98,7 @@ impl Onus {
         &mut self,
         name: &WorkstationName,
     ) -> Result<Option<Workstation>, Refusal> {
-        if let Some(answer) = self.remote_call("find_workstation", &(name,))? {
+        if let Some(answer) = self.remote(|| calls::FindWorkstation { place: name.clone() })? {
             return Ok(answer);
         }
         Ok(self.ask(|tx| load::workstation(tx, name))?.map(|(found, _)| found))
@@ -105,7 +106,7 @@ impl Onus {
 
     /// Who asks, as far as the store knows.
     pub fn caller(&mut self, actor: Option<&Handle>) -> Result<Caller, Refusal> {
-        if let Some(answer) = self.remote_call("caller", &())? {
+        if let Some(answer) = self.remote(|| calls::CallerOf {})? {
             return Ok(answer);
         }
         self.ask(|tx| load::caller(tx, actor))
@@ -113,7 +114,7 @@ impl Onus {
 
     /// All workstations, for whoever looks after them.
     pub fn workstation_rows(&mut self) -> Result<Vec<WorkstationHolding>, Refusal> {
-        if let Some(answer) = self.remote_call("workstation_rows", &())? {
+        if let Some(answer) = self.remote(|| calls::WorkstationRows {})? {
             return Ok(answer);
         }
         self.ask(|tx| registry::workstations(tx))
@@ -131,7 +132,7 @@ impl Onus {
 
     /// The directory of a workstation, if it has one.
     pub fn directory_of(&mut self, name: &WorkstationName) -> Result<Option<PathBuf>, Refusal> {
-        if let Some(answer) = self.remote_call("directory_of", &(name,))? {
+        if let Some(answer) = self.remote(|| calls::DirectoryOf { place: name.clone() })? {
             return Ok(answer);
         }
         Ok(self.ask(|tx| registry::directory(tx, name))?.map(PathBuf::from))
@@ -139,7 +140,7 @@ impl Onus {
 
     /// The directory in which `worker` holds `task`, if it does and the workstation has one.
     pub fn holding_directory(&mut self, task: &TaskId, worker: &Handle) -> Result<Option<PathBuf>, Refusal> {
-        if let Some(answer) = self.remote_call("holding_directory", &(task, worker))? {
+        if let Some(answer) = self.remote(|| calls::HoldingDirectory { task: task.clone(), worker: worker.clone() })? {
             return Ok(answer);
         }
         Ok(self.ask(|tx| registry::holding_directory(tx, task, worker))?.map(PathBuf::from))
@@ -151,7 +152,8 @@ impl Onus {
         name: &WorkstationName,
         reason: Option<&str>,
     ) -> Result<WorkstationHolding, Refusal> {
-        self.administer(asker, "quarantine", &(name, reason), |tx, caller| {
+        let call = calls::Quarantine { place: name.clone(), reason: reason.map(str::to_owned) };
+        self.administer(asker, &call, |tx, caller| {
             let row = row_of(tx, name)?;
             let decided = workstation::quarantine(caller, &row.workstation, reason)?;
             changed(tx, row, decided)
@@ -164,7 +166,8 @@ impl Onus {
         name: &WorkstationName,
         reason: Option<&str>,
     ) -> Result<WorkstationHolding, Refusal> {
-        self.administer(asker, "restore", &(name, reason), |tx, caller| {
+        let call = calls::Restore { place: name.clone(), reason: reason.map(str::to_owned) };
+        self.administer(asker, &call, |tx, caller| {
             let row = row_of(tx, name)?;
             let decided = workstation::restore(caller, &row.workstation, reason)?;
             changed(tx, row, decided)
@@ -179,7 +182,8 @@ impl Onus {
         reason: Option<&str>,
         removed: bool,
     ) -> Result<WorkstationHolding, Refusal> {
-        self.administer(asker, "retire", &(name, reason, removed), |tx, caller| {
+        let call = calls::Retire { place: name.clone(), reason: reason.map(str::to_owned), removed };
+        self.administer(asker, &call, |tx, caller| {
             let row = row_of(tx, name)?;
             let decided = workstation::retire(caller, &row.workstation, row.holds.as_ref(), reason, removed)?;
             changed(tx, row, decided)
@@ -188,7 +192,7 @@ impl Onus {
 
     /// Whether a workstation may be retired, without doing it: asked before its directory is removed.
     pub fn may_retire(&mut self, actor: Option<&Handle>, name: &WorkstationName) -> Result<(), Refusal> {
-        if let Some(answer) = self.remote_call("may_retire", &(name,))? {
+        if let Some(answer) = self.remote(|| calls::MayRetire { place: name.clone() })? {
             return Ok(answer);
         }
         let caller = self.ask(|tx| load::caller(tx, actor))?;
@@ -198,17 +202,18 @@ impl Onus {
 
     /// Keeps what a run of all probes of a workstation said. Whether it is ready follows from that, and a change of
     /// it is on record.
-    pub fn record_probes(
+    pub fn record_probes<'a>(
         &mut self,
-        actor: Option<&Handle>,
+        asker: impl Into<Asker<'a>>,
         name: &WorkstationName,
         results: &[ProbeResult],
     ) -> Result<Workstation, Refusal> {
-        if let Some(answer) = self.remote_call("record_probes", &(name, results))? {
+        if let Some(answer) = self.remote(|| calls::RecordProbes { place: name.clone(), results: results.to_vec() })? {
             return Ok(answer);
         }
+        let asker = asker.into();
         self.store.write(|tx| {
-            let caller = load::caller(tx, actor)?;
+            let caller = load::caller(tx, asker.actor)?;
             let by = known(&caller)?.handle.clone();
             let after = keep_probes(tx, &by, name, results)?;
             Ok(Outcome::Commit(after))

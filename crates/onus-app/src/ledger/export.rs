@@ -1,5 +1,6 @@
 //! `ledger export`: everything that a third party needs to verify the ledger without this program.
 
+use crate::remote::calls;
 use super::unexpected;
 use crate::Onus;
 use crate::progress::Progress;
@@ -80,7 +81,7 @@ impl Onus {
         writer: &mut dyn Write,
         progress: &mut dyn Progress,
     ) -> Result<ExportedView, Refusal> {
-        if let Some((view, text)) = self.remote_call::<(ExportedView, String)>("export_ledger", &())? {
+        if let Some((view, text)) = self.remote(|| calls::ExportLedger {})? {
             writer.write_all(text.as_bytes()).map_err(|error| unwritable(&error))?;
             return Ok(view);
         }

@@ -1,6 +1,7 @@
 //! A stretch of the record, verified by itself: hashes, links and numbers. Whoever watches sees it go on page by page;
 //! rows, signatures and the anchor are [`verify`](super::verify)'s.
 
+use crate::remote::calls;
 use super::finding::{FindingView, Kind};
 use crate::Onus;
 use onus_core::hash::Digest;
@@ -31,7 +32,7 @@ pub struct RangeView {
 impl Onus {
     /// At most `limit` entries behind `after`.
     pub fn verify_range(&mut self, after: Seq, limit: i64) -> Result<RangeView, Refusal> {
-        if let Some(answer) = self.remote_call("verify_range", &(after, limit))? {
+        if let Some(answer) = self.remote(|| calls::VerifyRange { after, limit })? {
             return Ok(answer);
         }
         self.ask(|tx| {

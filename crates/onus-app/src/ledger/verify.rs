@@ -1,5 +1,6 @@
 //! `ledger verify`: entries, rows, checkpoints and anchor against each other, in one consistent view of the store.
 
+use crate::remote::calls;
 use super::anchor_sync::Anchorage;
 use super::diff;
 use super::finding::{self, FindingView, Findings, Kind};
@@ -60,7 +61,7 @@ impl VerifyView {
 
 impl Onus {
     pub fn verify(&mut self, progress: &mut dyn Progress) -> Result<VerifyView, Refusal> {
-        if let Some(answer) = self.remote_call("verify", &())? {
+        if let Some(answer) = self.remote(|| calls::Verify {})? {
             return Ok(answer);
         }
         let uid = self.ask(|tx| load::workspace(tx))?.uid;

@@ -1,5 +1,6 @@
 //! `report anomalies`: what in the record is worth a second look.
 
+use crate::remote::calls;
 use super::When;
 use crate::Onus;
 use onus_core::id::Handle;
@@ -34,7 +35,7 @@ impl Onus {
         actor: Option<&Handle>,
         when: &When,
     ) -> Result<AnomaliesView, Refusal> {
-        if let Some(answer) = self.remote_call("report_anomalies", &(when,))? {
+        if let Some(answer) = self.remote(|| calls::ReportAnomalies { when: when.clone() })? {
             return Ok(answer);
         }
         let span = self.span(when, actor, USUAL)?;

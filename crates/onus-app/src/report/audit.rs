@@ -1,6 +1,7 @@
 //! `report audit`: every grant, force, refusal, exception and quarantine of a stretch of time, for people who answer for
 //! it.
 
+use crate::remote::calls;
 use super::When;
 use crate::Onus;
 use onus_core::event::{Event, Stamped};
@@ -167,7 +168,7 @@ impl Onus {
         when: &When,
         only: &[AuditKind],
     ) -> Result<AuditView, Refusal> {
-        if let Some(answer) = self.remote_call("report_audit", &(when, only))? {
+        if let Some(answer) = self.remote(|| calls::ReportAudit { when: when.clone(), only: only.to_vec() })? {
             return Ok(answer);
         }
         let span = self.span(when, actor, USUAL)?;

@@ -6,6 +6,7 @@ mod stuck;
 pub use needs_person::{CallView, WantKind, WantView};
 pub use stuck::{StuckKind, StuckView};
 
+use crate::remote::calls;
 use super::When;
 use crate::Onus;
 use crate::view::HeldView;
@@ -82,7 +83,7 @@ pub struct CompletedView {
 impl Onus {
     /// The morning report, with days as the one who asks counts them.
     pub fn report_now(&mut self, actor: Option<&Handle>, when: &When) -> Result<NowView, Refusal> {
-        if let Some(answer) = self.remote_call("report_now", &(when,))? {
+        if let Some(answer) = self.remote(|| calls::ReportNow { when: when.clone() })? {
             return Ok(answer);
         }
         let span = self.span(when, actor, USUAL)?;

@@ -1,5 +1,6 @@
 //! The record searched, the newest entries first.
 
+use crate::remote::calls;
 use super::When;
 use crate::Onus;
 use crate::view::EntryView;
@@ -46,7 +47,7 @@ pub struct SaidView {
 
 impl Onus {
     pub fn search_ledger(&mut self, actor: Option<&Handle>, ask: &SearchAsk) -> Result<SearchView, Refusal> {
-        if let Some(answer) = self.remote_call("search_ledger", &(ask,))? {
+        if let Some(answer) = self.remote(|| calls::SearchLedger { ask: ask.clone() })? {
             return Ok(answer);
         }
         if let Some(verb) = ask.verb.as_deref().filter(|verb| !Event::VERBS.contains(verb)) {

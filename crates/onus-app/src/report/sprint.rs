@@ -1,5 +1,6 @@
 //! `report sprint`: who and what had how much, what came of it, and how it flowed.
 
+use crate::remote::calls;
 use crate::Onus;
 use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
@@ -42,7 +43,7 @@ impl Onus {
         actor: Option<&Handle>,
         sprint: Option<&str>,
     ) -> Result<SprintView, Refusal> {
-        if let Some(answer) = self.remote_call("report_sprint", &(sprint,))? {
+        if let Some(answer) = self.remote(|| calls::ReportSprint { sprint: sprint.map(str::to_owned) })? {
             return Ok(answer);
         }
         let (zone, now) = (self.zone_of(actor)?, self.now()?);

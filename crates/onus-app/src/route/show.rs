@@ -1,5 +1,6 @@
 //! The map in force, and since when it says what it says.
 
+use crate::remote::calls;
 use super::required;
 use crate::Onus;
 use crate::view::HeldByView;
@@ -85,7 +86,7 @@ struct AtWork {
 impl Onus {
     /// The map in force; with a type, only the rule that it follows.
     pub fn route(&mut self, only: Option<&TaskType>) -> Result<RouteView, Refusal> {
-        if let Some(answer) = self.remote_call("route", &(only,))? {
+        if let Some(answer) = self.remote(|| calls::Route { only: only.cloned() })? {
             return Ok(answer);
         }
         let policy = self.policy()?;
