@@ -1,9 +1,9 @@
 //! What an agent's client asks around its tools: may this be written, is a lease to be renewed, is anything still held
 //! (mission E2)? It answers early and in the client's own words; what lands is still git's hooks to guard.
 
-use crate::remote::calls;
 use crate::Onus;
 use crate::guard::Fleet;
+use crate::remote::calls;
 use onus_core::boundary;
 use onus_core::code::Code;
 use onus_core::id::{Handle, TaskId};

@@ -1,7 +1,7 @@
 //! `check`: runs a task's approved commands where the work is, and keeps what they showed (mission D7).
 
-use crate::remote::calls;
 use crate::Onus;
+use crate::remote::calls;
 use crate::submit::Target;
 use crate::view::{CheckRunView, ChecksView};
 use onus_core::code::Code;

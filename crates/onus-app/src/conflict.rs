@@ -1,8 +1,8 @@
 //! Two tasks changed the same lines: whose work stays, in the order that the queue gives (mission D11).
 
-use crate::remote::calls;
 use crate::Onus;
 use crate::merge::short;
+use crate::remote::calls;
 use onus_core::code::Code;
 use onus_core::id::{TaskId, WorkstationName};
 use onus_core::queue;
@@ -65,7 +65,9 @@ impl Onus {
         task: &TaskId,
         others: &BTreeSet<TaskId>,
     ) -> Result<BTreeMap<TaskId, Relation>, Refusal> {
-        if let Some(answer) = self.remote(|| calls::Relations { task: task.clone(), others: others.clone() })? {
+        if let Some(answer) =
+            self.remote(|| calls::Relations { task: task.clone(), others: others.clone() })?
+        {
             return Ok(answer);
         }
         self.ask(|tx| relations(tx, task, others))

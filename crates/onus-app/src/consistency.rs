@@ -8,9 +8,9 @@ mod commits;
 mod places;
 mod queue;
 
-use crate::remote::calls;
 use crate::Onus;
 use crate::progress::Progress;
+use crate::remote::calls;
 use crate::view::HeldView;
 use onus_core::code::Code;
 use onus_core::id::TaskId;

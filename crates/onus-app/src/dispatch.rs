@@ -4,9 +4,9 @@
 //! carried out claim by claim. Nothing is taken over, forced or taken away, and a dispatcher that lost a race has lost
 //! nothing else.
 
-use crate::remote::calls;
 use crate::Onus;
 use crate::probe::Probed;
+use crate::remote::calls;
 use crate::route::required;
 use crate::submit::{Receipt, Rehearsal, Target, claim, findings};
 use crate::workstation::keep_probes;

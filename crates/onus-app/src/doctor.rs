@@ -3,9 +3,9 @@
 mod postgres;
 mod sqlite;
 
-use crate::remote::calls;
 use crate::ledger::{FindingView, Standing, Tip};
 use crate::progress::Progress;
+use crate::remote::calls;
 use crate::{Onus, anchor};
 use onus_core::code::Code;
 use onus_core::hash::encode_hex;

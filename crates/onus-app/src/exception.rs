@@ -1,7 +1,7 @@
 //! `exception`: a dependency that is not waited for, with its decision record (mission D1).
 
-use crate::remote::calls;
 use crate::Onus;
+use crate::remote::calls;
 use crate::show::unknown_task;
 use crate::submit::{Receipt, Target};
 use onus_core::code::Code;

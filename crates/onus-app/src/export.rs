@@ -2,9 +2,9 @@
 
 mod archive;
 
-use crate::remote::calls;
 use crate::Onus;
 use crate::progress::Progress;
+use crate::remote::calls;
 use crate::view::TaskView;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;

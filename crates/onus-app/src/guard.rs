@@ -1,8 +1,8 @@
 //! What git's hooks ask: may this reference move? The rules are in `onus_core::guard`; here is what they need to know
 //! (mission B5, E1). Nothing is written: a refusal is git's to report.
 
-use crate::remote::calls;
 use crate::Onus;
+use crate::remote::calls;
 use onus_core::boundary;
 use onus_core::guard::{self, Change, Credentials, Held, Local, Post, Push};
 use onus_core::id::{Generation, Handle, TaskId, WorkstationName};

@@ -137,7 +137,9 @@ impl Onus {
         task: &TaskId,
         workstation: &WorkstationName,
     ) -> Result<Surroundings, Refusal> {
-        if let Some(answer) = self.remote(|| calls::SurroundingsOf { task: task.clone(), place: workstation.clone() })? {
+        if let Some(answer) =
+            self.remote(|| calls::SurroundingsOf { task: task.clone(), place: workstation.clone() })?
+        {
             return Ok(answer);
         }
         self.ask(|tx| {

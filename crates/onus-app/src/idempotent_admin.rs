@@ -77,7 +77,10 @@ impl Onus {
     }
 
     /// Asks whoever has the store; none where that is this very process.
-    pub(crate) fn remote_once<C: Call>(&mut self, asked: &Asked<'_, C>) -> Result<Option<C::Answer>, Refusal> {
+    pub(crate) fn remote_once<C: Call>(
+        &mut self,
+        asked: &Asked<'_, C>,
+    ) -> Result<Option<C::Answer>, Refusal> {
         self.send::<C>(asked.asker.request, || Ok(asked.arguments.clone()))
     }
 }

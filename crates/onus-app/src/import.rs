@@ -11,8 +11,8 @@ mod plan;
 
 pub use archive::RestoreView;
 
-use crate::remote::calls;
 use crate::progress::Progress;
+use crate::remote::calls;
 use crate::submit::unexpected;
 use crate::{Onus, registry, replay};
 use file::File;

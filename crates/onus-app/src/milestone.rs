@@ -6,10 +6,10 @@ mod view;
 pub use verify::VerifiedView;
 pub use view::{ClosedView, MemberView, MilestoneAddedView, MilestoneLine, MilestoneView, MilestonesView};
 
-use crate::remote::calls;
 use crate::Onus;
 use crate::idempotent_admin::Asker;
 use crate::registry::record;
+use crate::remote::calls;
 use crate::submit::unexpected;
 use onus_core::code::Code;
 use onus_core::event::MilestoneAdded;

@@ -4,9 +4,9 @@ mod text;
 
 pub use text::text;
 
-use crate::remote::calls;
 use crate::Onus;
 use crate::handoff::HandoffView;
+use crate::remote::calls;
 use crate::view::{HeldView, TaskView};
 use onus_core::facts::Caller;
 use onus_core::id::{Handle, Role, TaskId, WorkstationName};

@@ -9,15 +9,13 @@ use onus_core::id::{Handle, WorkstationName};
 use onus_core::identity_map::{self, Policy};
 use onus_core::probe::{ProbeResult, Verdict};
 use onus_core::refusal::Refusal;
+use onus_core::registry::probe_report::DIRECTORY;
 use onus_core::time::Timestamp;
 use onus_core::workstation::{Workstation, WorkstationState};
 use onus_host::{clock, probe};
 use onus_store::load;
 use onus_store::port::Tx;
 use std::path::Path;
-
-/// What must hold of a workstation that is a directory, whether or not it has probes.
-const DIRECTORY: &str = "directory";
 
 /// Workstations probed at the same time; each runs all of its probes at once.
 const AT_ONCE: usize = 16;
@@ -78,7 +76,7 @@ impl Onus {
         for workstation in self.places(envelope)? {
             if must_prove(&workstation) {
                 let results = self.run_probes(&workstation);
-                self.record_probes(envelope.actor.as_ref(), &workstation.name, &results)?;
+                self.record_if_own(envelope.actor.as_ref(), &workstation.name, &results)?;
             }
         }
         Ok(())

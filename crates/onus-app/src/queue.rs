@@ -34,7 +34,12 @@ impl Onus {
         cursor: Option<&str>,
         limit: i64,
     ) -> Result<ListView, Refusal> {
-        if let Some(answer) = self.remote(|| calls::List {which, filter: filter.clone(), cursor: cursor.map(str::to_owned), limit })? {
+        if let Some(answer) = self.remote(|| calls::List {
+            which,
+            filter: filter.clone(),
+            cursor: cursor.map(str::to_owned),
+            limit,
+        })? {
             return Ok(answer);
         }
         let after = cursor.map_or(Ok(After::START), |text| parse_cursor(text, which))?;

@@ -1,7 +1,7 @@
 //! `init` and `worker`: who there is.
 
-use crate::remote::calls;
 use crate::idempotent_admin::Asker;
+use crate::remote::calls;
 use crate::submit::unexpected;
 use crate::view::{WorkerView, WorkersView};
 use crate::{Onus, workstation};

@@ -11,6 +11,7 @@ pub use call::{Class, Weight, permits};
 pub use calls::{CallName, answer};
 
 use crate::Onus;
+use crate::idempotent_admin::Asker;
 use crate::submit::{Receipt, ReceiptKind, Target, base_of, unexpected};
 use call::Call;
 use onus_core::command::{Command, Envelope};
@@ -77,6 +78,7 @@ impl Onus {
 
 /// A command on its way. Who asks is not said: the server knows that from the caller's credentials.
 #[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Sent {
     request: RequestId,
     token: Option<String>,
@@ -104,6 +106,15 @@ impl Sent {
         }
     }
 
+    /// The command in the name of who asks, if its token may carry it.
+    pub(crate) fn carried_by(self, asker: Asker<'_>) -> Result<Envelope, Refusal> {
+        let envelope = self.open(asker.actor)?;
+        match asker.shown {
+            Some(shown) => shown.principal.carry(envelope),
+            None => Ok(envelope),
+        }
+    }
+
     fn open(self, actor: Option<&Handle>) -> Result<Envelope, Refusal> {
         let mut command = self.command;
         let mut slots = command.texts_mut();
@@ -111,7 +122,9 @@ impl Sent {
             return Err(Refusal::invalid("a command arrived without its texts"));
         }
         for (slot, text) in slots.iter_mut().zip(self.texts) {
-            **slot = text.map_or_else(|| (**slot).clone(), Text::new);
+            let text =
+                text.ok_or_else(|| Refusal::invalid("a text came without its words, by its digest only"))?;
+            **slot = Text::new(text);
         }
         let token = self.token.map(|text| text.parse::<Token>()).transpose().map_err(Refusal::invalid)?;
         Ok(Envelope {

@@ -52,17 +52,19 @@ pub(crate) fn answer(
     let id = stamped.task.clone().ok_or_else(|| broken(format!("the entry {seq} is about no task")))?;
     let task = as_of(tx, &id, seq)?;
     let token = match &stamped.event {
-        Event::Claimed(_) | Event::TakenOver(_) if is_party(to, &stamped, &task) => load::granted_lease(tx, &id, stamped.epoch)?
-            .map(|(lease, _)| {
-                // A token dies with its generation; a replay must not revive it.
-                let generation = ledger::generation_at(tx, seq)?;
-                Ok::<_, Refusal>(Token {
-                    generation: generation.min(workspace.generation),
-                    epoch: stamped.epoch,
-                    lease,
+        Event::Claimed(_) | Event::TakenOver(_) if is_party(to, &stamped, &task) => {
+            load::granted_lease(tx, &id, stamped.epoch)?
+                .map(|(lease, _)| {
+                    // A token dies with its generation; a replay must not revive it.
+                    let generation = ledger::generation_at(tx, seq)?;
+                    Ok::<_, Refusal>(Token {
+                        generation: generation.min(workspace.generation),
+                        epoch: stamped.epoch,
+                        lease,
+                    })
                 })
-            })
-            .transpose()?,
+                .transpose()?
+        }
         _ => None,
     };
     let kind =

@@ -1,8 +1,8 @@
 //! After somebody lost a task against their will: what was on its way has arrived or is refused, and what they left
 //! behind is kept (mission B5, B6).
 
-use crate::remote::calls;
 use crate::Onus;
+use crate::remote::calls;
 use crate::submit::{Receipt, Target};
 use crate::view::{HeldView, LeftView};
 use onus_core::command::{Command, Envelope};

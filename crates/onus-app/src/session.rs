@@ -1,7 +1,7 @@
 //! `session list` and `worker day`: what somebody did, stretch by stretch.
 
-use crate::remote::calls;
 use crate::Onus;
+use crate::remote::calls;
 use crate::timesheet::RowView;
 use onus_core::code::Code;
 use onus_core::event::Event;
@@ -184,7 +184,9 @@ impl Onus {
         worker: Option<&Handle>,
         limit: i64,
     ) -> Result<SessionsView, Refusal> {
-        if let Some(answer) = self.remote(|| calls::Sessions {task: task.cloned(), worker: worker.cloned(), limit })? {
+        if let Some(answer) =
+            self.remote(|| calls::Sessions { task: task.cloned(), worker: worker.cloned(), limit })?
+        {
             return Ok(answer);
         }
         let which = match (task, worker) {

@@ -1,8 +1,8 @@
 //! `show`: everything that is known about one task.
 
-use crate::remote::calls;
 use crate::Onus;
 use crate::handoff::{self, HandoffView};
+use crate::remote::calls;
 use crate::session::{self, SessionView};
 use crate::view::{AssignmentView, DependencyView, EntryView, LedgerView, NoteView, StoryView, TaskView};
 use onus_core::code::Code;

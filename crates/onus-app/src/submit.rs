@@ -238,7 +238,8 @@ impl<'a> Call<'a> {
 
     fn carry_out(&mut self, tx: &mut dyn Tx) -> Result<Outcome<Answer>, Refusal> {
         if let Some(earlier) = replay::earlier(tx, &self.envelope.request, &self.fingerprint)? {
-            return replay::answer(tx, &self.common.workspace, self.envelope.actor.as_ref(), earlier.seq).map(Outcome::Rollback);
+            return replay::answer(tx, &self.common.workspace, self.envelope.actor.as_ref(), earlier.seq)
+                .map(Outcome::Rollback);
         }
         match self.target {
             Target::Named | Target::At(_) => {

@@ -11,8 +11,8 @@ pub use approval::{ApprovalView, ApprovedView};
 pub(crate) use view::units;
 pub use view::{RowView, TimesheetView};
 
-use crate::remote::calls;
 use crate::Onus;
+use crate::remote::calls;
 use onus_core::code::Code;
 use onus_core::id::{Handle, Seq, TaskId};
 use onus_core::refusal::Refusal;

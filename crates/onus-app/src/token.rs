@@ -1,8 +1,8 @@
 //! `worker token`: who may call over a network, and whether somebody who calls may.
 
-use crate::remote::calls;
 use crate::idempotent_admin::{Asker, once};
 use crate::registry::record;
+use crate::remote::calls;
 use crate::{Onus, submit::unexpected};
 use onus_core::code::Code;
 use onus_core::event::Stamped;

@@ -6,8 +6,8 @@
 pub mod otel;
 pub mod transcript;
 
-use crate::remote::calls;
 use crate::Onus;
+use crate::remote::calls;
 use crate::session::SessionView;
 use crate::submit::{ReceiptKind, Target};
 use onus_core::code::Code;

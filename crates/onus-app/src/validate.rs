@@ -1,8 +1,8 @@
 //! `validate`: is the queue sound? (mission D13; the rules are in `onus_core::validate`)
 
-use crate::remote::calls;
 use crate::Onus;
 use crate::progress::Progress;
+use crate::remote::calls;
 use onus_core::code::Code;
 use onus_core::id::TaskId;
 use onus_core::refusal::{Finding, Refusal};

@@ -1,10 +1,11 @@
 //! `workstation`: where work goes, and whether it may (mission C3, C5, C6).
 
-use crate::remote::calls;
 use crate::Onus;
 use crate::idempotent_admin::{Asker, once};
 use crate::registry::record;
+use crate::remote::calls;
 use crate::submit::unexpected;
+use crate::token;
 use crate::view::{WorkstationView, WorkstationsView};
 use onus_core::code::Code;
 use onus_core::event::{Event, WorkstationAdded};
@@ -13,7 +14,8 @@ use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::identity_map::Policy;
 use onus_core::probe::ProbeResult;
 use onus_core::refusal::Refusal;
-use onus_core::registry::{Registration, known, person, workstation};
+use onus_core::registry::probe_report::{Reporter, kept, may_report};
+use onus_core::registry::{Registration, person, workstation};
 use onus_core::workstation::Workstation;
 use onus_host::identity_map;
 use onus_store::load;
@@ -140,7 +142,9 @@ impl Onus {
 
     /// The directory in which `worker` holds `task`, if it does and the workstation has one.
     pub fn holding_directory(&mut self, task: &TaskId, worker: &Handle) -> Result<Option<PathBuf>, Refusal> {
-        if let Some(answer) = self.remote(|| calls::HoldingDirectory { task: task.clone(), worker: worker.clone() })? {
+        if let Some(answer) =
+            self.remote(|| calls::HoldingDirectory { task: task.clone(), worker: worker.clone() })?
+        {
             return Ok(answer);
         }
         Ok(self.ask(|tx| registry::holding_directory(tx, task, worker))?.map(PathBuf::from))
@@ -208,16 +212,35 @@ impl Onus {
         name: &WorkstationName,
         results: &[ProbeResult],
     ) -> Result<Workstation, Refusal> {
-        if let Some(answer) = self.remote(|| calls::RecordProbes { place: name.clone(), results: results.to_vec() })? {
+        if let Some(answer) =
+            self.remote(|| calls::RecordProbes { place: name.clone(), results: results.to_vec() })?
+        {
             return Ok(answer);
         }
-        let asker = asker.into();
+        let (asker, policy) = (asker.into(), self.policy()?);
         self.store.write(|tx| {
+            asker.shown.map(|shown| token::judge(tx, shown)).transpose()?;
             let caller = load::caller(tx, asker.actor)?;
-            let by = known(&caller)?.handle.clone();
+            let row = row_of(tx, name)?;
+            let bound = asker.shown.and_then(|shown| shown.principal.workstation.as_ref());
+            let holder = row.holds.as_ref().map(|(_, holder)| holder);
+            let by = may_report(&Reporter { caller: &caller, bound, policy: &policy }, name, holder)?;
             let after = keep_probes(tx, &by, name, results)?;
             Ok(Outcome::Commit(after))
         })
+    }
+
+    /// The same for whoever may have seen a place that others speak for: then nothing is kept.
+    pub(crate) fn record_if_own(
+        &mut self,
+        actor: Option<&Handle>,
+        name: &WorkstationName,
+        results: &[ProbeResult],
+    ) -> Result<Option<Workstation>, Refusal> {
+        match self.record_probes(actor, name, results) {
+            Err(refusal) if refusal.code == Code::NotPermitted => Ok(None),
+            kept => kept.map(Some),
+        }
     }
 }
 
@@ -259,6 +282,7 @@ pub(crate) fn keep_probes(
     results: &[ProbeResult],
 ) -> Result<Workstation, Refusal> {
     let (found, _) = load::workstation(tx, name)?.ok_or_else(|| no_workstation(name))?;
+    let results = &kept(&found, results, tx.now()?.wall)?;
     let at = results.iter().map(|result| result.at).max().unwrap_or(tx.now()?.wall);
     registry::put_probes(tx, name, at, results)?;
     match workstation::readiness(&found, results) {

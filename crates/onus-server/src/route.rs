@@ -6,7 +6,7 @@ use axum::body::Bytes;
 use axum::extract::Query;
 use axum::http::{Method, Uri};
 use onus_app::idempotent_admin::Asker;
-use onus_app::remote;
+use onus_app::remote::{self, CallName};
 use onus_app::submit::{Receipt, Target};
 use onus_app::token::Shown;
 use onus_app::view::document;
@@ -305,7 +305,7 @@ where
 /// A change of the workspace itself. It has the name of the call that the command line makes for it, and its permission.
 pub(crate) fn administration<B, V>(
     path: &'static str,
-    name: &'static str,
+    call: CallName,
     about: &'static str,
     act: fn(&mut Store, &Asked, B) -> Result<V, Refusal>,
 ) -> Route
@@ -313,8 +313,8 @@ where
     B: DeserializeOwned + JsonSchema + 'static,
     V: Rendered + JsonSchema + 'static,
 {
-    let administered = submitting::<B, V>(path, name, about, move |store, asked, body| {
-        remote::permits(&asked.shown.principal, name)?;
+    let administered = submitting::<B, V>(path, call.name(), about, move |store, asked, body| {
+        remote::permits(&asked.shown.principal, call)?;
         Ok(Next::Answer(act(store, asked, body)?.told()?))
     });
     Route { sort: RouteKind::Administration, ..administered }

@@ -3,12 +3,12 @@
 //! A checkpoint is signed and stored first and anchored afterwards. After a crash in between the next one finds a stored
 //! checkpoint that is not anchored, or an anchored one that is not on record, and finishes the work.
 
-use crate::remote::calls;
 use super::anchor_sync::{Standing, Tip, append};
 use super::heads::{Heads, WORKSPACE_CHAIN};
 use super::unexpected;
 use crate::idempotent_admin::{Asker, once};
 use crate::registry::record;
+use crate::remote::calls;
 use crate::{Onus, anchor};
 use onus_core::code::Code;
 use onus_core::hash::{Digest, encode_hex};

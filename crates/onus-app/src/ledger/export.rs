@@ -1,9 +1,9 @@
 //! `ledger export`: everything that a third party needs to verify the ledger without this program.
 
-use crate::remote::calls;
 use super::unexpected;
 use crate::Onus;
 use crate::progress::Progress;
+use crate::remote::calls;
 use onus_core::code::Code;
 use onus_core::hash::{Digest, encode_hex};
 use onus_core::ledger::{Checkpoint, Entry};

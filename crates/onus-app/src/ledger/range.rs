@@ -1,9 +1,9 @@
 //! A stretch of the record, verified by itself: hashes, links and numbers. Whoever watches sees it go on page by page;
 //! rows, signatures and the anchor are [`verify`](super::verify)'s.
 
-use crate::remote::calls;
 use super::finding::{FindingView, Kind};
 use crate::Onus;
+use crate::remote::calls;
 use onus_core::hash::Digest;
 use onus_core::id::Seq;
 use onus_core::ledger::Entry;

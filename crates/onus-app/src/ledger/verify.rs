@@ -1,6 +1,5 @@
 //! `ledger verify`: entries, rows, checkpoints and anchor against each other, in one consistent view of the store.
 
-use crate::remote::calls;
 use super::anchor_sync::Anchorage;
 use super::diff;
 use super::finding::{self, FindingView, Findings, Kind};
@@ -11,6 +10,7 @@ use super::row_checksum::{About, Scale};
 use super::signed::{self, AsOf, Authority};
 use super::workspace::{Register, tolerate};
 use crate::progress::Progress;
+use crate::remote::calls;
 use crate::{Onus, anchor};
 use onus_core::id::Seq;
 use onus_core::ledger::EntryRef;

@@ -3,6 +3,7 @@
 use crate::Onus;
 use crate::idempotent_admin::Asker;
 use crate::remote::calls::CallName;
+use onus_core::id::shown;
 use onus_core::refusal::Refusal;
 use onus_core::token::{Principal, administers, judges, reports, speaks};
 use serde::Serialize;
@@ -53,11 +54,9 @@ impl Class {
     /// How long the arguments may be, where any other request may have `usual` bytes.
     pub const fn body_limit(self, usual: usize) -> usize {
         match self {
-            Class::Question
-            | Class::Upkeep
-            | Class::Command
-            | Class::Judgement
-            | Class::Administration => usual,
+            Class::Question | Class::Upkeep | Class::Command | Class::Judgement | Class::Administration => {
+                usual
+            }
             Class::Report if usual < REPORT_MAX => usual,
             Class::Report => REPORT_MAX,
             Class::Import => IMPORT_MAX,
@@ -73,6 +72,15 @@ pub fn permits(principal: &Principal, call: CallName) -> Result<(), Refusal> {
         Class::Report => reports(principal),
         Class::Judgement => judges(principal),
         Class::Upkeep | Class::Administration | Class::Import => administers(principal),
+    }
+}
+
+impl CallName {
+    /// The call of this name, or a refusal that says what to do about it.
+    pub fn known(name: &str) -> Result<CallName, Refusal> {
+        CallName::parse(name).ok_or_else(|| {
+            Refusal::invalid(format!("this server knows no call {}", shown(name))).hint("update the server")
+        })
     }
 }
 

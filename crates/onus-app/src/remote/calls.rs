@@ -53,9 +53,9 @@ use std::path::PathBuf;
 calls! {
     // Commands. A server puts many of `submit` into one transaction.
     Submit "submit" (sent: Sent, target: Target) -> SentReceipt, Command Light,
-        |onus, asker| onus.submit(&sent.open(asker.actor)?, &target).map(SentReceipt::from);
+        |onus, asker| onus.submit(&sent.carried_by(asker)?, &target).map(SentReceipt::from);
     RehearseOne "rehearse_one" (sent: Sent) -> SentReceipt, Command Light,
-        |onus, asker| onus.rehearse_one(&sent.open(asker.actor)?).map(SentReceipt::from);
+        |onus, asker| onus.rehearse_one(&sent.carried_by(asker)?).map(SentReceipt::from);
     Replayed "replayed" (request: RequestId) -> Option<Result<SentReceipt, Refusal>>, Question Light,
         |onus, asker| onus.replayed(asker.actor, &request)
             .map(|found| found.map(|earlier| earlier.map(SentReceipt::from)));

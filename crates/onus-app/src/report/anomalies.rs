@@ -1,8 +1,8 @@
 //! `report anomalies`: what in the record is worth a second look.
 
-use crate::remote::calls;
 use super::When;
 use crate::Onus;
+use crate::remote::calls;
 use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
 use onus_core::report::{Anomaly, Held, Known, Limits, Watch, drift};

@@ -1,9 +1,9 @@
 //! `report audit`: every grant, force, refusal, exception and quarantine of a stretch of time, for people who answer for
 //! it.
 
-use crate::remote::calls;
 use super::When;
 use crate::Onus;
+use crate::remote::calls;
 use onus_core::event::{Event, Stamped};
 use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::refusal::Refusal;
@@ -168,7 +168,9 @@ impl Onus {
         when: &When,
         only: &[AuditKind],
     ) -> Result<AuditView, Refusal> {
-        if let Some(answer) = self.remote(|| calls::ReportAudit { when: when.clone(), only: only.to_vec() })? {
+        if let Some(answer) =
+            self.remote(|| calls::ReportAudit { when: when.clone(), only: only.to_vec() })?
+        {
             return Ok(answer);
         }
         let span = self.span(when, actor, USUAL)?;

@@ -1,7 +1,7 @@
 //! `report incident TASK`: who ran it, where, under which version of the map, and was that within policy.
 
-use crate::remote::calls;
 use crate::Onus;
+use crate::remote::calls;
 use crate::show::unknown_task;
 use onus_core::id::{CommitId, Handle, TaskId, TaskType, WorkstationName};
 use onus_core::refusal::Refusal;

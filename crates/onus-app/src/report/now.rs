@@ -6,9 +6,9 @@ mod stuck;
 pub use needs_person::{CallView, WantKind, WantView};
 pub use stuck::{StuckKind, StuckView};
 
-use crate::remote::calls;
 use super::When;
 use crate::Onus;
+use crate::remote::calls;
 use crate::view::HeldView;
 use onus_core::event::Event;
 use onus_core::evidence::CheckVerdict;

@@ -1,8 +1,8 @@
 //! The record searched, the newest entries first.
 
-use crate::remote::calls;
 use super::When;
 use crate::Onus;
+use crate::remote::calls;
 use crate::view::EntryView;
 use onus_core::event::Event;
 use onus_core::id::{Handle, TaskId, shown};

@@ -1,7 +1,7 @@
 //! `report sprint`: who and what had how much, what came of it, and how it flowed.
 
-use crate::remote::calls;
 use crate::Onus;
+use crate::remote::calls;
 use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
 use onus_core::report::{DayFlow, Flow, Group, Taken, Tally};

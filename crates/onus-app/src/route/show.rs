@@ -1,8 +1,8 @@
 //! The map in force, and since when it says what it says.
 
-use crate::remote::calls;
 use super::required;
 use crate::Onus;
+use crate::remote::calls;
 use crate::view::HeldByView;
 use onus_core::code::Code;
 use onus_core::id::{Handle, Role, TaskType};

@@ -1,10 +1,10 @@
 //! `timesheet approve`: a person's word about a period, and what has changed since.
 
-use crate::remote::calls;
 use super::{people, read};
 use crate::Onus;
 use crate::idempotent_admin::{Asker, once};
 use crate::registry::record;
+use crate::remote::calls;
 use onus_core::event::Event;
 use onus_core::hash::Digest;
 use onus_core::id::{Handle, Seq};
