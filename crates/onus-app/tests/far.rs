@@ -252,7 +252,7 @@ fn a_lease_token_is_told_again_to_its_holder_only() {
     bot.submit(&envelope(None, add("one")), &Target::Named).unwrap();
     let claim = envelope(Some("T-1"), claim());
     let token = bot.submit(&claim, &Target::Named).unwrap().token.unwrap().to_string();
-    let mut told = |who: &str| raw(&mut far_from(&desk, who), "replayed", &json!([claim.request])).unwrap();
+    let told = |who: &str| raw(&mut far_from(&desk, who), "replayed", &json!([claim.request])).unwrap();
     assert!(told("@bot").contains(&token));
     for other in ["@other", "@ada", "@nobody"] {
         assert!(!told(other).contains(&token), "{other}");
