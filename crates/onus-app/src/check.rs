@@ -7,7 +7,7 @@ use crate::view::{CheckRunView, ChecksView};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Run};
 use onus_core::evidence::CheckVerdict;
-use onus_core::evidence::{Ground, Proof};
+use onus_core::evidence::{Ground, Proof, RunPlace};
 use onus_core::hash::{Digest, encode_hex};
 use onus_core::id::{CheckId, CommitId, Handle, RequestId, TaskId};
 use onus_core::lease::Token;
@@ -180,14 +180,18 @@ impl Onus {
         Ok(proof)
     }
 
-    /// A completion that arrived from elsewhere. What its working tree looks like only its caller can tell; what is in
-    /// the main branch is asked here, because whoever wants to be done is no witness to it.
+    /// A command that arrived from elsewhere. What a completion's working tree looks like only its caller can tell; what is
+    /// in the main branch is asked here, because whoever wants to be done is no witness to it. A run of a check is what its
+    /// caller states.
     pub fn witnessed(&mut self, mut envelope: Envelope) -> Result<Envelope, Refusal> {
         if let (Some(task), Command::Complete { proof, .. }) = (&envelope.task, &mut envelope.command) {
             let here = self.stated_proof(task, proof.ground.commit.clone())?;
             proof.ground.commit = here.ground.commit;
             proof.unmerged = proof.unmerged.max(here.unmerged);
             proof.main = here.main.or_else(|| proof.main.take());
+        }
+        if let Command::RecordCheck { run } = &mut envelope.command {
+            RunPlace::Stated.name().clone_into(&mut run.sandbox);
         }
         Ok(envelope)
     }

@@ -161,6 +161,7 @@ impl Onus {
             verdict: run.evidence.verdict.name().to_owned(),
             commit: run.evidence.ground.commit,
             at: run.evidence.at,
+            stated: run.evidence.stated,
         });
         Ok(told.collect())
     }

@@ -7,12 +7,14 @@ use onus_app::remote::{self, CallName};
 use onus_app::submit::{ReceiptKind, Target};
 use onus_app::{Onus, Sight, progress::Silent};
 use onus_core::code::Code;
-use onus_core::command::{Command, Envelope, Warrant};
+use onus_core::command::{Command, Envelope, Run, Warrant};
+use onus_core::evidence::{Ground, Proof};
 use onus_core::handoff::{Standing, Words};
 use onus_core::id::{Handle, WorkstationName};
 use onus_core::probe::{ProbeResult, Verdict};
 use onus_core::refusal::Refusal;
-use onus_core::task::Spec;
+use onus_core::settings::EvidencePolicy;
+use onus_core::task::{Check, CheckKind, CheckState, Spec};
 use onus_core::text::Text;
 use onus_core::time::Timestamp;
 use onus_core::worker::Kind;
@@ -296,5 +298,73 @@ fn probes_are_reported_by_whose_place_it_is() {
     assert_eq!(bot.record_probes(None, &place, &[endless]).unwrap_err().code, Code::InvalidInput);
     far_from(&desk, "@ada").record_probes(None, &place, &[result(Verdict::Passed, "it is there")]).unwrap();
     assert_eq!(desk.onus.workstation(&place).unwrap().workstation.state, WorkstationState::Ready);
+    desk.assert_sound();
+}
+
+fn run(check: &Check) -> Run {
+    Run {
+        check: check.id(),
+        exit: Some(0),
+        signal: None,
+        timed_out: false,
+        took_ms: 12,
+        ground: Ground::default(),
+        output: Text::new("fine".into()),
+        output_length: 4,
+        output_sha256: "0".repeat(64),
+        environment: String::new(),
+        sandbox: "none".into(),
+    }
+}
+
+/// What a caller says about its own run is read by type, kept as stated, and need not be believed.
+#[test]
+fn a_run_made_elsewhere_is_stated() {
+    let mut desk = Desk::new();
+    let check =
+        Check { command: "make test".into(), state: CheckState::Approved, kind: CheckKind::default() };
+    let spec = Spec { checks: vec![check.clone()], ..Spec::titled("one") };
+    let add = Command::Add { spec: Box::new(spec), depends_on: BTreeSet::new(), archived: None };
+    far_from(&desk, "@ada").submit(&envelope(None, add), &Target::Named).unwrap();
+    let mut bot = far_from(&desk, "@bot");
+    let token = bot.submit(&envelope(Some("T-1"), claim()), &Target::Named).unwrap().token;
+    let mut said = |run: Run| {
+        let command = Command::RecordCheck { run: Box::new(run) };
+        let call = Envelope { token: token.clone(), ..envelope(Some("T-1"), command) };
+        bot.submit(&call, &Target::Named).map(drop).map_err(|refusal| refusal.code)
+    };
+    let fine = run(&check);
+    let nonsense = [
+        Run { exit: Some(-7), ..fine.clone() },
+        Run { exit: Some(0), signal: Some(9), ..fine.clone() },
+        Run { exit: None, signal: Some(4_000), ..fine.clone() },
+        Run { took_ms: i64::MIN, ..fine.clone() },
+        Run { output_length: -1, ..fine.clone() },
+        Run { output_sha256: "fine".into(), ..fine.clone() },
+        Run { environment: "\u{1b}[2J".into(), ..fine.clone() },
+        Run { output: Text::new("x".repeat(500_000)), ..fine.clone() },
+    ];
+    for run in nonsense {
+        assert_eq!(said(run.clone()), Err(Code::InvalidInput), "{run:?}");
+    }
+    said(Run { output: Text::new("\u{1b}[2Jfine".into()), sandbox: "fort-knox".into(), ..fine }).unwrap();
+    let checks = desk.onus.checks(&id("T-1")).unwrap();
+    let kept = checks.checks[0].run.clone().unwrap();
+    assert_eq!(
+        (kept.stated, kept.sandbox.as_str(), kept.output.as_str()),
+        (true, "stated", "\u{fffd}[2Jfine")
+    );
+    let done = Command::Complete {
+        resolution: Some(Text::new("done".into())),
+        root_cause: None,
+        warrant: Warrant::Ordinary,
+        proof: Proof::default(),
+    };
+    let done = Envelope { token, actor: Some("@bot".parse().unwrap()), ..envelope(Some("T-1"), done) };
+    desk.onus.settings.complete.evidence = EvidencePolicy::Witnessed;
+    let refused = desk.onus.submit(&done, &Target::Named).unwrap_err();
+    assert_eq!(refused.code, Code::ChecksMissing, "{refused:?}");
+    desk.onus.settings.complete.evidence = EvidencePolicy::Stated;
+    desk.onus.submit(&Envelope { request: request(), ..done }, &Target::Named).unwrap();
     desk.assert_sound();
 }

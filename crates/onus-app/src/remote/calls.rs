@@ -53,7 +53,10 @@ use std::path::PathBuf;
 calls! {
     // Commands. A server puts many of `submit` into one transaction.
     Submit "submit" (sent: Sent, target: Target) -> SentReceipt, Command Light,
-        |onus, asker| onus.submit(&sent.carried_by(asker)?, &target).map(SentReceipt::from);
+        |onus, asker| {
+            let envelope = onus.witnessed(sent.carried_by(asker)?)?;
+            onus.submit(&envelope, &target).map(SentReceipt::from)
+        };
     RehearseOne "rehearse_one" (sent: Sent) -> SentReceipt, Command Light,
         |onus, asker| onus.rehearse_one(&sent.carried_by(asker)?).map(SentReceipt::from);
     Replayed "replayed" (request: RequestId) -> Option<Result<SentReceipt, Refusal>>, Question Light,

@@ -76,6 +76,7 @@ fn unproven(context: &Context<'_>, root_cause: Option<&RootCause>, proof: &Proof
         spec: &context.task.spec,
         policy: facts.policy,
         review: facts.settings.complete.review,
+        trust: facts.settings.complete.evidence,
         proof: &Proof { unmerged, ..proof.clone() },
         evidence: &facts.evidence,
         reviews: &facts.reviews,
