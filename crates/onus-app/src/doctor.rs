@@ -5,6 +5,7 @@ mod sqlite;
 
 use crate::ledger::{FindingView, Standing, Tip};
 use crate::progress::Progress;
+use crate::remote::calls;
 use crate::{Onus, anchor};
 use onus_core::code::Code;
 use onus_core::hash::encode_hex;
@@ -80,7 +81,7 @@ impl Examined for Backend<'_> {
 impl Onus {
     /// A server's store is examined where it is, with the server's own surroundings.
     pub fn doctor(&mut self, progress: &mut dyn Progress) -> Result<DoctorView, Refusal> {
-        if let Some(answer) = self.remote_call("doctor", &())? {
+        if let Some(answer) = self.remote(|| calls::Doctor {})? {
             return Ok(answer);
         }
         let workspace = self.ask(|tx| load::workspace(tx));

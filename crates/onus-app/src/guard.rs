@@ -2,6 +2,7 @@
 //! (mission B5, E1). Nothing is written: a refusal is git's to report.
 
 use crate::Onus;
+use crate::remote::calls;
 use onus_core::boundary;
 use onus_core::guard::{self, Change, Credentials, Held, Local, Post, Push};
 use onus_core::id::{Generation, Handle, TaskId, WorkstationName};
@@ -143,7 +144,7 @@ impl Onus {
     }
 
     pub(crate) fn fleet(&mut self) -> Result<Fleet, Refusal> {
-        if let Some(answer) = self.remote_call("fleet", &())? {
+        if let Some(answer) = self.remote(|| calls::FleetNow {})? {
             return Ok(answer);
         }
         self.ask(|tx| {

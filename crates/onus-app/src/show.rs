@@ -2,6 +2,7 @@
 
 use crate::Onus;
 use crate::handoff::{self, HandoffView};
+use crate::remote::calls;
 use crate::session::{self, SessionView};
 use crate::view::{
     AssignmentView, DependencyView, EntryView, LandedView, LedgerView, NoteView, ReviewView, StoryView,
@@ -53,7 +54,7 @@ impl Onus {
 
     /// A part of a task's story: as much as fits into one answer, however long the story is.
     pub fn show_part(&mut self, id: &TaskId, part: StoryPart) -> Result<StoryView, Refusal> {
-        if let Some(answer) = self.remote_call("show", &(id, part))? {
+        if let Some(answer) = self.remote(|| calls::Show { task: id.clone(), part })? {
             return Ok(answer);
         }
         let found = self.ask(|tx| {
@@ -109,7 +110,7 @@ impl Onus {
         after: Option<i64>,
         limit: i64,
     ) -> Result<LedgerView, Refusal> {
-        if let Some(answer) = self.remote_call("log", &(task, after, limit))? {
+        if let Some(answer) = self.remote(|| calls::Log { task: task.cloned(), after, limit })? {
             return Ok(answer);
         }
         let entries = self.ask(|tx| {

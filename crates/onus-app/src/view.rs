@@ -485,6 +485,9 @@ pub struct RunView {
     /// What it saw of its surroundings, by digest.
     pub environment: String,
     pub sandbox: String,
+    /// A caller elsewhere says so: Onus did not run it where it could see.
+    #[serde(default)]
+    pub stated: bool,
 }
 
 impl CheckRunView {
@@ -509,6 +512,7 @@ impl CheckRunView {
                 output_sha256: run.output_sha256.clone(),
                 environment: run.environment.clone(),
                 sandbox: run.sandbox.clone(),
+                stated: run.evidence.stated,
             }),
         }
     }

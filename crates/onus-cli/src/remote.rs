@@ -1,26 +1,23 @@
 //! A store behind a server: `--store https://…` with a token.
 
-use onus_app::remote;
 use onus_core::code::Code;
 use onus_core::id::{Handle, RequestId};
 use onus_core::refusal::Refusal;
 use onus_host::http_client::{Line, Repeat};
-use onus_store::port::{Driver, RemoteStore};
+use onus_store::port::{Driver, Effect, RemoteCall, RemoteStore};
 use onus_store::remote::Elsewhere;
 
 #[derive(Debug)]
 struct Remote(Line);
 
 impl RemoteStore for Remote {
-    fn call(
-        &mut self,
-        name: &str,
-        arguments: String,
-        request: Option<&RequestId>,
-    ) -> Result<String, Refusal> {
+    fn call(&mut self, call: RemoteCall<'_>) -> Result<String, Refusal> {
         // What has a request id is carried out once, however often it arrives.
-        let repeat = if remote::is_write(name) && request.is_none() { Repeat::Unheard } else { Repeat::Safe };
-        self.0.call(name, &arguments, request.map(RequestId::as_str), repeat)
+        let repeat = match (call.effect, call.request) {
+            (Effect::Changes, None) => Repeat::Unheard,
+            (Effect::Changes, Some(_)) | (Effect::Reads, _) => Repeat::Safe,
+        };
+        self.0.call(call.name, &call.arguments, call.request.map(RequestId::as_str), repeat)
     }
 }
 

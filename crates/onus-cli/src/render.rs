@@ -339,7 +339,8 @@ pub(crate) fn checks(view: &ChecksView) -> String {
         let last = check.run.as_ref().map_or("-".to_owned(), |run| {
             let commit = run.commit.as_ref().map(|commit| format!(" at {}", &commit.as_str()[..7]));
             let dirty = if run.dirty { ", dirty" } else { "" };
-            format!("{}{}{dirty}", run.verdict.name().replace('_', " "), commit.unwrap_or_default())
+            let stated = if run.stated { ", stated" } else { "" };
+            format!("{}{}{dirty}{stated}", run.verdict.name().replace('_', " "), commit.unwrap_or_default())
         });
         table.row([
             check.id.to_string(),

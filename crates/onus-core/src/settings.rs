@@ -96,6 +96,18 @@ pub struct CompleteSettings {
     pub merged: MergePolicy,
     /// Whose work another worker must have reviewed.
     pub review: ReviewPolicy,
+    /// Whether a passed check counts that a caller elsewhere states.
+    pub evidence: EvidencePolicy,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EvidencePolicy {
+    /// What a holder's own machine reports counts.
+    #[default]
+    Stated,
+    /// Only what Onus itself ran on a machine that it sees.
+    Witnessed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
