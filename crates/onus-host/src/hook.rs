@@ -10,6 +10,7 @@ mod push;
 mod shim;
 mod ticket;
 
+pub use config::{keep_person, keep_store};
 pub use message::sign;
 pub use movement::moving;
 pub use push::{Pushed, Update, pushed, pushed_token, updates};
