@@ -1,7 +1,7 @@
 //! What git's hooks ask: may this reference move? The rules are in `onus_core::guard`; here is what they need to know
 //! (mission B5, E1). Nothing is written: a refusal is git's to report.
 
-use crate::Onus;
+use crate::{Onus, Sight};
 use onus_core::boundary;
 use onus_core::guard::{self, Change, Credentials, Held, Local, Mover, Post, Push};
 use onus_core::id::{Generation, Handle, TaskId, WorkstationName};
@@ -10,7 +10,7 @@ use onus_core::refusal::Refusal;
 use onus_core::task::Assignment;
 use onus_core::worker::Kind;
 use onus_core::workstation::Workstation;
-use onus_host::hook::Update;
+use onus_host::hook::{self, Site, Update};
 use onus_host::repository::Repo;
 use onus_host::refs::History;
 use onus_host::{identity_map, lease_file, ref_file};
@@ -186,6 +186,18 @@ impl Onus {
         let token = desk.token.or(lying.as_ref());
         let held = token.and_then(|token| fleet.opened_by(token)).and_then(|post| post.held);
         Ok(held.map(|held| guard::trailers(held.task, held.assignment)))
+    }
+
+    /// A warning where git does not ask us before a branch moves. What cannot be looked at is told by those who need it.
+    pub fn unguarded(&self) -> Option<String> {
+        let repo = self.place.repo.as_ref().filter(|repo| {
+            let is_shared = repo.root.is_none();
+            self.sight == Sight::Workstations && !is_shared
+        })?;
+        let absent = hook::absent(repo, Site::Work).unwrap_or_default();
+        (!absent.is_empty()).then(|| {
+            format!("git asks nobody before a branch moves here ({} missing): onus hook install", absent.join(", "))
+        })
     }
 
     /// The full name of the main branch.

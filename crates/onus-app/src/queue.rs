@@ -127,6 +127,12 @@ impl Onus {
     }
 
     pub fn status(&mut self) -> Result<StatusView, Refusal> {
+        let mut view = self.stored_status()?;
+        view.warnings.extend(self.unguarded());
+        Ok(view)
+    }
+
+    fn stored_status(&mut self) -> Result<StatusView, Refusal> {
         if let Some(answer) = self.remote_call("status", &())? {
             return Ok(answer);
         }
@@ -148,6 +154,7 @@ impl Onus {
                 held: held(tx, &settings)?,
                 ledger_entries: ledger::count(tx)?,
                 last_checkpoint: ledger::checkpoints(tx)?.last().map(|checkpoint| checkpoint.seq),
+                warnings: Vec::new(),
             })
         })
     }

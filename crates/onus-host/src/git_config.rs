@@ -10,6 +10,8 @@ use std::{ffi::OsString, os::unix::ffi::OsStringExt};
 pub(crate) struct GitConfig {
     pub(crate) bare: bool,
     pub(crate) worktree: Option<PathBuf>,
+    /// `core.hooksPath`
+    pub(crate) hooks_path: Option<PathBuf>,
     /// The main working tree has a `config.worktree` of its own that overrides this file.
     pub(crate) worktree_config: bool,
     /// `onus.store`: the address of the store that the clone belongs to.
@@ -37,6 +39,9 @@ impl GitConfig {
             match (section.as_slice(), key.as_slice()) {
                 (b"core", b"bare") => self.bare = is_true(value.as_deref()),
                 (b"core", b"worktree") => self.worktree = value.map(|v| PathBuf::from(OsString::from_vec(v))),
+                (b"core", b"hookspath") => {
+                    self.hooks_path = value.map(|v| PathBuf::from(OsString::from_vec(v)));
+                }
                 (b"onus", b"store") => {
                     self.store = value.map(|v| String::from_utf8_lossy(&v).into_owned());
                 }

@@ -89,9 +89,7 @@ impl Place {
     }
 
     fn config(&self) -> Result<Option<GitConfig>, Refusal> {
-        let Some(repo) = &self.repo else { return Ok(None) };
-        let failed = |e: io::Error| refused("read the config of", &repo.common_dir, &e);
-        read_config(&repo.common_dir).map(Some).map_err(failed)
+        self.repo.as_ref().map(Repo::config).transpose()
     }
 
     /// One store, one set of settings: those of the main checkout. An agent in a worktree of its own could otherwise
@@ -139,6 +137,11 @@ impl Place {
 }
 
 impl Repo {
+    /// What its configuration says of the few things that we ask.
+    pub(crate) fn config(&self) -> Result<GitConfig, Refusal> {
+        read_config(&self.common_dir).map_err(|e| refused("read the config of", &self.common_dir, &e))
+    }
+
     /// The name of the main checkout, whichever working tree asks.
     fn name(&self) -> Option<&OsStr> {
         let is_hidden = |name: &OsStr| name.as_bytes().starts_with(b".");

@@ -41,6 +41,11 @@ pub(super) fn directories(repo: &Repo) -> Result<Vec<PathBuf>, Refusal> {
     Ok(roots.map(|root| root.join(&path)).collect())
 }
 
+/// `core.hooksPath` of the repository itself.
+pub(super) fn hooks_path(repo: &Repo) -> Result<Option<PathBuf>, Refusal> {
+    repo.config().map(|config| config.hooks_path)
+}
+
 /// The token comes as a push option, which git refuses unless the repository has said that it takes them.
 pub(super) fn prepare_shared(repo: &Repo, store: Option<&str>) -> Result<(), Refusal> {
     if get(repo, PUSH_OPTIONS_BEFORE)?.is_none() {
