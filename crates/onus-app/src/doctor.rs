@@ -84,8 +84,9 @@ impl Onus {
     pub fn doctor(&mut self, progress: &mut dyn Progress) -> Result<DoctorView, Refusal> {
         if let Some(mut answer) = self.remote_call::<DoctorView>("doctor", &())? {
             // The server's own clone is not where its caller commits.
-            answer.checks.retain(|check| check.name != "hooks");
-            answer.checks.push(view("hooks", self.asked_by_git()));
+            for check in answer.checks.iter_mut().filter(|check| check.name == "hooks") {
+                *check = view("hooks", self.asked_by_git());
+            }
             return Ok(answer);
         }
         let workspace = self.ask(|tx| load::workspace(tx));
