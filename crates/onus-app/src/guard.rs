@@ -11,8 +11,8 @@ use onus_core::task::Assignment;
 use onus_core::worker::Kind;
 use onus_core::workstation::Workstation;
 use onus_host::hook::{self, Site, Update};
-use onus_host::repository::Repo;
 use onus_host::refs::History;
+use onus_host::repository::Repo;
 use onus_host::{identity_map, lease_file, ref_file};
 use onus_store::load;
 use onus_store::read::show;
@@ -55,7 +55,11 @@ impl Fleet {
             workstation: &workstation.name,
             kind: workstation.kind,
             state: workstation.state,
-            held: held.map(|(task, assignment)| Held { task, assignment, by: self.kind(&assignment.assignee) }),
+            held: held.map(|(task, assignment)| Held {
+                task,
+                assignment,
+                by: self.kind(&assignment.assignee),
+            }),
         }
     }
 
@@ -145,9 +149,7 @@ impl Onus {
     /// Whether a `HEAD` that is on no branch only goes to a commit that is there already: nobody has written anything.
     fn only_looks(&self, update: &Update) -> Result<bool, Refusal> {
         match (&self.place.repo, &update.new) {
-            (Some(repo), Some(new)) if update.refname == "HEAD" => {
-                History::at(&repo.git_dir).is_known(new)
-            }
+            (Some(repo), Some(new)) if update.refname == "HEAD" => History::at(&repo.git_dir).is_known(new),
             _ => Ok(false),
         }
     }
@@ -196,7 +198,10 @@ impl Onus {
         })?;
         let absent = hook::absent(repo, Site::Work).unwrap_or_default();
         (!absent.is_empty()).then(|| {
-            format!("git asks nobody before a branch moves here ({} missing): onus hook install", absent.join(", "))
+            format!(
+                "git asks nobody before a branch moves here ({} missing): onus hook install",
+                absent.join(", ")
+            )
         })
     }
 

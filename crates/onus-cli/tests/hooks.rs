@@ -114,7 +114,10 @@ fn an_agent_without_a_lease_commits_nowhere() {
     .collect();
     for who in &clients {
         refused(&fleet.git_by(&repo, who, &EMPTY), "lease_required");
-        refused(&fleet.git_by(&repo, who, &["commit", "--amend", "--no-edit", "--allow-empty"]), "lease_required");
+        refused(
+            &fleet.git_by(&repo, who, &["commit", "--amend", "--no-edit", "--allow-empty"]),
+            "lease_required",
+        );
         refused(&fleet.git_by(&repo, who, &["branch", "mine"]), "lease_required");
         refused(&fleet.git_by(&aside, who, &EMPTY), "lease_required");
         passed(&fleet.git_by(&aside, who, &["checkout", "--quiet", "--detach"]));
@@ -164,7 +167,10 @@ fn inside_a_workstation_only_its_holder_commits() {
     passed(&fleet.git_by(&repo, &AGENT_B, &["switch", "--quiet", "--create", "topic"]));
     passed(&fleet.git_by(&repo, &AGENT_B, &EMPTY));
     let message = fleet.git_by(&repo, &[], &["log", "-1", "--format=%B"]).stdout;
-    assert!(message.contains(&format!("Onus-Task: {other}")) && message.contains("Onus-Agent: @b"), "{message}");
+    assert!(
+        message.contains(&format!("Onus-Task: {other}")) && message.contains("Onus-Agent: @b"),
+        "{message}"
+    );
 }
 
 /// No dummy tasks: people work on branches that are no workstation's, unless the team wants tasks of everybody.

@@ -81,7 +81,11 @@ pub fn keep_store(repo: &Repo, store: &str, token_file: Option<&Path>) -> Result
 
 /// Notes whose clone it is, where that is not known yet.
 pub fn keep_person(repo: &Repo, person: &Handle) -> Result<(), Refusal> {
-    if get(repo, PERSON)?.as_deref() == Some(person.as_str()) { Ok(()) } else { set(repo, PERSON, person.as_str()) }
+    if get(repo, PERSON)?.as_deref() == Some(person.as_str()) {
+        Ok(())
+    } else {
+        set(repo, PERSON, person.as_str())
+    }
 }
 
 fn get(repo: &Repo, name: &str) -> Result<Option<String>, Refusal> {
