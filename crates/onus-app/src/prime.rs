@@ -71,7 +71,7 @@ impl PrimeView {
         for offer in &mut view.ready {
             offer.title = shortened(&offer.title, bytes.min(TITLE_MAX));
         }
-        view.warnings.truncate(HELD + 1);
+        view.warnings.truncate(HELD + 2);
         view
     }
 }
@@ -106,6 +106,12 @@ pub struct OfferView {
 impl Onus {
     /// What `actor` needs to know; with a task, about that one of those it holds.
     pub fn prime(&mut self, actor: Option<&Handle>, only: Option<&TaskId>) -> Result<PrimeView, Refusal> {
+        let mut view = self.stored_prime(actor, only)?;
+        view.warnings.extend(self.unguarded());
+        Ok(view)
+    }
+
+    fn stored_prime(&mut self, actor: Option<&Handle>, only: Option<&TaskId>) -> Result<PrimeView, Refusal> {
         if let Some(answer) = self.remote(|| calls::Prime { only: only.cloned() })? {
             return Ok(answer);
         }

@@ -140,6 +140,12 @@ impl Onus {
     }
 
     pub fn status(&mut self) -> Result<StatusView, Refusal> {
+        let mut view = self.stored_status()?;
+        view.warnings.extend(self.unguarded());
+        Ok(view)
+    }
+
+    fn stored_status(&mut self) -> Result<StatusView, Refusal> {
         if let Some(answer) = self.remote(|| calls::Status {})? {
             return Ok(answer);
         }
@@ -161,6 +167,7 @@ impl Onus {
                 held: held(tx, &settings)?,
                 ledger_entries: ledger::count(tx)?,
                 last_checkpoint: ledger::checkpoints(tx)?.last().map(|checkpoint| checkpoint.seq),
+                warnings: Vec::new(),
             })
         })
     }

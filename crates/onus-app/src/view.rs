@@ -448,6 +448,9 @@ pub struct StatusView {
     pub held: Vec<HeldView>,
     pub ledger_entries: i64,
     pub last_checkpoint: Option<i64>,
+    /// What is wrong with the place that it is asked from.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 /// A task's checks, each with its last run.

@@ -421,6 +421,9 @@ pub(crate) fn status(view: &StatusView) -> String {
         view.projects.join(" "),
         view.ledger_entries
     );
+    for warning in &view.warnings {
+        let _ = writeln!(text, "{}: {warning}", paint(YELLOW, "warning"));
+    }
     if !view.held.is_empty() {
         text.push('\n');
         text.push_str(&held_table(&view.held));

@@ -1,7 +1,6 @@
 //! The table of all calls that travel: name, arguments, answer, class, weight, and who answers.
 
 use super::call::{Call, Class, calls, reply};
-use crate::weight::Weight;
 use super::{Sent, SentReceipt, SentTask};
 use crate::Onus;
 use crate::agent_hooks::Holding;
@@ -33,6 +32,7 @@ use crate::validate::ValidateView;
 use crate::view::{
     HeldView, LedgerView, ListView, ReadyView, StatusView, StoryView, WorkersView, WorkstationsView,
 };
+use crate::weight::Weight;
 use onus_core::event::{Merged, MilestoneAdded, WorkerAdded, WorkstationAdded};
 use onus_core::facts::Caller;
 use onus_core::id::{
