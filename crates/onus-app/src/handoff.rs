@@ -1,5 +1,6 @@
 //! Handoffs: what git and the store know about the work, composed for whoever holds the task next (mission D10).
 
+use crate::remote::calls;
 use crate::salvage::Evicted;
 use crate::submit::unexpected;
 use crate::{Onus, Sight};
@@ -44,7 +45,7 @@ struct Trace {
     head: Option<CommitId>,
 }
 
-type Surroundings = (Vec<Dependency>, Option<Workstation>, Timestamp);
+pub(crate) type Surroundings = (Vec<Dependency>, Option<Workstation>, Timestamp);
 
 impl Onus {
     /// The handoff of the present holder's work, ready to be kept. None where nobody holds the task.
@@ -137,7 +138,9 @@ impl Onus {
         task: &TaskId,
         workstation: &WorkstationName,
     ) -> Result<Surroundings, Refusal> {
-        if let Some(answer) = self.remote_call("surroundings", &(task, workstation))? {
+        if let Some(answer) =
+            self.remote(|| calls::SurroundingsOf { task: task.clone(), place: workstation.clone() })?
+        {
             return Ok(answer);
         }
         self.ask(|tx| {
@@ -159,6 +162,7 @@ impl Onus {
             verdict: run.evidence.verdict.name().to_owned(),
             commit: run.evidence.ground.commit,
             at: run.evidence.at,
+            stated: run.evidence.stated,
         });
         Ok(told.collect())
     }
@@ -213,13 +217,12 @@ impl Onus {
 
     /// The last handoff of a task.
     pub fn last_handoff(&mut self, task: &TaskId) -> Result<Option<HandoffView>, Refusal> {
-        if let Some(answer) = self.remote_call("last_handoff", &(task,))? {
+        if let Some(answer) = self.remote(|| calls::LastHandoff { task: task.clone() })? {
             return Ok(answer);
         }
         self.task(task)?;
-        let notes = self.ask(|tx| show::notes(tx, task))?;
-        let last = notes.into_iter().rfind(|note| note.kind == "handoff");
-        Ok(last.map(|note| view(task, &note.text)))
+        let last = self.ask(|tx| show::last_note(tx, task, "handoff"))?;
+        Ok(last.map(|text| view(task, &text)))
     }
 }
 

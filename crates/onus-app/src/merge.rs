@@ -9,6 +9,7 @@ pub use checks::MergeCheckView;
 
 use crate::Onus;
 use crate::progress::Progress;
+use crate::remote::calls;
 use crate::submit::{Target, step, unexpected};
 use onus_core::boundary::path_findings;
 use onus_core::code::Code;
@@ -194,7 +195,9 @@ impl Onus {
 
     /// The record of a task's merge as this commit.
     pub(crate) fn merged_as(&mut self, task: &TaskId, commit: &str) -> Result<Option<Merged>, Refusal> {
-        if let Some(answer) = self.remote_call("merged_as", &(task, commit))? {
+        if let Some(answer) =
+            self.remote(|| calls::MergedAs { task: task.clone(), commit: commit.to_owned() })?
+        {
             return Ok(answer);
         }
         let entries = self.ask(|tx| ledger::log(tx, &Part::Task(task, 0), i64::MAX))?;

@@ -136,7 +136,8 @@ impl Onus {
         };
         let mut workstation = row.workstation;
         for probed in self.run_all_probes(std::slice::from_ref(&workstation)) {
-            workstation = self.record_probes(Some(by), &probed.name, &probed.results)?;
+            let kept = self.record_if_own(Some(by), &probed.name, &probed.results)?;
+            workstation = kept.unwrap_or(workstation);
             let all = probed.results.len();
             if probed.results.iter().all(ProbeResult::passed) {
                 checks.ok("probes", format!("{all} of {all} passed in {}", probed.name));

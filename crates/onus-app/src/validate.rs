@@ -2,6 +2,7 @@
 
 use crate::Onus;
 use crate::progress::Progress;
+use crate::remote::calls;
 use onus_core::code::Code;
 use onus_core::id::TaskId;
 use onus_core::refusal::{Finding, Refusal};
@@ -68,7 +69,7 @@ impl ValidateView {
 impl Onus {
     /// Looks at the whole queue on one consistent view.
     pub fn validate(&mut self, progress: &mut dyn Progress) -> Result<ValidateView, Refusal> {
-        if let Some(answer) = self.remote_call("validate", &())? {
+        if let Some(answer) = self.remote(|| calls::Validate {})? {
             return Ok(answer);
         }
         let policy = self.policy()?;

@@ -12,7 +12,7 @@ use crate::submit::{Receipt, ReceiptKind};
 use onus_core::code::Code;
 use onus_core::evidence::{CheckVerdict, RootCause};
 use onus_core::id::CheckId;
-use onus_core::id::{CommitId, Handle, OriginRef, Role, TaskId, TaskType, WorkstationName};
+use onus_core::id::{CommitId, Handle, OriginRef, Role, Seq, TaskId, TaskType, WorkstationName};
 use onus_core::lease::Token;
 use onus_core::ledger::Entry;
 use onus_core::process::Death;
@@ -381,6 +381,9 @@ pub struct StoryView {
     #[serde(default)]
     pub landed: Option<LandedView>,
     pub ledger: Vec<EntryView>,
+    /// There is more: ask for what came before this entry.
+    #[serde(default)]
+    pub earlier: Option<Seq>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -445,6 +448,9 @@ pub struct StatusView {
     pub held: Vec<HeldView>,
     pub ledger_entries: i64,
     pub last_checkpoint: Option<i64>,
+    /// What is wrong with the place that it is asked from.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 /// A task's checks, each with its last run.
@@ -482,6 +488,9 @@ pub struct RunView {
     /// What it saw of its surroundings, by digest.
     pub environment: String,
     pub sandbox: String,
+    /// A caller elsewhere says so: Onus did not run it where it could see.
+    #[serde(default)]
+    pub stated: bool,
 }
 
 impl CheckRunView {
@@ -506,6 +515,7 @@ impl CheckRunView {
                 output_sha256: run.output_sha256.clone(),
                 environment: run.environment.clone(),
                 sandbox: run.sandbox.clone(),
+                stated: run.evidence.stated,
             }),
         }
     }

@@ -292,6 +292,25 @@ impl Command {
         }
     }
 
+    /// The same texts, to look at.
+    pub fn texts(&self) -> Vec<&Text> {
+        match self {
+            Command::Add { spec, archived, .. } => {
+                let resolution = archived.as_ref().and_then(|archive| archive.resolution.as_ref());
+                spec.body.iter().chain(resolution).collect()
+            }
+            Command::Release { note, handoff, .. } | Command::Block { note, handoff, .. } => {
+                note.iter().chain(handoff).collect()
+            }
+            Command::Note { text } => vec![text],
+            Command::Handoff { note, document } => note.iter().chain([document]).collect(),
+            Command::Complete { resolution, .. } => resolution.iter().collect(),
+            Command::RecordCheck { run } => vec![&run.output],
+            Command::Review { opinion } => opinion.note.iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether the identity map has a say.
     pub const fn needs_policy(&self) -> bool {
         self.is_grant() || matches!(self, Command::Complete { .. } | Command::Merge { .. })

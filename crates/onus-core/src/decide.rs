@@ -17,8 +17,11 @@ mod renew;
 mod reopen;
 mod review;
 mod salvage;
+mod screen;
 mod session;
 mod takeover;
+
+pub use screen::Screen;
 
 use crate::code::Code;
 use crate::command::{Command, Warrant};
@@ -49,6 +52,10 @@ impl Decision {
 
 pub fn decide(facts: &Facts<'_>, command: &Command, now: &Now, fresh: &Fresh) -> Result<Decision, Refusal> {
     let caller = identified(&facts.caller)?;
+    // The record would name a text that nobody has, and look broken for ever.
+    if command.texts().iter().any(|text| text.content().is_none()) {
+        return Err(Refusal::invalid("a text came without its words, by its digest only"));
+    }
     if let Command::Add { spec, depends_on, archived } = command {
         return add::decide(facts, caller, spec, depends_on, archived.as_ref(), fresh);
     }

@@ -7,7 +7,7 @@ use crate::identity_map::Policy;
 use crate::main_of_record::{self, RepositoryClone};
 use crate::refusal::Finding;
 use crate::scope::{Glob, Scope};
-use crate::settings::ReviewPolicy;
+use crate::settings::{EvidencePolicy, ReviewPolicy};
 use crate::task::{Check, CheckKind, CheckState, Risk, Spec};
 use crate::text::Text;
 use crate::time::Timestamp;
@@ -26,6 +26,12 @@ words!(
 words!(
     /// What a reviewer says.
     ReviewVerdict { Approved = "approved", Rejected = "rejected" }
+);
+
+words!(
+    /// Where a run of a check was made: by Onus itself on a machine that it sees, or elsewhere, as a caller states it. What
+    /// a caller says about its own sandbox is not kept: nobody could have seen it.
+    RunPlace { Open = "none", Bubblewrap = "bubblewrap", Stated = "stated" }
 );
 
 impl CheckVerdict {
@@ -64,6 +70,9 @@ pub struct Evidence {
     pub verdict: CheckVerdict,
     pub ground: Ground,
     pub at: Timestamp,
+    /// Onus did not make the run itself: a caller says that it was made.
+    #[serde(default)]
+    pub stated: bool,
 }
 
 /// Another identity's word about the work (mission D12).
@@ -127,6 +136,7 @@ pub struct Case<'a> {
     pub spec: &'a Spec,
     pub policy: &'a Policy,
     pub review: ReviewPolicy,
+    pub trust: EvidencePolicy,
     pub proof: &'a Proof,
     pub evidence: &'a [Evidence],
     pub reviews: &'a [Review],
@@ -239,6 +249,11 @@ impl Case<'_> {
                 let detail = format!("the check `{command}` passed at {then}; the work is at {now}");
                 (Code::ChecksMissing, detail, "onus check TASK")
             }
+            Some(last) if last.stated && self.trust == EvidencePolicy::Witnessed => (
+                Code::ChecksMissing,
+                format!("that the check `{command}` passed is only stated: Onus did not run it"),
+                "whoever works where the store is runs: onus check TASK",
+            ),
             Some(_) => return None,
         };
         Some(Finding::new(code, detail).hint(hint))

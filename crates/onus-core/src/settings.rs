@@ -96,6 +96,18 @@ pub struct CompleteSettings {
     pub merged: MergePolicy,
     /// Whose work another worker must have reviewed.
     pub review: ReviewPolicy,
+    /// Whether a passed check counts that a caller elsewhere states.
+    pub evidence: EvidencePolicy,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EvidencePolicy {
+    /// What a holder's own machine reports counts.
+    #[default]
+    Stated,
+    /// Only what Onus itself ran on a machine that it sees.
+    Witnessed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -129,8 +141,8 @@ impl Default for QueueSettings {
     }
 }
 
-/// What the repository's branches mean (mission C1).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+/// What the repository's branches mean (mission C1), and who moves them (mission E1).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GitSettings {
     /// The branch that policy is read from and work is merged to. Without it: `main`, else `master`, else the branch
@@ -143,6 +155,50 @@ pub struct GitSettings {
     pub land: Land,
     /// What `consistency` makes of commits in the main of record that belong to no task.
     pub unowned: Unowned,
+    /// Whether people need a task to commit where no workstation is.
+    pub people: PeoplePolicy,
+    /// The environment variables by which a coding client is known. Whoever sets one and does not say who it is
+    /// (`ONUS_AS`) is an agent without a lease. A name that ends in `*` stands for all that begin so; one that begins with
+    /// `!` is not meant.
+    pub clients: Vec<String>,
+}
+
+impl Default for GitSettings {
+    fn default() -> Self {
+        let clients = CLIENTS.iter().map(|name| (*name).to_owned()).collect();
+        GitSettings {
+            main: None,
+            remote: None,
+            land: Land::default(),
+            unowned: Unowned::default(),
+            people: PeoplePolicy::default(),
+            clients,
+        }
+    }
+}
+
+/// What the clients set for the commands that they run; not what people set to configure them.
+const CLIENTS: &[&str] = &[
+    "CLAUDECODE",
+    "GEMINI_CLI",
+    "CODEX_*",
+    "!CODEX_HOME",
+    "!CODEX_API_KEY",
+    "CURSOR_*",
+    "!CURSOR_TRACE_ID",
+    "OPENCODE",
+    "CLINE_ACTIVE",
+    "AUGMENT_AGENT",
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PeoplePolicy {
+    /// They commit on branches that are no workstation's as they like, and move the main branch.
+    #[default]
+    Free,
+    /// They hold a task, like everybody.
+    Task,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

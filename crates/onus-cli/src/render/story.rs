@@ -62,6 +62,9 @@ pub(crate) fn story(view: &StoryView) -> String {
     for entry in &view.ledger {
         let _ = writeln!(text, "  {}", entry_line(entry));
     }
+    if let Some(before) = view.earlier {
+        let _ = writeln!(text, "\nearlier: onus show {} --before {before}", task.id);
+    }
     text
 }
 

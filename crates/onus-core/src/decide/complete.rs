@@ -85,6 +85,7 @@ pub(super) fn unproven(context: &Context<'_>, root_cause: Option<&RootCause>, pr
         spec: &context.task.spec,
         policy: facts.policy,
         review: facts.settings.complete.review,
+        trust: facts.settings.complete.evidence,
         proof: &proof,
         evidence: &facts.evidence,
         reviews: &facts.reviews,

@@ -609,6 +609,7 @@ impl World {
             Effect::NoteWritten { kind, text } => self.notes.push((id.clone(), kind, text)),
             Effect::CheckRan(run) => {
                 let evidence = Evidence {
+                    stated: run.sandbox == "stated",
                     seq: entry.seq,
                     check: run.check,
                     verdict: run.verdict,

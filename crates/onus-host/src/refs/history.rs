@@ -95,6 +95,12 @@ impl<'a> History<'a> {
         Ok(self.git("merge-base").args(&["--is-ancestor"]).values(&[commit, tip]).yes()?)
     }
 
+    /// Whether any reference reaches `commit`: it was there before whoever asks.
+    pub fn is_known(&self, commit: &str) -> Result<bool, Refusal> {
+        let all = self.git("rev-list").args(&["--max-count=1", commit, "--not", "--all"]);
+        Ok(all.run()?.is_empty())
+    }
+
     /// The commits that `new` brings and none of `not` has, newest first.
     pub fn commits(&self, new: &str, not: &[&str]) -> Result<Vec<Commit>, Refusal> {
         self.log(&[], &range(new, not))

@@ -5,7 +5,7 @@ use onus_core::decide::{Decision, decide};
 use onus_core::event::Stamped;
 use onus_core::evidence::Proof;
 use onus_core::facts::{Caller, Facts, Fresh, Place};
-use onus_core::guard::{Change, Credentials, Held, Post, Push, pushed};
+use onus_core::guard::{Change, Credentials, Held, Mover, Post, Push, pushed};
 use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::identity_map::{Policy, Signals};
 use onus_core::lease::{Lease, LeaseId, Token};
@@ -289,8 +289,9 @@ impl Rules {
         let assignment = self.assignment(row).filter(|_| row.complete.is_none());
         let holder = assignment.as_ref().zip(row.holder).map(|(assignment, holder)| Post {
             workstation: &self.places[usize::from(holder)].name,
+            kind: WorkstationKind::Worktree,
             state: WorkstationState::Ready,
-            held: Some(Held { task: &self.id, assignment }),
+            held: Some(Held { task: &self.id, assignment, by: Kind::Agent }),
         });
         let token = token(shown);
         let push = Push {
@@ -299,7 +300,7 @@ impl Rules {
             main: "refs/heads/main",
             owner: None,
             holder,
-            credentials: Credentials { token: Some(&token), generation: 1, worker: None },
+            credentials: Credentials { token: Some(&token), generation: 1, mover: Mover::Nobody },
         };
         pushed(&push).is_ok()
     }
