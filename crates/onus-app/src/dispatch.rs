@@ -6,6 +6,7 @@
 
 use crate::Onus;
 use crate::probe::Probed;
+use crate::remote::calls;
 use crate::route::required;
 use crate::submit::{Receipt, Rehearsal, Target, claim, findings};
 use crate::workstation::keep_probes;
@@ -94,7 +95,7 @@ pub(crate) struct Plan {
 }
 
 /// Probes that were run, and are not on record.
-type Told = (WorkstationName, Vec<ProbeResult>);
+pub(crate) type Told = (WorkstationName, Vec<ProbeResult>);
 
 impl Onus {
     /// One round: probe, plan, and carry the plan out. Acts in a person's name.
@@ -143,7 +144,7 @@ impl Onus {
         told: &[Told],
         limit: usize,
     ) -> Result<Plan, Refusal> {
-        if let Some(answer) = self.remote_call("plan", &(told, limit))? {
+        if let Some(answer) = self.remote(|| calls::PlanRound { told: told.to_vec(), limit })? {
             return Ok(answer);
         }
         let by = person(&self.caller(actor)?)?.clone();

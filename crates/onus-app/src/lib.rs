@@ -83,7 +83,7 @@ impl Onus {
 
     /// What time it is where the store is.
     pub(crate) fn now(&mut self) -> Result<Timestamp, Refusal> {
-        if let Some(answer) = self.remote_call("now", &())? {
+        if let Some(answer) = self.remote(|| remote::calls::Now {})? {
             return Ok(answer);
         }
         Ok(self.ask(|tx| tx.now())?.wall)

@@ -1,5 +1,6 @@
 //! `list`, `ready`, `stale` and `status`: where the work stands.
 
+use crate::remote::calls;
 use crate::submit::{Judge, claim};
 use crate::view::{CountsView, HeldView, ListView, NotReadyView, ReadyView, StaleView, StatusView, TaskView};
 use crate::{Onus, Sight};
@@ -38,7 +39,12 @@ impl Onus {
         cursor: Option<&str>,
         limit: i64,
     ) -> Result<ListView, Refusal> {
-        if let Some(answer) = self.remote_call("list", &(which, filter, cursor, limit))? {
+        if let Some(answer) = self.remote(|| calls::List {
+            which,
+            filter: filter.clone(),
+            cursor: cursor.map(str::to_owned),
+            limit,
+        })? {
             return Ok(answer);
         }
         let after = cursor.map_or(Ok(After::START), |text| parse_cursor(text, which))?;
@@ -53,7 +59,7 @@ impl Onus {
     }
 
     pub fn ready(&mut self, filter: &Filter, limit: i64) -> Result<ReadyView, Refusal> {
-        if let Some(answer) = self.remote_call("ready", &(filter, limit))? {
+        if let Some(answer) = self.remote(|| calls::Ready { filter: filter.clone(), limit })? {
             return Ok(answer);
         }
         self.ask(|tx| {
@@ -98,7 +104,7 @@ impl Onus {
         filter: &Filter,
         limit: i64,
     ) -> Result<ReadyView, Refusal> {
-        if let Some(answer) = self.remote_call("ready_for", &(filter, limit))? {
+        if let Some(answer) = self.remote(|| calls::ReadyFor { filter: filter.clone(), limit })? {
             return Ok(answer);
         }
         let mut view = self.ready(filter, limit)?;
@@ -126,7 +132,7 @@ impl Onus {
     }
 
     pub fn held(&mut self) -> Result<Vec<HeldView>, Refusal> {
-        if let Some(answer) = self.remote_call("held", &())? {
+        if let Some(answer) = self.remote(|| calls::Held {})? {
             return Ok(answer);
         }
         let settings = self.settings.clone();
@@ -134,7 +140,13 @@ impl Onus {
     }
 
     pub fn status(&mut self) -> Result<StatusView, Refusal> {
-        if let Some(answer) = self.remote_call("status", &())? {
+        let mut view = self.stored_status()?;
+        view.warnings.extend(self.unguarded());
+        Ok(view)
+    }
+
+    fn stored_status(&mut self) -> Result<StatusView, Refusal> {
+        if let Some(answer) = self.remote(|| calls::Status {})? {
             return Ok(answer);
         }
         let settings = self.settings.clone();
@@ -155,6 +167,7 @@ impl Onus {
                 held: held(tx, &settings)?,
                 ledger_entries: ledger::count(tx)?,
                 last_checkpoint: ledger::checkpoints(tx)?.last().map(|checkpoint| checkpoint.seq),
+                warnings: Vec::new(),
             })
         })
     }

@@ -2,9 +2,12 @@
 
 use crate::Onus;
 use crate::handoff::{self, HandoffView};
+use crate::remote::calls;
 use crate::session::{self, SessionView};
-use crate::view::{AssignmentView, EntryView, LedgerView, NoteView, TaskView};
+use crate::view::{AssignmentView, EntryView, LandedView, LedgerView, NoteView, ReviewView, TaskView};
 use onus_core::code::Code;
+use onus_core::event::Event;
+use onus_core::evidence::RootCause;
 use onus_core::id::{Seq, TaskId};
 use onus_core::ledger::Entry;
 use onus_core::process::Death;
@@ -45,6 +48,15 @@ pub struct StoryView {
     pub notes: Vec<NoteView>,
     /// The last handoff, where the task has changed hands since or waits for the next ones.
     pub handoff: Option<HandoffView>,
+    /// What others said about the work, the first one first.
+    #[serde(default)]
+    pub reviews: Vec<ReviewView>,
+    /// Why the defect happened.
+    #[serde(default)]
+    pub root_cause: Option<RootCause>,
+    /// What of it is in the main of record.
+    #[serde(default)]
+    pub landed: Option<LandedView>,
     pub ledger: Vec<EntryView>,
     /// There is more: ask for what came before this entry.
     #[serde(default)]
@@ -76,7 +88,7 @@ impl Onus {
 
     /// A part of a task's story: as much as fits into one answer, however long the story is.
     pub fn show_part(&mut self, id: &TaskId, part: StoryPart) -> Result<StoryView, Refusal> {
-        if let Some(answer) = self.remote_call("show", &(id, part))? {
+        if let Some(answer) = self.remote(|| calls::Show { task: id.clone(), part })? {
             return Ok(answer);
         }
         let found = self.ask(|tx| {
@@ -94,6 +106,9 @@ impl Onus {
             let assignments =
                 if was_held { show::last_assignments(tx, id, epoch, ASSIGNMENTS)? } else { Vec::new() };
             let now = tx.now()?;
+            let first = entries.first().map_or(0, |entry| entry.seq);
+            let was_reviewed = entries.iter().any(|entry| entry.verb == "reviewed");
+            let (root_cause, landed) = ended(&entries);
             Ok(Some(StoryView {
                 dead: task
                     .assignment()
@@ -107,6 +122,13 @@ impl Onus {
                 sessions: if was_held { sessions(tx, id, before)? } else { Vec::new() },
                 handoff: handed_on(tx, &task)?,
                 notes: notes.iter().map(NoteView::from).collect(),
+                reviews: if was_reviewed {
+                    show::reviews(tx, id, first, before)?.into_iter().map(ReviewView::from).collect()
+                } else {
+                    Vec::new()
+                },
+                root_cause,
+                landed,
                 ledger: entries.iter().map(EntryView::from).collect(),
                 task: TaskView::from(&task),
                 earlier,
@@ -122,7 +144,7 @@ impl Onus {
         after: Option<i64>,
         limit: i64,
     ) -> Result<LedgerView, Refusal> {
-        if let Some(answer) = self.remote_call("log", &(task, after, limit))? {
+        if let Some(answer) = self.remote(|| calls::Log { task: task.cloned(), after, limit })? {
             return Ok(answer);
         }
         let entries = self.ask(|tx| {
@@ -144,6 +166,28 @@ impl Onus {
             (None, None) => Ok(LedgerView { entries: Vec::new() }),
         }
     }
+}
+
+/// What the record says about the end of the work: why the defect was, and what arrived in the main of record.
+pub(crate) fn ended(entries: &[Entry]) -> (Option<RootCause>, Option<LandedView>) {
+    let (mut cause, mut landed) = (None, None::<LandedView>);
+    let is_end = |entry: &&Entry| matches!(entry.verb.as_str(), "merged" | "completed");
+    for entry in entries.iter().filter(is_end) {
+        // What cannot be read is `ledger verify`'s to tell.
+        let (said, arrived) = match entry.open().map(|stamped| stamped.event) {
+            Ok(Event::Merged(merged)) => {
+                let arrived = merged.landed.unwrap_or_else(|| LandedView::last_commit(&merged.commit));
+                (merged.root_cause, Some(arrived))
+            }
+            Ok(Event::Completed(completed)) => (completed.root_cause, completed.landed),
+            _ => (None, None),
+        };
+        cause = said.or(cause);
+        if let Some(arrived) = arrived {
+            landed.get_or_insert_with(LandedView::default).add(arrived);
+        }
+    }
+    (cause, landed)
 }
 
 /// Entries and the notes that they wrote, the first one first, and where what came before them ends.

@@ -2,6 +2,7 @@
 
 use crate::idempotent_admin::{Asker, once};
 use crate::registry::record;
+use crate::remote::calls;
 use crate::{Onus, submit::unexpected};
 use onus_core::code::Code;
 use onus_core::event::Stamped;
@@ -88,7 +89,7 @@ impl Onus {
         asker: impl Into<Asker<'a>>,
         order: &Order,
     ) -> Result<IssuedView, Refusal> {
-        let asked = asker.into().asks("issue_token", &(order,))?;
+        let asked = asker.into().asks(&calls::IssueToken { order: order.clone() })?;
         if let Some(answer) = self.remote_once(&asked)? {
             return Ok(answer);
         }
@@ -144,7 +145,8 @@ impl Onus {
         id: &TokenId,
         reason: Option<&str>,
     ) -> Result<TokenView, Refusal> {
-        self.administer(asker, "revoke_token", &(id, reason), |tx, caller| {
+        let call = calls::RevokeToken { id: id.clone(), reason: reason.map(str::to_owned) };
+        self.administer(asker, &call, |tx, caller| {
             let found = token::find(tx, id)?.ok_or_else(|| no_token(id))?;
             let (by, revoked) = rules::revoke(caller, &found.token, reason)?;
             let entry: Stamped = record(tx, &by, revoked)?;
@@ -156,7 +158,7 @@ impl Onus {
 
     /// The tokens that were issued, the oldest first: all of them, or a worker's.
     pub fn tokens(&mut self, only: Option<&Handle>) -> Result<TokensView, Refusal> {
-        if let Some(answer) = self.remote_call("tokens", &(only,))? {
+        if let Some(answer) = self.remote(|| calls::Tokens { only: only.cloned() })? {
             return Ok(answer);
         }
         self.ask(|tx| {

@@ -1,8 +1,10 @@
 //! The documents that people, agents and scripts read (interface.md, "JSON shapes"). Fields may be added, never renamed.
 
+mod landing;
 mod registry;
 
 pub use crate::show::{DependencyView, StoryView};
+pub use landing::*;
 pub use registry::*;
 
 use crate::exception::ExceptionView;
@@ -411,6 +413,9 @@ pub struct StatusView {
     pub held: Vec<HeldView>,
     pub ledger_entries: i64,
     pub last_checkpoint: Option<i64>,
+    /// What is wrong with the place that it is asked from.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 /// A task's checks, each with its last run.
@@ -448,6 +453,9 @@ pub struct RunView {
     /// What it saw of its surroundings, by digest.
     pub environment: String,
     pub sandbox: String,
+    /// A caller elsewhere says so: Onus did not run it where it could see.
+    #[serde(default)]
+    pub stated: bool,
 }
 
 impl CheckRunView {
@@ -472,6 +480,7 @@ impl CheckRunView {
                 output_sha256: run.output_sha256.clone(),
                 environment: run.environment.clone(),
                 sandbox: run.sandbox.clone(),
+                stated: run.evidence.stated,
             }),
         }
     }

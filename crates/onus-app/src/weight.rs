@@ -1,5 +1,7 @@
 //! How much a call takes: what a server does with many callers depends on it.
 
+use crate::remote::CallName;
+
 /// What one call takes of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
@@ -10,13 +12,10 @@ pub enum Weight {
     Heavy,
 }
 
-/// What a call that travels takes.
-pub fn of_call(name: &str) -> Weight {
+/// What a route takes: as much as the call of its name, where there is one.
+pub fn of_route(name: &str) -> Weight {
     match name {
-        "verify" | "verify_ledger" | "verify_range" | "doctor" | "validate" | "checkpoint"
-        | "export_ledger" | "export_tasks" | "import_jsonl" | "queue_about" | "plan" | "timesheet"
-        | "calendar" | "approve_timesheet" | "milestone" | "close_milestone" | "report_sprint"
-        | "report_incident" | "report_audit" | "report_anomalies" | "search_ledger" => Weight::Heavy,
-        _ => Weight::Light,
+        "verify_ledger" => Weight::Heavy,
+        name => CallName::parse(name).map_or(Weight::Light, CallName::weight),
     }
 }

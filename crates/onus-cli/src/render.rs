@@ -339,7 +339,8 @@ pub(crate) fn checks(view: &ChecksView) -> String {
         let last = check.run.as_ref().map_or("-".to_owned(), |run| {
             let commit = run.commit.as_ref().map(|commit| format!(" at {}", &commit.as_str()[..7]));
             let dirty = if run.dirty { ", dirty" } else { "" };
-            format!("{}{}{dirty}", run.verdict.name().replace('_', " "), commit.unwrap_or_default())
+            let stated = if run.stated { ", stated" } else { "" };
+            format!("{}{}{dirty}{stated}", run.verdict.name().replace('_', " "), commit.unwrap_or_default())
         });
         table.row([
             check.id.to_string(),
@@ -420,6 +421,9 @@ pub(crate) fn status(view: &StatusView) -> String {
         view.projects.join(" "),
         view.ledger_entries
     );
+    for warning in &view.warnings {
+        let _ = writeln!(text, "{}: {warning}", paint(YELLOW, "warning"));
+    }
     if !view.held.is_empty() {
         text.push('\n');
         text.push_str(&held_table(&view.held));

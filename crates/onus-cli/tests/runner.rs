@@ -19,6 +19,7 @@ mod contract;
 mod damage;
 mod dispatch;
 mod docs;
+mod doors;
 mod effort;
 mod evidence;
 mod exception;

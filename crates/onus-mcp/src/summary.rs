@@ -125,6 +125,7 @@ pub(crate) fn story(view: &StoryView) -> Value {
         "dependencies": view.dependencies,
         "dependents": view.dependents,
         "handoff": view.handoff,
+        "reviews": view.reviews,
         "notes": notes,
         "earlier_notes": view.notes.len().saturating_sub(NOTES),
         "earlier": earlier,

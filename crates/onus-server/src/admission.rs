@@ -17,7 +17,7 @@ use onus_core::hash::Digest;
 use onus_core::refusal::Refusal;
 use onus_core::token::{Principal, TokenText};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// So many are remembered. A team has fewer; when it has not, they are asked for again.
@@ -106,6 +106,19 @@ impl Server {
             next = (route.act)(store, &asked);
         }
         Ok((asked.shown, next))
+    }
+
+    /// Whom a token was good for when it was last shown, or is now. It permits no more than to go on asking.
+    pub(crate) async fn bearer(self: &Arc<Self>, text: TokenText) -> Result<Principal, Refusal> {
+        match self.bearers.recall(&text) {
+            Some(principal) => Ok(principal),
+            None => {
+                let guard = Arc::clone(self);
+                self.readers
+                    .ask(&Share::Strangers, Weight::Light, move |store| guard.recognise(store, &text))
+                    .await
+            }
+        }
     }
 
     /// The bearer of a token that is shown for commands.

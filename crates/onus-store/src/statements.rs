@@ -17,6 +17,7 @@ pub const HOT: &[Sql] = &[
     load::DEPENDENCIES,
     load::HOLDER,
     load::SLICES,
+    load::PARTS,
     grant::LIVE_SCOPES,
     grant::OCCUPIED,
     grant::BUILDERS,

@@ -96,6 +96,7 @@ pub(super) struct Ran {
     pub(super) took: String,
     pub(super) commit: Option<String>,
     pub(super) dirty: bool,
+    pub(super) stated: bool,
     pub(super) output: String,
 }
 
@@ -111,6 +112,7 @@ impl CheckLine {
                 took: span(run.took_ms),
                 commit: run.commit.map(|commit| commit.to_string()),
                 dirty: run.dirty,
+                stated: run.stated,
                 output: run.output,
             }),
         }

@@ -2,6 +2,7 @@
 
 use super::When;
 use crate::Onus;
+use crate::remote::calls;
 use crate::view::EntryView;
 use onus_core::event::Event;
 use onus_core::id::{Handle, TaskId, shown};
@@ -37,7 +38,7 @@ pub struct SearchView {
 
 impl Onus {
     pub fn search_ledger(&mut self, actor: Option<&Handle>, ask: &SearchAsk) -> Result<SearchView, Refusal> {
-        if let Some(answer) = self.remote_call("search_ledger", &(ask,))? {
+        if let Some(answer) = self.remote(|| calls::SearchLedger { ask: ask.clone() })? {
             return Ok(answer);
         }
         if let Some(verb) = ask.verb.as_deref().filter(|verb| !Event::VERBS.contains(verb)) {

@@ -39,7 +39,7 @@ impl<'a> Screen<'a> {
             findings.extend(identity_map::unlisted(self.policy, spec, worker));
         }
         let occupied = spec.role.as_ref().and_then(|role| self.occupied.get(role));
-        if let Err(full) = lane::lane(self.policy, spec, occupied.map_or(&[], Vec::as_slice)) {
+        if let Err(full) = lane::lane(self.policy, spec, occupied.map_or(&[], Vec::as_slice), None) {
             findings.extend(full);
         }
         findings.extend(boundary::scope_findings(self.policy, spec));

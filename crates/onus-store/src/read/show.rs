@@ -3,7 +3,8 @@
 use crate::codec::{self, assignment_columns};
 use crate::error::{Result, StoreError};
 use crate::port::{Row, Tx};
-use crate::{args, sql};
+use crate::{args, evidence, sql};
+use onus_core::evidence::Review;
 use onus_core::id::{Epoch, Handle, Seq, TaskId};
 use onus_core::task::{Assignment, Exception};
 use onus_core::time::Timestamp;
@@ -22,6 +23,9 @@ sql! {
         JOIN ledger l ON l.workspace = n.workspace AND l.seq = n.seq \
         WHERE n.workspace = ?1 AND n.task = ?2 AND n.seq >= ?3 AND n.seq < ?4 ORDER BY n.seq";
     pub(crate) LAST_NOTE = "SELECT text FROM note WHERE workspace = ?1 AND task = ?2 AND kind = ?3 ORDER BY seq DESC LIMIT 1";
+    REVIEWS = "SELECT r.seq, l.actor, l.workstation, r.verdict, r.classification, r.commit_id, r.note, l.at FROM review r \
+        JOIN ledger l ON l.workspace = r.workspace AND l.seq = r.seq \
+        WHERE r.workspace = ?1 AND r.task = ?2 AND r.seq >= ?3 AND r.seq < ?4 ORDER BY r.seq";
     pub(crate) NOTE = "SELECT text FROM note WHERE workspace = ?1 AND seq = ?2";
     pub(crate) DEPENDENTS = "SELECT task FROM dependency WHERE workspace = ?1 AND depends_on = ?2 ORDER BY task LIMIT 100";
     EXCEPTIONS = "SELECT id, exceptions FROM task WHERE workspace = ?1 AND exceptions IS NOT NULL ORDER BY born";
@@ -127,6 +131,28 @@ pub fn notes(tx: &mut dyn Tx, task: &TaskId, from: Seq, before: Seq) -> Result<V
                 by: row.text()?,
                 at: Timestamp(row.int()?),
             })
+        })
+        .collect()
+}
+
+/// A review with its words.
+#[derive(Debug, Clone)]
+pub struct KeptReview {
+    pub review: Review,
+    pub by: String,
+    pub at: Timestamp,
+    pub note: Option<String>,
+}
+
+/// What others said about the work from one entry to before another, the first one first.
+pub fn reviews(tx: &mut dyn Tx, task: &TaskId, from: Seq, before: Seq) -> Result<Vec<KeptReview>> {
+    let workspace = tx.workspace();
+    tx.rows(&REVIEWS, &args![workspace.0, task.to_string(), from, before])?
+        .into_iter()
+        .map(|mut row| {
+            let review = evidence::review(&mut row)?;
+            let by = review.by.to_string();
+            Ok(KeptReview { review, by, note: row.opt_text()?, at: Timestamp(row.int()?) })
         })
         .collect()
 }

@@ -33,6 +33,7 @@ fn complete(tx: &mut dyn Tx, task: Task) -> onus_store::error::Result<Task> {
             late_by_ms: None,
             commit: None,
             root_cause: None,
+            landed: None,
         },
     )
 }
