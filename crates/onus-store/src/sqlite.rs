@@ -257,7 +257,7 @@ fn before_commit(error: rusqlite::Error) -> StoreError {
         Some(ErrorCode::SystemIoFailure) => {
             unavailable("the disk reports an error: check it before you go on")
         }
-        Some(ErrorCode::ConstraintViolation) => StoreError::Guard(detail),
+        Some(ErrorCode::ConstraintViolation) => StoreError::Constraint(detail),
         Some(ErrorCode::SchemaChanged) => StoreError::Busy(detail),
         Some(_) => StoreError::unavailable(detail),
         // Not from SQLite itself: a column of another type than the schema's.

@@ -132,7 +132,7 @@ impl Restoring<'_> {
         let values = values(table, line.row).map_err(|what| self.wrong(&what))?;
         table.restore(tx, values).map_err(|error| match error {
             // Whatever does not fit the schema was not written by an export.
-            StoreError::Guard(what) => self.wrong(&what),
+            StoreError::Guard(what) | StoreError::Constraint(what) => self.wrong(&what),
             other => other.into(),
         })?;
         *self.counts.entry(line.table).or_default() += 1;

@@ -129,7 +129,7 @@ pub(crate) fn a_chain_cannot_fork<H: Harness>(harness: &H) {
         entry.seq += 1;
         apply::entry(tx, &entry)
     });
-    assert!(matches!(forked, Err(StoreError::Guard(_))), "{forked:?}");
+    assert!(matches!(forked, Err(StoreError::Constraint(_))), "{forked:?}");
 }
 
 pub(crate) fn a_workstation_holds_one_assignment<H: Harness>(harness: &H) {
@@ -141,7 +141,7 @@ pub(crate) fn a_workstation_holds_one_assignment<H: Harness>(harness: &H) {
     };
     commit(&mut store, |tx| claim(tx, 1)).unwrap();
     let second = commit(&mut store, |tx| claim(tx, 2));
-    assert!(matches!(second, Err(StoreError::Guard(_))), "{second:?}");
+    assert!(matches!(second, Err(StoreError::Constraint(_))), "{second:?}");
 }
 
 pub(crate) fn an_origin_is_one_task<H: Harness>(harness: &H) {
@@ -150,7 +150,7 @@ pub(crate) fn an_origin_is_one_task<H: Harness>(harness: &H) {
     let found = ask(&mut store, |tx| load::task_by_origin(tx, &id("mail:<a@b>")));
     assert_eq!(found, Some(first.id));
     let second = commit(&mut store, |tx| add(tx, full_spec(), &[]));
-    assert!(matches!(second, Err(StoreError::Guard(_))), "{second:?}");
+    assert!(matches!(second, Err(StoreError::Constraint(_))), "{second:?}");
 }
 
 pub(crate) fn a_request_is_carried_out_once<H: Harness>(harness: &H) {
@@ -160,7 +160,7 @@ pub(crate) fn a_request_is_carried_out_once<H: Harness>(harness: &H) {
     let found = ask(&mut store, |tx| load::replay(tx, &request)).unwrap();
     assert_eq!((found.seq, found.fingerprint.as_slice()), (42, apply::fingerprint_key(&print)));
     let again = commit(&mut store, |tx| apply::request(tx, &request, &print, 43));
-    assert!(matches!(again, Err(StoreError::Guard(_))), "{again:?}");
+    assert!(matches!(again, Err(StoreError::Constraint(_))), "{again:?}");
     assert_eq!(ask(&mut store, |tx| load::replay(tx, &id("abd"))), None);
     commit(&mut store, |tx| apply::answered(tx, &id("abd"), &print, 44, "{\"ok\":1}")).unwrap();
     let kept = |store: &mut H::Store, request| ask(store, |tx| load::answer(tx, &id(request)));
@@ -172,13 +172,13 @@ pub(crate) fn a_request_is_carried_out_once<H: Harness>(harness: &H) {
 pub(crate) fn what_refers_to_nothing_is_refused<H: Harness>(harness: &H) {
     let mut store = furnished(harness);
     let dangling = commit(&mut store, |tx| add(tx, spec("one"), &["T-99"]));
-    assert!(matches!(dangling, Err(StoreError::Guard(_))), "{dangling:?}");
+    assert!(matches!(dangling, Err(StoreError::Constraint(_))), "{dangling:?}");
     let nobody = commit(&mut store, |tx| {
         let task = add(tx, spec("two"), &[])?;
         let id = task.id.clone();
         write(tx, Some(task), &id, "@nobody", Some("ws-1"), claimed(1))
     });
-    assert!(matches!(nobody, Err(StoreError::Guard(_))), "{nobody:?}");
+    assert!(matches!(nobody, Err(StoreError::Constraint(_))), "{nobody:?}");
 }
 
 sql! {
