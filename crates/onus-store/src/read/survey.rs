@@ -23,6 +23,14 @@ sql! {
     OPEN_SESSIONS = "SELECT s.task, s.epoch FROM session s LEFT JOIN assignment a \
         ON a.workspace = s.workspace AND a.task = s.task AND a.epoch = s.epoch AND a.ended_at IS NULL \
         WHERE s.workspace = :workspace AND s.ended_at IS NULL AND a.task IS NULL";
+    /// Projects whose next number some task has already.
+    USED_NUMBERS = "SELECT t.id FROM project p JOIN task t ON t.workspace = p.workspace \
+            AND substr(t.id, 1, length(p.key) + 1) = p.key || '-' \
+        WHERE p.workspace = :workspace AND CAST(substr(t.id, length(p.key) + 2) AS BIGINT) > p.last_number \
+        ORDER BY t.born LIMIT 20";
+    /// Requests that name an entry which the record does not have.
+    LOST_REQUESTS = "SELECT r.seq FROM request r LEFT JOIN ledger l ON l.workspace = r.workspace AND l.seq = r.seq \
+        WHERE r.workspace = :workspace AND l.seq IS NULL ORDER BY r.seq LIMIT 20";
     MISQUEUED = "SELECT t.id FROM task t WHERE t.workspace = :workspace AND t.waits <> CASE WHEN ", incomplete!("t"),
         "THEN 1 ELSE 0 END \
         ORDER BY t.born LIMIT 20";
@@ -49,6 +57,16 @@ pub fn open_types(tx: &mut dyn Tx) -> Result<Vec<(Option<TaskType>, i64)>> {
 /// Tasks whose place in the queue does not fit their dependencies.
 pub fn misqueued(tx: &mut dyn Tx) -> Result<Vec<String>> {
     tx.rows(&MISQUEUED {})?.into_iter().map(|mut row| row.text()).collect()
+}
+
+/// Tasks whose number would be given a second time.
+pub fn used_numbers(tx: &mut dyn Tx) -> Result<Vec<String>> {
+    tx.rows(&USED_NUMBERS {})?.into_iter().map(|mut row| row.text()).collect()
+}
+
+/// Entries that requests name, and that are not there.
+pub fn lost_requests(tx: &mut dyn Tx) -> Result<Vec<i64>> {
+    tx.rows(&LOST_REQUESTS {})?.into_iter().map(|mut row| row.int()).collect()
 }
 
 /// Sessions that run although their assignment has ended.
