@@ -159,6 +159,7 @@ fn every_column_is_the_one_that_sqlite_has() {
 
 sql! {
     COUNT = "SELECT count(*) FROM worker WHERE workspace = :workspace";
+    FORGET = "UPDATE task SET waits = waits WHERE workspace = :workspace AND born < 0";
     FAILS(number) = "SELECT count(*) FROM worker WHERE workspace = :number";
 }
 
@@ -487,4 +488,61 @@ fn a_commit_without_an_answer_is_unknown() {
     cluster.restart();
     let mut store = Postgres::open(&address(&url)).unwrap();
     assert_eq!(store.read(|tx| load::workspace(tx)).unwrap().last_seq, 1, "it was committed after all");
+}
+
+/// What the cache keeps after a change must be what the database would answer: a row that a statement forgets to say it
+/// touches would be decided upon as it was before.
+#[test]
+fn an_answer_that_is_kept_is_true() {
+    use crate::load::{DEPENDENCIES, HOLDER, PARTS, TASK, grant::WORKSTATION, session::LAST};
+    use crate::statement::Statement;
+    use crate::tests::conformance::harness::{add, claimed, furnish, spec, write};
+    use onus_core::event::{Dropped, Released};
+
+    let Some(cluster) = Cluster::shared() else { return };
+    let mut store = Postgres::create(&address(&cluster.database())).unwrap();
+    furnish(&mut store);
+    let (task, child) = ("T-1", "T-2");
+    let questions = || -> Vec<Box<dyn Statement>> {
+        vec![
+            Box::new(TASK { task }),
+            Box::new(TASK { task: child }),
+            Box::new(HOLDER { task }),
+            Box::new(DEPENDENCIES { task: child }),
+            Box::new(PARTS { task }),
+            Box::new(WORKSTATION { workstation: "ws-1" }),
+            Box::new(LAST { worker: "@bot", workstation: "ws-1" }),
+        ]
+    };
+    let answers = |tx: &mut dyn Tx| -> Result<Vec<String>, StoreError> {
+        questions().iter().map(|question| Ok(format!("{:?}", tx.rows(&**question)?))).collect()
+    };
+    let checked = |tx: &mut dyn Tx, what: &str| -> Result<(), StoreError> {
+        let kept = answers(tx)?;
+        // A statement that declares nothing empties the cache.
+        tx.run(&FORGET {})?;
+        assert_eq!(kept, answers(tx)?, "after: {what}");
+        tx.prefetch(&questions())
+    };
+    let played: Result<(), StoreError> = store.write(|tx| {
+        let first = add(tx, spec("one"), &[])?;
+        let id = first.id.clone();
+        add(tx, spec("two"), &[task])?;
+        tx.prefetch(&questions())?;
+        let first = write(tx, Some(first), &id, "@bot", Some("ws-1"), claimed(1))?;
+        checked(tx, "a claim")?;
+        let released = Released { note: None, reason: None, forced: false, late_by_ms: None };
+        let first = write(tx, Some(first), &id, "@bot", Some("ws-1"), released)?;
+        checked(tx, "a release")?;
+        let first = write(tx, Some(first), &id, "@bot", Some("ws-1"), claimed(2))?;
+        checked(tx, "another claim")?;
+        let released = Released { note: None, reason: None, forced: false, late_by_ms: None };
+        let first = write(tx, Some(first), &id, "@bot", Some("ws-1"), released)?;
+        checked(tx, "another release")?;
+        // Nobody holds it: nothing but its own row is changed.
+        write(tx, Some(first), &id, "@ada", None, Dropped { reason: "no".into() })?;
+        checked(tx, "a drop")?;
+        Ok(Outcome::Commit(()))
+    });
+    played.unwrap();
 }

@@ -316,3 +316,21 @@ pub fn session_facts_of(tx: &mut dyn Tx, task: &str) -> Result<Vec<(Seq, Vec<Val
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::{Column, TASK};
+
+    /// A column that is neither compared nor named here could be changed by hand without anybody noticing.
+    #[test]
+    fn the_record_vouches_for_every_column_of_a_task() {
+        let names: Vec<&str> = TASK.columns.iter().map(|Column { name, .. }| *name).collect();
+        let apart = [&names[..1], &names[TaskAsked::WIDTH..LIFECYCLE]].concat();
+        // By its digest, computed from dependencies, by its seal, compared with the chain's last entry.
+        assert_eq!(apart, ["body", "waits", "lease_id", "head"]);
+        let spec = Spec::titled("one");
+        let [_, rest] = asked(&spec).unwrap();
+        assert_eq!(rest.len(), TaskAsked::WIDTH - 1);
+    }
+}

@@ -154,7 +154,12 @@ pub(crate) fn ask<S: Store, T>(store: &mut S, question: impl FnOnce(&mut dyn Tx)
 /// A workspace with a project, a person, an agent and two workstations.
 pub(crate) fn furnished<H: Harness>(harness: &H) -> H::Store {
     let mut store = harness.connect();
-    commit(&mut store, |tx| {
+    furnish(&mut store);
+    store
+}
+
+pub(crate) fn furnish<S: Store>(store: &mut S) {
+    commit(store, |tx| {
         registry::insert_workspace(tx, "0190-test", "key", Timestamp(1))?;
         registry::insert_project(tx, &id("T"))?;
         for (handle, kind) in [("@ada", Kind::Human), ("@bot", Kind::Agent)] {
@@ -166,7 +171,6 @@ pub(crate) fn furnished<H: Harness>(harness: &H) -> H::Store {
         Ok(())
     })
     .unwrap();
-    store
 }
 
 pub(crate) fn worker(handle: &str, kind: Kind) -> Worker {
