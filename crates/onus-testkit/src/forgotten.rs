@@ -30,6 +30,13 @@ fn follow(file: &Path, owns_directory: bool, named: &mut BTreeSet<PathBuf>) {
             path = rest.strip_suffix("\"]");
             continue;
         }
+        // In another build the same module is another file; in this one it is where its name says.
+        if let Some((_, rest)) =
+            line.strip_prefix("#[cfg_attr(").and_then(|line| line.split_once("path = \""))
+        {
+            follow(&beside.join(rest.trim_end_matches("\")]")), true, named);
+            continue;
+        }
         let Some(name) =
             line.strip_suffix(';').and_then(|line| line.rsplit_once("mod ")).map(|(_, name)| name)
         else {
@@ -71,8 +78,12 @@ mod tests {
             std::fs::write(path, text).unwrap();
         };
         write("src/lib.rs", "pub mod a;\n#[cfg(test)]\n#[path = \"../tests/runner.rs\"]\nmod tests;\n");
-        write("src/a.rs", "mod b;\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn it() {}\n}\n");
+        write(
+            "src/a.rs",
+            "mod b;\n#[cfg_attr(not(feature = \"x\"), path = \"a/left_out.rs\")]\nmod b;\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn it() {}\n}\n",
+        );
         write("src/a/b.rs", "");
+        write("src/a/left_out.rs", "");
         write("tests/runner.rs", "mod one;\nmod support;\n");
         write("tests/heavy.rs", "mod two;\nmod support;\n");
         write("tests/one.rs", "mod inner;\n");
