@@ -166,7 +166,7 @@ fn a_check_tells_everything_at_once() {
         "ws-infra-09, which is not registered",
         "who is a person",
         "no rule routes the type docs of 1 open task",
-        "have no type, and no rule routes `*`",
+        "has no type, and no rule routes `*`",
     ] {
         assert!(told.contains(part), "`{part}` is missing:\n{told}");
     }

@@ -48,7 +48,7 @@ fn revoking_is_on_record_and_for_people() {
     site.by_person(&["worker", "token", "revoke", id, "--reason", "it leaked"]);
     assert_eq!(tokens(&site)[0]["state"], "revoked");
     let log = site.run(&["ledger", "log"]).stdout;
-    assert!(log.contains("token_issued") && log.contains("token_revoked"), "{log}");
+    assert!(log.contains("token issued") && log.contains("token revoked"), "{log}");
     let unknown = site.run(&["worker", "token", "revoke", "zzzzzzzz", "--as", &site.person, "--json"]);
     assert_eq!(unknown.code(), "unknown_name");
     let bad = site.run(&["worker", "token", "revoke", "no", "--as", &site.person, "--json"]);

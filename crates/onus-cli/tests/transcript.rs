@@ -122,7 +122,7 @@ fn mask_line(line: &str) -> String {
         let digits = bare.bytes().filter(u8::is_ascii_digit).count();
         let is_date = bare.len() == 10 && digits == 8 && bare.starts_with("20");
         let is_time = bare.ends_with('Z') && bare.contains(':') && digits >= 6;
-        let is_hex = bare.len() >= 12 && bare.bytes().all(|b| b.is_ascii_hexdigit()) && digits > 0;
+        let is_hex = bare.len() >= 8 && bare.bytes().all(|b| b.is_ascii_hexdigit()) && digits > 0;
         let is_uid = bare.len() == 36 && bare.bytes().filter(|b| *b == b'-').count() == 4 && digits > 8;
         let is_tick = bare.split('.').count() == 3 && bare.len() > 18 && digits > 4;
         if is_date || is_time {
