@@ -65,8 +65,7 @@ pub fn of(
 pub fn unset(clones: &[RepositoryClone]) -> Finding {
     let places: Vec<&str> = clones.iter().take(5).map(|clone| clone.place()).collect();
     let detail = format!("{} clones use this store: {}", clones.len(), places.join(", "));
-    Finding::new(Code::MainOfRecordUnset, detail)
-        .hint("a person runs, in one of them: onus init --remote origin")
+    Finding::new(Code::MainOfRecordUnset, detail).hint("a person sets git.remote: origin in onus.yaml")
 }
 
 impl RepositoryClone {

@@ -78,10 +78,8 @@ pub fn findings(commits: &[Made], holding: &Holding<'_>) -> Vec<Finding> {
             (Some(task), None) => format!("was made for {}", plain(task)),
             (None, _) => "was there before the task was given to you".to_owned(),
         };
-        Finding::new(Code::NotOwnCommits, format!("{id} {} {whose}", shown(&commit.subject))).hint(format!(
-            "if it belongs to this work: onus merge {task} --adopt {id}; if not: onus release {task}, then onus \
-             workstation sync {workstation}"
-        ))
+        Finding::new(Code::NotOwnCommits, format!("{id} {} {whose}", shown(&commit.subject)))
+            .hint(format!("onus release {task}, then onus workstation sync {workstation}"))
     };
     let mut found: Vec<Finding> = foreign.iter().take(NAMED_MAX).map(finding).collect();
     if foreign.len() > NAMED_MAX {

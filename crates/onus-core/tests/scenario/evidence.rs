@@ -205,7 +205,7 @@ fn two_clones_need_a_main_of_record() {
     check("add; claim a; complete! p rivals", "ok; ok e1; ok forced");
     assert_eq!(
         refusal("add; claim a; complete a rivals").hint.as_deref(),
-        Some("a person runs, in one of them: onus init --remote origin")
+        Some("a person sets git.remote: origin in onus.yaml")
     );
 }
 
