@@ -190,7 +190,7 @@ impl Onus {
                 match registry::probes(tx, &place.name) {
                     Ok(results) if results.is_empty() => {}
                     Ok(results) => {
-                        odd.extend(kept(&place, &results, now).err().map(|refusal| refusal.detail))
+                        odd.extend(kept(&place, &results, now).err().map(|refusal| refusal.detail));
                     }
                     Err(error) => odd.push(format!("{}: {error}", place.name)),
                 }
