@@ -54,7 +54,8 @@ fn the_exact_structure_is_filled_in() {
         "**Lane**: none",
         "**Next slice**: tests",
         "> half done",
-        "passed `test -f src/f`",
+        "`test -f src/f`",
+        "passed",
     ] {
         assert!(markdown.contains(part), "{part}: {markdown}");
     }
