@@ -1,6 +1,7 @@
 //! `check`: runs a task's approved commands where the work is, and keeps what they showed (mission D7).
 
 use crate::Onus;
+use crate::main_of_record::Trunk;
 use crate::remote::calls;
 use crate::submit::Target;
 use crate::view::{CheckRunView, ChecksView};
@@ -18,7 +19,9 @@ use onus_core::text::Text;
 use onus_core::text::is_unprintable;
 use onus_core::time::Millis;
 use onus_host::process::{CommandLine, Environment, Ran};
+use onus_host::env::Env;
 use onus_host::refs::{History, branch_ref};
+use onus_host::repository;
 use onus_host::{identity_map, ref_file, worktree};
 use onus_store::{evidence, load};
 use std::path::{Path, PathBuf};
@@ -134,50 +137,91 @@ impl Onus {
             return Ok(Proof::default());
         }
         let Bench { directory, ground } = self.bench(&task)?;
-        let repo = self.place.repo.as_ref().filter(|_| workstation.branch.is_some());
-        let main = repo.map(|repo| identity_map::main_branch(repo, &self.settings)).transpose()?.flatten();
-        let (Some(repo), Some(main)) = (repo, main) else {
+        let own = repository::find_with(&directory, &Env::default()).ok().and_then(|place| place.repo);
+        let is_ours = self.place.repo.as_ref().zip(own).is_some_and(|(repo, own)| repo.common_dir == own.common_dir);
+        let (Some(head), true) = (ground.commit.clone(), is_ours && workstation.branch.is_some()) else {
             return Ok(Proof { ground, ..Proof::default() });
         };
-        let unmerged = worktree::survey(repo, &directory, &main)?.unmerged.count;
-        let main = Some(main.trim_start_matches("refs/heads/").to_owned());
-        Ok(Proof { ground, unmerged, main, ..Proof::default() })
+        let Ok(trunk) = self.trunk() else {
+            return Ok(Proof { ground, ..Proof::default() });
+        };
+        self.branch_proof(&task, &trunk, &head, ground)
+    }
+
+    /// What a branch at `head` has that the main of record has not, and what of the task is there already.
+    fn branch_proof(
+        &mut self,
+        task: &Task,
+        trunk: &Trunk,
+        head: &CommitId,
+        ground: Ground,
+    ) -> Result<Proof, Refusal> {
+        let history = History::at(&trunk.repo.common_dir);
+        let mut tip = trunk.seen()?;
+        let mut unmerged = history.unmerged(head.as_str(), &tip)?;
+        // Who is behind looks again before it says no.
+        if !unmerged.is_empty() && trunk.shared.is_some() {
+            tip = trunk.fetched()?;
+            unmerged = history.unmerged(head.as_str(), &tip)?;
+        }
+        let arrived = self.landing_of(&task.id)?;
+        let epoch = task.assignment().map_or(0, |held| held.epoch);
+        let onto = arrived.merges.iter().find(|(by, _)| *by == epoch).map(|(_, merged)| merged.onto.to_string());
+        let onto = onto.filter(|onto| history.resolve(onto).is_ok_and(|found| found.is_some()));
+        let mut proof = self.landing_proof(task, trunk, head.as_str(), onto.as_ref().unwrap_or(&tip))?;
+        proof.landed = self.found_in_main(trunk, &tip, task, &arrived)?;
+        Ok(Proof { ground, unmerged: unmerged.len(), ..proof })
     }
 
     /// The state of the work as its holder states it, for whoever cannot look at the workstation. What is in the main
     /// branch is asked of the repository that is here, if there is one.
     pub fn stated_proof(&mut self, task: &TaskId, commit: Option<CommitId>) -> Result<Proof, Refusal> {
         let mut proof = Proof { ground: Ground { commit, dirty: false }, ..Proof::default() };
-        let Some(repo) = self.place.repo.clone() else {
+        let stored = self.ask(|tx| load::task(tx, task))?.map(|stored| stored.task);
+        let Some((stored, held)) = stored.as_ref().and_then(|task| Some((task, task.assignment()?))) else {
             return Ok(proof);
         };
-        let Some(main) = identity_map::main_branch(&repo, &self.settings)? else {
-            return Ok(proof);
-        };
-        let stored = self.ask(|tx| load::task(tx, task))?;
-        let Some(held) = stored.as_ref().and_then(|stored| stored.task.assignment()) else {
-            return Ok(proof);
-        };
-        let history = History::at(&repo.common_dir);
         let branch =
             self.ask(|tx| load::workstation(tx, &held.workstation))?.and_then(|(found, _)| found.branch);
         let Some(branch) = branch else {
             return Ok(proof);
         };
+        let arrived = self.landing_of(&stored.id)?;
+        let Ok(trunk) = self.trunk() else {
+            // Without git nobody's word counts but the record's.
+            proof.elsewhere = true;
+            proof.unmerged = usize::from(arrived.last_merge(held.epoch).is_none());
+            return Ok(proof);
+        };
+        let history = History::at(&trunk.repo.common_dir);
         let tip = history.resolve(&branch_ref(branch.as_str()))?;
         let stated = proof.ground.commit.as_ref().map(ToString::to_string);
-        let work = match &stated {
-            Some(commit) => history.resolve(commit)?,
-            None => tip.clone(),
+        let work = |history: &History<'_>| match &stated {
+            Some(commit) => history.resolve(commit),
+            None => Ok(tip.clone()),
         };
-        // A commit that is not here is not in the main branch either.
-        proof.unmerged = usize::from(stated.is_some() && work.is_none());
-        // Whoever states an older commit than the branch's has not told of all the work.
-        for commit in work.iter().chain(&tip) {
-            proof.unmerged = proof.unmerged.max(history.unmerged(commit, &main)?.len());
+        let unmerged = |main: &str, work: Option<&String>| -> Result<usize, Refusal> {
+            // A commit that is not here is not in the main branch either.
+            let mut most = usize::from(stated.is_some() && work.is_none());
+            // Whoever states an older commit than the branch's has not told of all the work.
+            for commit in work.into_iter().chain(&tip) {
+                most = most.max(history.unmerged(commit, main)?.len());
+            }
+            Ok(most)
+        };
+        let mut known = work(&history)?;
+        let mut main = trunk.seen()?;
+        proof.unmerged = unmerged(&main, known.as_ref())?;
+        // Who is behind looks again before it says no.
+        if proof.unmerged > 0 && trunk.shared.is_some() {
+            main = trunk.fetched()?;
+            known = work(&history)?;
+            proof.unmerged = unmerged(&main, known.as_ref())?;
         }
-        proof.ground.commit = work.and_then(|work| work.parse().ok()).or(proof.ground.commit);
-        proof.main = Some(main.trim_start_matches("refs/heads/").to_owned());
+        proof.rivals = trunk.rivals.clone();
+        proof.landed = self.found_in_main(&trunk, &main, stored, &arrived)?;
+        proof.ground.commit = known.and_then(|work| work.parse().ok()).or(proof.ground.commit);
+        proof.main = Some(trunk.name());
         Ok(proof)
     }
 
@@ -188,8 +232,26 @@ impl Onus {
         if let (Some(task), Command::Complete { proof, .. }) = (&envelope.task, &mut envelope.command) {
             let here = self.stated_proof(task, proof.ground.commit.clone())?;
             proof.ground.commit = here.ground.commit;
-            proof.unmerged = proof.unmerged.max(here.unmerged);
             proof.main = here.main.or_else(|| proof.main.take());
+            proof.rivals = here.rivals;
+            if here.elsewhere {
+                // The caller's git answers for it, by the commit that it saw there; `consistency` looks later.
+                let is_vouched = proof.landed.as_ref().is_some_and(|landed| landed.tip.is_some());
+                proof.unmerged = if is_vouched { proof.unmerged } else { here.unmerged.max(proof.unmerged) };
+                proof.elsewhere = true;
+                if let Some(landed) = &mut proof.landed {
+                    landed.vouched = true;
+                }
+            } else {
+                proof.unmerged = proof.unmerged.max(here.unmerged);
+                proof.landed = here.landed;
+            }
+        }
+        if let Command::Merge { proof, .. } = &mut envelope.command
+            && let Some(landed) = &mut proof.landed
+        {
+            // What was pushed by the caller's git is seen here at the next look.
+            landed.vouched = self.place.repo.is_none();
         }
         if let Command::RecordCheck { run } = &mut envelope.command {
             RunPlace::Stated.name().clone_into(&mut run.sandbox);

@@ -6,6 +6,7 @@
 pub mod agent_hooks;
 pub mod allowed_actions;
 pub mod check;
+pub mod clean_start;
 mod conflict;
 pub mod consistency;
 pub mod dispatch;
@@ -19,6 +20,7 @@ pub mod import;
 pub mod intake;
 pub mod last_commit;
 pub mod ledger;
+pub mod main_of_record;
 pub mod merge;
 pub mod milestone;
 pub mod preflight;

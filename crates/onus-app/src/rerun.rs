@@ -153,6 +153,7 @@ impl Onus {
             warrant: Warrant::Ordinary,
         };
         let claim = envelope(call, step(call.request, "claim")?, Some(&task.id), command);
+        let claim = Envelope { base: Some(setting.base.clone()), ..claim };
         self.probe_before(&claim)?;
         self.submit(&claim, &Target::Named)
     }

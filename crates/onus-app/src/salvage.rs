@@ -96,6 +96,10 @@ impl Onus {
         }
         for shared in refs::local_remotes(repo)? {
             refs::barrier(&shared, &refname)?;
+            // A push that was let through before has arrived after this.
+            if let Some(main) = identity_map::main_branch(repo, &self.settings)? {
+                refs::barrier(&shared, &main)?;
+            }
         }
         Ok(())
     }

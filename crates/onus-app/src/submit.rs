@@ -26,11 +26,13 @@ use onus_core::lease::Token;
 use onus_core::ledger::Entry;
 use onus_core::refusal::Refusal;
 use onus_core::registry::workstation::spent;
+use onus_core::settings::WorktreeSync;
 use onus_core::task::{Assignment, Task, evolve};
 use onus_core::time::{Now, Timestamp};
-use onus_core::workstation::{Lifecycle, Workstation, WorkstationState};
+use onus_core::workstation::{Lifecycle, Workstation, WorkstationKind, WorkstationState};
 use onus_host::repository::Place;
-use onus_host::{identity_map, process_liveness, ref_file};
+use onus_host::env::Env;
+use onus_host::{identity_map, process_liveness, ref_file, refs, repository};
 use onus_store::apply::{self, Change};
 use onus_store::load::{self, AtWork, Loaded, Workspace};
 use onus_store::port::{Driver, Outcome, Store, Tx};
@@ -307,7 +309,10 @@ impl<'a> Call<'a> {
         let behind_anchor = envelope.command.is_grant() && self.is_behind(tx)?;
         let ground = loaded.ground;
         let base = match self.outside.sight {
-            Sight::Workstations => ground.place.found.as_ref().and_then(base),
+            Sight::Workstations => {
+                let found = ground.place.found.as_ref();
+                envelope.base.clone().or_else(|| found.and_then(|found| self.base(found)))
+            }
             Sight::Store => envelope.base.clone(),
         };
         let held = loaded.task.as_ref().and_then(|stored| stored.task.assignment());
@@ -339,6 +344,28 @@ impl<'a> Call<'a> {
             session: loaded.session,
             base,
         })
+    }
+
+    /// The commit that work in a workstation begins with: where a clean start puts it, else where it stands.
+    fn base(&self, found: &Workstation) -> Option<CommitId> {
+        let stands = base(found);
+        let starts_clean = self.outside.settings.workstation.sync == WorktreeSync::Claim
+            && found.kind == WorkstationKind::Worktree;
+        let (Some(repo), Some(path)) =
+            (self.outside.place.repo.as_ref().filter(|_| starts_clean), found.path.as_deref())
+        else {
+            return stands;
+        };
+        let own = repository::find_with(Path::new(path), &Env::default()).ok()?.repo;
+        if own.is_none_or(|own| own.common_dir != repo.common_dir) {
+            return stands;
+        }
+        let name = match &self.common.workspace.main {
+            Some(named) => Some(refs::tracking_ref(&named.remote, named.branch.as_str())),
+            None => identity_map::main_branch(repo, self.outside.settings).ok().flatten(),
+        };
+        let main = name.and_then(|name| ref_file::commit(repo, &name).ok().flatten());
+        main.and_then(|main| main.parse().ok()).or(stands)
     }
 
     /// A refusal by policy or gate is kept in the ledger; the task stays as it was.

@@ -51,6 +51,14 @@ pub fn salvage_reference(task: &id::TaskId, epoch: id::Epoch) -> String {
     format!("refs/onus/salvage/{task}/{epoch}")
 }
 
+/// Whether a reference keeps work of this assignment: its own name, or that with a number behind it where more was found
+/// later.
+pub fn is_salvage_of(reference: &str, task: &id::TaskId, epoch: id::Epoch) -> bool {
+    let rest = reference.strip_prefix(salvage_reference(task, epoch).as_str());
+    let is_number = |text: &str| (1..=4).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('.').is_some_and(is_number))
+}
+
 /// A closed set of words: an enum whose variants have one spelling in documents, in the store and on the command line.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {

@@ -10,6 +10,7 @@
 
 pub mod anchor;
 pub mod clock;
+pub mod clone_id;
 pub mod decision_record;
 mod directory_anchor;
 pub mod env;

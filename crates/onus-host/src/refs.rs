@@ -6,13 +6,15 @@ mod barrier;
 mod forward;
 mod history;
 mod salvage;
+mod shared;
 mod transaction;
 
 pub use barrier::barrier;
 pub use forward::{Forwarded, fast_forward};
 pub(crate) use history::paths;
 pub use history::{Commit, History, Sample, Trailers};
-pub use salvage::{Salvaged, salvage};
+pub use shared::{Move, Pushed, fetch, push, remote_url, tracking_ref};
+pub use salvage::{SUBJECT as SALVAGED, Salvaged, salvage, set_aside};
 
 use crate::env::Env;
 use crate::git::Git;

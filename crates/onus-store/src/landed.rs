@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::port::Tx;
 use crate::{args, sql};
-use onus_core::id::{CloneId, CommitId, Epoch, Seq, TaskId};
+use onus_core::id::{CloneId, CommitId, Epoch, Seq, TaskId, WorkstationName};
 use onus_core::main_of_record::{Named, RepositoryClone};
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,8 @@ sql! {
     BY_COMMIT = "SELECT commit_id, seq, task, epoch FROM landed WHERE workspace = ?1 AND commit_id = ?2 ORDER BY seq";
     BY_TASK = "SELECT commit_id, seq, task, epoch FROM landed WHERE workspace = ?1 AND task = ?2 ORDER BY seq, commit_id";
     EVERY = "SELECT commit_id, seq, task, epoch FROM landed WHERE workspace = ?1";
+    LAST_WORK = "SELECT task, epoch FROM assignment WHERE workspace = ?1 AND workstation = ?2 AND ended_at IS NOT NULL \
+        AND NOT (task = ?3 AND epoch = ?4) ORDER BY assigned_at DESC LIMIT 1";
     CLONES = "SELECT id, host, path FROM clone WHERE workspace = ?1 ORDER BY id";
     PUT_CLONE = "INSERT INTO clone (workspace, id, host, path) VALUES (?1, ?2, ?3, ?4) \
         ON CONFLICT (workspace, id) DO UPDATE SET host = excluded.host, path = excluded.path";
@@ -62,6 +64,17 @@ pub fn of_task(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<LandedCommit>> {
 pub fn every(tx: &mut dyn Tx, each: &mut dyn FnMut(LandedCommit) -> Result<()>) -> Result<()> {
     let workspace = tx.workspace();
     tx.each(&EVERY, &args![workspace.0], &mut |mut row| each(read(&mut row)?))
+}
+
+/// The last assignment that ended in a workstation, but for one.
+pub fn last_work(
+    tx: &mut dyn Tx,
+    place: &WorkstationName,
+    but: (&TaskId, Epoch),
+) -> Result<Option<(TaskId, Epoch)>> {
+    let workspace = tx.workspace();
+    let row = tx.row(&LAST_WORK, &args![workspace.0, place.as_str(), but.0.to_string(), but.1])?;
+    row.map(|mut row| Ok((row.parsed()?, row.int()?))).transpose()
 }
 
 /// The clones that use the store.

@@ -57,6 +57,6 @@ impl Queue {
 /// The task of `refs/onus/salvage/TASK/EPOCH`.
 pub(super) fn salvaged_task(refname: &str) -> Option<TaskId> {
     let (task, epoch) = refname.strip_prefix("refs/onus/salvage/")?.split_once('/')?;
-    epoch.parse::<i64>().ok()?;
+    epoch.split('.').next()?.parse::<i64>().ok()?;
     task.parse().ok()
 }

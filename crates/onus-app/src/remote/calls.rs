@@ -14,6 +14,8 @@ use crate::guard::Fleet;
 use crate::handoff::{HandoffView, Surroundings};
 use crate::idempotent_admin::Asker;
 use crate::import::{Import, ImportView, Run};
+use crate::main_of_record::Known;
+use crate::merge::Arrived;
 use crate::ledger::{CheckpointView, ExportedView, GenerationView, RangeView, VerifyView};
 use crate::milestone::{MilestoneAddedView, MilestoneView, MilestonesView};
 use crate::prime::PrimeView;
@@ -33,11 +35,12 @@ use crate::view::{
     HeldView, LedgerView, ListView, ReadyView, StatusView, StoryView, WorkersView, WorkstationsView,
 };
 use crate::weight::Weight;
-use onus_core::event::{Merged, MilestoneAdded, WorkerAdded, WorkstationAdded};
+use onus_core::event::{MilestoneAdded, WorkerAdded, WorkstationAdded};
 use onus_core::facts::Caller;
 use onus_core::id::{
-    Handle, MilestoneName, OriginRef, ProjectKey, RequestId, Seq, TaskId, TaskType, TokenId, WorkstationName,
+    CommitId, Handle, MilestoneName, OriginRef, ProjectKey, RequestId, Seq, TaskId, TaskType, TokenId, WorkstationName,
 };
+use onus_core::main_of_record::{Named, RepositoryClone};
 use onus_core::probe::ProbeResult;
 use onus_core::refusal::Refusal;
 use onus_core::registry::Registration;
@@ -46,6 +49,7 @@ use onus_core::time::{Date, Timestamp};
 use onus_core::worker::Worker;
 use onus_core::workstation::Workstation;
 use onus_store::evidence::KeptRun;
+use onus_store::landed::LandedCommit;
 use onus_store::read::queue::{Filter, Which};
 use onus_store::read::show::PastAssignment;
 use onus_store::registry::WorkstationHolding;
@@ -91,8 +95,16 @@ calls! {
         |onus, asker| onus.last_handoff(&task);
     SurroundingsOf "surroundings" (task: TaskId, place: WorkstationName) -> Surroundings, Question Light,
         |onus, asker| onus.surroundings(&task, &place);
-    MergedAs "merged_as" (task: TaskId, commit: String) -> Option<Merged>, Question Light,
-        |onus, asker| onus.merged_as(&task, &commit);
+    KnownClones "known_clones" () -> Known, Question Light, |onus, asker| onus.known_clones();
+    AddClone "add_clone" (here: RepositoryClone) -> (), Command Light, |onus, asker| onus.add_clone(asker, &here);
+    NameMainOfRecord "name_main_of_record" (wanted: Named) -> (), Command Light,
+        |onus, asker| onus.name_main_of_record(asker, &wanted);
+    LastWorkHere "last_work_here" (place: WorkstationName, but: (TaskId, i64)) -> Option<(TaskId, i64)>, Question Light,
+        |onus, asker| onus.last_work_here(&place, &but);
+    LandingOf "landing_of" (task: TaskId) -> Arrived, Question Light, |onus, asker| onus.landing_of(&task);
+    LandedBy "landed_by" (commits: Vec<CommitId>) -> Vec<LandedCommit>, Question Light,
+        |onus, asker| onus.landed_by(&commits);
+    ReviewsOf "reviews_of" (task: TaskId) -> Vec<CommitId>, Question Light, |onus, asker| onus.reviewed_commits(&task);
     Relations "relations" (task: TaskId, others: BTreeSet<TaskId>) -> BTreeMap<TaskId, Relation>, Question Light,
         |onus, asker| onus.relations(&task, &others);
     Exceptions "exceptions" (only: Option<TaskId>) -> ExceptionsView, Question Light,

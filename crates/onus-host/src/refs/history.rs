@@ -90,6 +90,12 @@ impl<'a> History<'a> {
         })
     }
 
+    /// How many parents a commit has.
+    pub(crate) fn parents(&self, commit: &str) -> Result<usize, Refusal> {
+        let line = self.git("rev-list").args(&["--parents", "--max-count=1"]).values(&[commit]).line()?;
+        Ok(line.split_whitespace().count().saturating_sub(1))
+    }
+
     /// Whether `commit` can be reached from `tip`.
     pub fn reaches(&self, tip: &str, commit: &str) -> Result<bool, Refusal> {
         Ok(self.git("merge-base").args(&["--is-ancestor"]).values(&[commit, tip]).yes()?)
@@ -135,6 +141,29 @@ impl<'a> History<'a> {
         let log = self.git("log").args(&args).args(&["--ignore-submodules=none", "--no-show-signature"]);
         let found: BTreeSet<String> = paths(&log.values(&values).run()?).into_iter().collect();
         Ok(found.into_iter().collect())
+    }
+
+    /// Whether two commits are the same work on top of `onto`: the same patches, whatever they are called and wherever
+    /// they were made. One that is not here cannot be told.
+    pub fn is_same_work(&self, one: &str, other: &str, onto: &str) -> Result<bool, Refusal> {
+        if self.resolve(one)?.is_none() || self.resolve(other)?.is_none() {
+            return Ok(false);
+        }
+        Ok(one == other || self.patches(one, onto)? == self.patches(other, onto)?)
+    }
+
+    /// The patches that `tip` brings to `onto`, in a fixed order.
+    fn patches(&self, tip: &str, onto: &str) -> Result<Vec<String>, Refusal> {
+        let args = ["--no-merges", "--patch", "--binary", "--full-index", "--no-ext-diff", "--no-textconv"];
+        let log = self.git("log").args(&args).args(&["--no-show-signature", "--no-color"]);
+        let range = range(tip, &[onto]);
+        let values: Vec<&str> = range.iter().map(String::as_str).collect();
+        let patches = log.values(&values).run()?;
+        let ids = self.git("patch-id").args(&["--stable"]).input(&patches).line()?;
+        let mut ids: Vec<String> =
+            ids.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect();
+        ids.sort();
+        Ok(ids)
     }
 
     /// Every path that these commits change.
