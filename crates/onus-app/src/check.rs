@@ -22,7 +22,7 @@ use onus_host::process::{CommandLine, Environment, Ran};
 use onus_host::env::Env;
 use onus_host::refs::{History, branch_ref};
 use onus_host::repository;
-use onus_host::{identity_map, ref_file, worktree};
+use onus_host::{ref_file, worktree};
 use onus_store::{evidence, load};
 use std::path::{Path, PathBuf};
 use std::time::Duration;

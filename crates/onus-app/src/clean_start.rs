@@ -117,6 +117,14 @@ impl Onus {
         })
     }
 
+    /// Whether a workstation's directory is a working tree of this clone.
+    pub(crate) fn is_in_this_clone(&self, found: &Workstation) -> bool {
+        let own = found.path.as_deref().and_then(|path| {
+            repository::find_with(Path::new(path), &Env::default()).ok()?.repo
+        });
+        self.place.repo.as_ref().zip(own).is_some_and(|(repo, own)| repo.common_dir == own.common_dir)
+    }
+
     /// Keeps what lies in a workstation and is not in the main of record.
     fn put_aside(
         &mut self,

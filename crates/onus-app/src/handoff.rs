@@ -5,6 +5,7 @@ use crate::salvage::Evicted;
 use crate::submit::unexpected;
 use crate::{Onus, Sight};
 use onus_core::code::Code;
+use onus_core::event::Landed;
 use onus_core::facts::Dependency;
 use onus_core::handoff::{DependsOn, FORMAT, HandedCommit, Handoff, LeftOut, Standing, TestRun, Words};
 use onus_core::id::{CommitId, TaskId, WorkstationName};
@@ -68,6 +69,39 @@ impl Onus {
             _ => None,
         };
         handoff.blockers.extend(waits);
+        document(handoff).map(Some)
+    }
+
+    /// The handoff of finished work: its commits are those that have landed.
+    pub(crate) fn compose_done(
+        &mut self,
+        task: &Task,
+        status: Standing,
+        words: &Words,
+        found: Option<&Landed>,
+    ) -> Result<Option<Text>, Refusal> {
+        let Some(held) = task.assignment().cloned() else {
+            return Ok(None);
+        };
+        let mut handoff = self.composed(task, &held, status, words)?;
+        let arrived = self.landing_of(&task.id)?.landed.into_iter().filter(|one| one.epoch == held.epoch);
+        let mut landed: Vec<CommitId> = arrived.map(|one| one.commit).collect();
+        landed.extend(found.into_iter().flat_map(|found| found.commits.iter().cloned()));
+        if !landed.is_empty() {
+            let dir = self.place.repo.as_ref().map(|repo| repo.common_dir.clone());
+            let history = dir.as_deref().map(History::at);
+            let known = history.map(|history| history.named(&landed).unwrap_or_default()).unwrap_or_default();
+            let subject = |id: &CommitId| known.iter().find(|commit| commit.id == id.as_str());
+            handoff.commits = landed
+                .iter()
+                .rev()
+                .map(|id| HandedCommit {
+                    id: id.clone(),
+                    subject: subject(id).map(|commit| commit.subject.clone()).unwrap_or_default(),
+                })
+                .collect();
+            handoff.files = history.and_then(|history| history.paths_of(&known).ok()).unwrap_or_default();
+        }
         document(handoff).map(Some)
     }
 

@@ -13,6 +13,7 @@ pub mod dispatch;
 pub mod doctor;
 pub mod exception;
 pub mod export;
+pub mod finish;
 pub mod guard;
 pub mod handoff;
 pub mod idempotent_admin;

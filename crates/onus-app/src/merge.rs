@@ -41,7 +41,7 @@ use std::path::PathBuf;
 const ATTEMPTS: usize = 12;
 
 /// Who merges what.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Merge<'a> {
     pub request: &'a RequestId,
     pub actor: Option<&'a Handle>,

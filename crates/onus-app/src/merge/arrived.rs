@@ -2,6 +2,8 @@
 
 use crate::Onus;
 use crate::remote::calls;
+use crate::show;
+use crate::view::LandedView;
 use onus_core::event::{Event, Merged};
 use onus_core::evidence::RootCause;
 use onus_core::id::{CommitId, Epoch, TaskId};
@@ -59,6 +61,15 @@ impl Onus {
             }
         }
         Ok(arrived)
+    }
+
+    /// What of a task is in the main of record, as people are told.
+    pub(crate) fn landed_view_of(&mut self, task: &TaskId) -> Result<Option<LandedView>, Refusal> {
+        if let Some(answer) = self.remote(|| calls::LandedViewOf { task: task.clone() })? {
+            return Ok(answer);
+        }
+        let entries = self.ask(|tx| ledger::log(tx, &Part::Task(task, 0), i64::MAX))?;
+        Ok(show::ended(&entries).1)
     }
 
     /// Which of some commits have landed, and whose they are.

@@ -32,7 +32,7 @@ use crate::timesheet::{ApprovalView, ApprovedView, Ask, TimesheetView, ics};
 use crate::token::{IssuedView, TokenView, TokensView};
 use crate::validate::ValidateView;
 use crate::view::{
-    HeldView, LedgerView, ListView, ReadyView, StatusView, StoryView, WorkersView, WorkstationsView,
+    HeldView, LandedView, LedgerView, ListView, ReadyView, StatusView, StoryView, WorkersView, WorkstationsView,
 };
 use crate::weight::Weight;
 use onus_core::event::{MilestoneAdded, WorkerAdded, WorkstationAdded};
@@ -102,6 +102,8 @@ calls! {
     LastWorkHere "last_work_here" (place: WorkstationName, but: (TaskId, i64)) -> Option<(TaskId, i64)>, Question Light,
         |onus, asker| onus.last_work_here(&place, &but);
     LandingOf "landing_of" (task: TaskId) -> Arrived, Question Light, |onus, asker| onus.landing_of(&task);
+    LandedViewOf "landed_view_of" (task: TaskId) -> Option<LandedView>, Question Light,
+        |onus, asker| onus.landed_view_of(&task);
     LandedBy "landed_by" (commits: Vec<CommitId>) -> Vec<LandedCommit>, Question Light,
         |onus, asker| onus.landed_by(&commits);
     ReviewsOf "reviews_of" (task: TaskId) -> Vec<CommitId>, Question Light, |onus, asker| onus.reviewed_commits(&task);

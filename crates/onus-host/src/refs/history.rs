@@ -143,6 +143,17 @@ impl<'a> History<'a> {
         Ok(found.into_iter().collect())
     }
 
+    /// These commits, each with what it says about itself; one that is not here is left out.
+    pub fn named(&self, ids: &[onus_core::id::CommitId]) -> Result<Vec<Commit>, Refusal> {
+        let mut found = Vec::with_capacity(ids.len());
+        for id in ids {
+            if self.resolve(id.as_str())?.is_some() {
+                found.extend(self.log(&["--max-count=1"], &[id.to_string()])?);
+            }
+        }
+        Ok(found)
+    }
+
     /// Whether two commits are the same work on top of `onto`: the same patches, whatever they are called and wherever
     /// they were made. One that is not here cannot be told.
     pub fn is_same_work(&self, one: &str, other: &str, onto: &str) -> Result<bool, Refusal> {
