@@ -2,7 +2,7 @@
 
 use crate::evidence;
 use crate::port::Sql;
-use crate::read::{effort, ledger, queue, report, show};
+use crate::read::{effort, queue, report, show};
 use crate::{apply, load, load::grant, load::session, token};
 
 /// Every statement of a call by token, of add, claim, claim --next, renew, note, complete, release, takeover, list, ready and show,
@@ -62,7 +62,6 @@ pub const HOT: &[Sql] = &[
     show::NOTE,
     show::LAST_NOTE,
     show::LAST_ASSIGNMENTS,
-    ledger::TASK_BEFORE,
     show::DEPENDENTS,
     apply::NEXT_NUMBER,
     apply::UPDATE_TASK,

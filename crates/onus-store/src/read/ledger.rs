@@ -18,7 +18,8 @@ sql! {
     LATEST = "SELECT ", entry_columns!(), " FROM ledger l WHERE +l.workspace = ?1 ORDER BY l.seq DESC LIMIT ?2";
     TASK_LOG = "SELECT ", entry_columns!(),
         " FROM ledger l WHERE l.workspace = ?1 AND l.task = ?2 AND l.seq > ?3 ORDER BY l.seq LIMIT ?4";
-    pub(crate) TASK_BEFORE = "SELECT ", entry_columns!(),
+    /// Reads the chain of the task, which has no index by number, and keeps the last ones.
+    TASK_BEFORE = "SELECT ", entry_columns!(),
         " FROM ledger l WHERE l.workspace = ?1 AND l.task = ?2 AND l.seq < ?3 ORDER BY l.seq DESC LIMIT ?4";
     ONE = "SELECT ", entry_columns!(), " FROM ledger l WHERE l.workspace = ?1 AND l.seq = ?2";
     EVERY = "SELECT l.seq, ", entry_columns!(), " FROM ledger l WHERE +l.workspace = ?1 AND l.seq > ?2 ORDER BY l.seq";
