@@ -248,6 +248,19 @@ impl World {
         lease_file::save_trailers(&leases, &guard::trailers(&task.id, held))
     }
 
+    /// The store knows from now on that this clone uses it. Asked once for a clone and a store: a merge asks again.
+    pub(crate) fn join(&self, store: &mut Store) {
+        let Some(repo) = &self.place.repo else { return };
+        let known = format!("{}\n{}\n", self.location.shown(), repo.common_dir.display());
+        let file = repo.common_dir.join("onus/joined");
+        if std::fs::read_to_string(&file).is_ok_and(|text| text == known) {
+            return;
+        }
+        if store.join_clone(self.actor.as_ref()).is_ok() {
+            drop(std::fs::write(file, known));
+        }
+    }
+
     /// The workstation whose directory contains this one.
     pub(crate) fn here(&self, store: &mut Store) -> Result<Option<WorkstationName>, Refusal> {
         Ok(store.workstation_at(&self.place.cwd)?.map(|(name, _)| name))

@@ -34,6 +34,7 @@ mod preflight;
 mod prime;
 mod report;
 mod rerun;
+mod road;
 mod route;
 mod run;
 mod scopes;

@@ -1,12 +1,15 @@
 //! Where a tool call is carried out: at a store of this machine, or behind a server.
 
 use onus_app::Onus;
+use onus_app::finish::FinishView;
 use onus_app::submit::{Receipt, Target};
 use onus_app::token::Shown;
 use onus_core::command::Envelope;
-use onus_core::id::{Handle, TaskId};
+use onus_core::evidence::RootCause;
+use onus_core::id::{Handle, RequestId, TaskId};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
+use onus_core::text::Text;
 
 /// Who calls.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +42,15 @@ pub trait Backend: Send + Sync + 'static {
     }
 }
 
+/// A completion with everything that was said for it.
+#[derive(Debug, Clone)]
+pub struct Completing {
+    pub task: TaskId,
+    pub lease: Option<Token>,
+    pub resolution: Option<Text>,
+    pub root_cause: Option<RootCause>,
+}
+
 /// The working trees of this machine.
 pub trait Site: Send + Sync {
     /// Who calls, unless a token says so.
@@ -52,6 +64,9 @@ pub trait Site: Send + Sync {
 
     /// After a takeover: nothing of the old holder's lands any more, and nothing of it is lost.
     fn secure(&self, receipt: &Receipt) -> Result<(), Refusal>;
+
+    /// Checks, merges and completes where the work is.
+    fn finish(&self, order: &Completing, request: &RequestId) -> Result<FinishView, Refusal>;
 
     /// Forgets the lease token of a task that is no longer held.
     fn forget(&self, task: &TaskId);

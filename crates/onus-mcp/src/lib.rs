@@ -10,7 +10,7 @@ pub mod server;
 mod summary;
 pub mod tool;
 
-pub use backend::{Backend, Site, Who};
+pub use backend::{Backend, Completing, Site, Who};
 pub use server::{Server, http, stdio};
 pub use tool::Tools;
 

@@ -1,6 +1,7 @@
 //! Short answers: what a model needs of a document, and whose words they are. Titles, bodies, notes and handoffs are
 //! others' words: data, marked `untrusted`, with who said them (threat 1 of the rules).
 
+use onus_app::finish::FinishView;
 use onus_app::submit::Receipt;
 use onus_app::view::{AddView, ChecksView, ClaimView, ReadyView, StoryView, TaskView};
 use onus_core::id::{Handle, OriginRef, Role, TaskId, TaskType, WorkstationName};
@@ -146,6 +147,15 @@ pub(crate) fn grant(receipt: &Receipt, directory: Option<&Path>, warning: Option
 
 pub(crate) fn changed(receipt: &Receipt) -> Value {
     json!({ "task": Card::from(&TaskView::from(&receipt.task)) })
+}
+
+pub(crate) fn finished(view: &FinishView) -> Value {
+    json!({
+        "task": Card::from(&view.task),
+        "landed": view.landed,
+        "checks": view.checks,
+        "handoff": view.handoff,
+    })
 }
 
 pub(crate) fn asked(receipt: &Receipt) -> Value {

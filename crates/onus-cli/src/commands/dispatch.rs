@@ -5,6 +5,8 @@ use crate::output::{Format, Output};
 use crate::render;
 use crate::shutdown::Ending;
 use clap::Args;
+use super::claim::begin;
+use onus_app::clean_start::Earlier;
 use onus_app::dispatch::{DispatchView, Mode, ProbedView, UnplacedView};
 use onus_app::submit::Receipt;
 use onus_core::code::Code;
@@ -61,6 +63,12 @@ impl Dispatch {
         let mode = if self.dry_run { Mode::DryRun } else { Mode::Carry };
         let mut keep = |receipt: &Receipt, directory: Option<&Path>| {
             let Some(token) = &receipt.token else { return };
+            let begun = world
+                .open()
+                .and_then(|mut store| begin(world, &mut store, out, receipt, Earlier::Leave));
+            if let Err(refusal) = begun {
+                out.warn(&format!("{}: {refusal}", receipt.task.id));
+            }
             // The grant is committed; a token that cannot be kept in a file can still be passed by hand.
             if let Err(refusal) = world.keep_lease(&receipt.task, token, directory) {
                 out.warn(&format!("{}: {refusal}; pass --lease {token}", receipt.task.id));

@@ -29,6 +29,10 @@ pub(crate) struct Init {
     /// Leave the git hooks out: then nothing is asked before a branch moves (onus hook install puts them in place later)
     #[arg(long)]
     no_hooks: bool,
+
+    /// The branch of this remote is the main branch that counts for every clone of the store: people only
+    #[arg(long, value_name = "REMOTE")]
+    remote: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -75,6 +79,7 @@ impl Init {
             Location::File(_) | Location::Database(_) => world.create()?.init(&founding, public_key)?,
         };
         let hooks = self.guard(world, founded.person.as_ref(), out)?;
+        self.place_in_team(world, founded.person.as_ref())?;
         let view = InitView {
             hooks,
             created: founded.created,
@@ -93,6 +98,22 @@ impl Init {
             ));
         }
         Ok(code)
+    }
+
+    /// The store knows this clone, and the shared branch that the person names.
+    fn place_in_team(&self, world: &World, person: Option<&Handle>) -> Result<(), Refusal> {
+        let (Some(repo), Some(person)) = (&world.place.repo, person) else {
+            return Ok(());
+        };
+        let mut store = world.open()?;
+        if repo.root.is_some() {
+            store.join_clone(Some(person))?;
+        }
+        if let Some(remote) = &self.remote {
+            let named = store.remote_to_name(remote)?;
+            store.name_main_of_record(Some(person), &named)?;
+        }
+        Ok(())
     }
 
     /// Notes what belongs to this clone, and has git ask before a branch moves.

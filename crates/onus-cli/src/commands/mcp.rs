@@ -7,13 +7,18 @@ use crate::context::{Store, World};
 use crate::output::{Format, Output};
 use clap::Args;
 use onus_app::Onus;
+use super::claim::begin;
 use onus_app::check::Sandbox;
+use onus_app::clean_start::Earlier;
+use onus_app::finish::{Finish, FinishView, Landing};
+use onus_app::merge::Merge;
+use onus_app::progress::Silent;
 use onus_app::submit::{Receipt, Target};
 use onus_core::command::Envelope;
-use onus_core::id::TaskId;
+use onus_core::id::{RequestId, TaskId};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
-use onus_mcp::{Backend, Site, Tools, Who};
+use onus_mcp::{Completing, Backend, Site, Tools, Who};
 use std::process::ExitCode;
 
 /// Speak the Model Context Protocol on standard input and output
@@ -76,6 +81,9 @@ impl Site for Local {
 
     fn keep(&self, receipt: &Receipt) -> Option<String> {
         let (token, held) = (receipt.token.as_ref()?, receipt.task.assignment()?);
+        if let Ok(mut store) = self.world.open() {
+            drop(begin(&self.world, &mut store, &quiet(), receipt, Earlier::Leave));
+        }
         let directory = self.world.open().and_then(|mut store| store.directory_of(&held.workstation));
         let kept = directory.and_then(|found| self.world.keep_lease(&receipt.task, token, found.as_deref()));
         kept.err().map(|refusal| format!("{refusal}; pass `lease` in every call"))
@@ -83,6 +91,22 @@ impl Site for Local {
 
     fn secure(&self, receipt: &Receipt) -> Result<(), Refusal> {
         secure(&self.world, &mut self.world.open()?, &quiet(), receipt)
+    }
+
+    fn finish(&self, order: &Completing, request: &RequestId) -> Result<FinishView, Refusal> {
+        let mut store = self.world.open()?;
+        let merge = Merge {
+            request,
+            actor: self.world.actor.as_ref(),
+            token: order.lease.as_ref(),
+            task: &order.task,
+            adopt: &[],
+            root_cause: order.root_cause.as_ref(),
+        };
+        let call = Finish { merge, resolution: order.resolution.as_ref(), landing: Landing::Merge };
+        let view = store.finish(&call, &mut Silent)?;
+        self.forget(&order.task);
+        Ok(view)
     }
 
     fn forget(&self, task: &TaskId) {

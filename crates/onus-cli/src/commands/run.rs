@@ -3,13 +3,14 @@
 mod conclude;
 mod lease;
 
-use super::claim::PlaceArgs;
+use super::claim::{PlaceArgs, begin};
 use super::list::FilterArgs;
 use super::task_id;
 use crate::context::{Store, World};
 use crate::output::{Format, Output};
 use clap::Args;
 use lease::Held;
+use onus_app::clean_start::Earlier;
 use onus_app::submit::Target;
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant};
@@ -150,6 +151,7 @@ impl Run {
         store.probe_before(&envelope)?;
         let receipt = store.submit(&envelope, &target)?;
         let held = Held::new(store, &receipt)?;
+        begin(world, store, out, &receipt, Earlier::Leave)?;
         if let Err(refusal) = world.keep_lease(&receipt.task, &held.token, held.directory.as_deref()) {
             out.warn(&refusal.to_string());
         }

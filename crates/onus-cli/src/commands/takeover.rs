@@ -1,6 +1,6 @@
 //! `onus takeover`
 
-use super::claim::{PlaceArgs, show_grant};
+use super::claim::{AdoptArg, PlaceArgs, begin, show_grant};
 use super::{ForceArgs, TaskArg};
 use crate::context::{Store, World};
 use crate::output::Output;
@@ -22,6 +22,9 @@ pub(crate) struct Takeover {
     place: PlaceArgs,
 
     #[command(flatten)]
+    adopt: AdoptArg,
+
+    #[command(flatten)]
     force: ForceArgs,
 }
 
@@ -39,6 +42,7 @@ impl Takeover {
         store.probe_before(&envelope)?;
         let receipt = store.submit(&envelope, &Target::Named)?;
         secure(world, &mut store, out, &receipt)?;
+        begin(world, &mut store, out, &receipt, self.adopt.earlier())?;
         show_grant(world, &mut store, out, &receipt)
     }
 }

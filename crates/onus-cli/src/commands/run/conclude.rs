@@ -2,13 +2,13 @@
 
 use super::lease::Held;
 use super::{Outcome, Run};
-use crate::commands::LeaseArg;
-use crate::commands::check::{Request, run_checks};
+use crate::commands::merge::tell_behind;
 use crate::context::{Store, World};
 use crate::output::Output;
-use onus_app::check::Sandbox;
+use crate::progress::Bar;
+use onus_app::finish::{Finish, Landing};
+use onus_app::merge::Merge;
 use onus_core::code::Code;
-use onus_core::command::{Command, Warrant};
 use onus_core::id::shown;
 use onus_core::refusal::Refusal;
 use onus_core::task::{State, StateName};
@@ -84,6 +84,7 @@ fn ended(run: &Run, world: &World, out: &mut Output, held: &Held, code: u8) -> R
     }
 }
 
+/// The whole end of the road: checks, merge, completion, handoff.
 fn complete(
     run: &Run,
     world: &World,
@@ -91,19 +92,20 @@ fn complete(
     out: &mut Output,
     held: &Held,
 ) -> Result<(), Refusal> {
-    let task = store.task(&held.task)?;
-    let lease = LeaseArg { lease: Some(held.token.to_string()) };
-    let request = Request { only: None, jobs: 1, sandbox: Sandbox::None, lease: &lease };
-    if let Some(refusal) = run_checks(world, store, out, &task, &request)? {
-        return Err(refusal);
-    }
-    let command = Command::Complete {
-        resolution: Some(Text::new(resolution(run, store, held)?)),
+    let resolution = Text::new(resolution(run, store, held)?);
+    let request = world.another_request()?;
+    let merge = Merge {
+        request: &request,
+        actor: Some(&held.worker),
+        token: Some(&held.token),
+        task: &held.task,
+        adopt: &[],
         root_cause: None,
-        warrant: Warrant::Ordinary,
-        proof: store.proof(&held.task)?,
     };
-    held.submit(world, store, command).map(drop)
+    let call = Finish { merge, resolution: Some(&resolution), landing: Landing::Merge };
+    let view = store.finish(&call, &mut Bar::new(out))?;
+    tell_behind(out, &view.behind);
+    Ok(())
 }
 
 /// As asked for, else as the command said in its last handoff of this very run.
