@@ -6,6 +6,13 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// A repository whose branches are guarded: commits say under which assignment they were made.
+fn guarded() -> Site {
+    let site = Site::new();
+    site.by_person(&["hook", "install"]);
+    site
+}
+
 fn ask(site: &Site, args: &[&str]) -> String {
     text(&site.by_person(&[&["add"], args].concat())["task"]["id"]).to_owned()
 }
@@ -29,7 +36,7 @@ fn files(site: &Site, dir: &Path, at: &str) -> Vec<String> {
 
 /// `@one` claims, commits and loses the task; `@two` does it and completes it.
 fn fenced(first: &str, second: &str) -> (Site, Bench, Bench, String, String) {
-    let site = Site::new();
+    let site = guarded();
     let (one, two) = (site.bench("one"), site.bench("two"));
     let task = ask(&site, &["first"]);
     one.claim(&site, &task);
@@ -76,7 +83,7 @@ fn a_workstation_with_conflicting_leftovers_is_put_back_by_anybody() {
 /// Issue: a claim gave work on a branch that was behind, without its dependency's code.
 #[test]
 fn a_claim_begins_with_the_code_it_depends_on() {
-    let site = Site::new();
+    let site = guarded();
     let (one, two) = (site.bench("one"), site.bench("two"));
     let base = ask(&site, &["base"]);
     let on_top = ask(&site, &["on top", "--depends-on", &base]);
@@ -120,7 +127,7 @@ fn other_peoples_commits_land_only_when_they_are_adopted() {
 
 #[test]
 fn a_takeover_brings_the_old_holders_work_along_where_it_is_asked_to() {
-    let site = Site::new();
+    let site = guarded();
     let (one, two) = (site.bench("one"), site.bench("two"));
     let task = ask(&site, &["first"]);
     one.claim(&site, &task);
@@ -147,7 +154,7 @@ fn a_takeover_brings_the_old_holders_work_along_where_it_is_asked_to() {
 /// Issue: `complete` said `not_merged`, `merge` was another verb, and no handoff was written.
 #[test]
 fn complete_is_the_whole_end_and_can_be_repeated() {
-    let site = Site::new();
+    let site = guarded();
     let one = site.bench("one");
     let task = ask(&site, &["work", "--check", "test -f feature"]);
     one.claim(&site, &task);
@@ -174,7 +181,7 @@ fn complete_is_the_whole_end_and_can_be_repeated() {
 
 #[test]
 fn work_that_nobody_committed_is_not_left_behind() {
-    let site = Site::new();
+    let site = guarded();
     let one = site.bench("one");
     let task = ask(&site, &["work"]);
     one.claim(&site, &task);
@@ -187,7 +194,7 @@ fn work_that_nobody_committed_is_not_left_behind() {
 /// Issue: an unreviewed task merged, and an approval of an older commit counted for newer ones.
 #[test]
 fn a_review_is_asked_for_before_the_merge_and_counts_for_what_it_saw() {
-    let site = Site::new();
+    let site = guarded();
     let (one, two) = (site.bench("one"), site.bench("two"));
     std::fs::write(site.repo().join("onus.yaml"), "complete: { review: always }\n").unwrap();
     let task = ask(&site, &["work"]);
@@ -226,7 +233,7 @@ struct Team {
 
 impl Team {
     fn new() -> Team {
-        let site = Site::new();
+        let site = guarded();
         let origin = site.root().join("origin.git");
         let other = site.root().join("other");
         let path = |path: &Path| path.to_str().unwrap().to_owned();
