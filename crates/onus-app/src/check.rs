@@ -18,8 +18,8 @@ use onus_core::task::{Check, CheckState, Task};
 use onus_core::text::Text;
 use onus_core::text::is_unprintable;
 use onus_core::time::Millis;
-use onus_host::process::{CommandLine, Environment, Ran};
 use onus_host::env::Env;
+use onus_host::process::{CommandLine, Environment, Ran};
 use onus_host::refs::{History, branch_ref};
 use onus_host::repository;
 use onus_host::{ref_file, worktree};
@@ -138,7 +138,8 @@ impl Onus {
         }
         let Bench { directory, ground } = self.bench(&task)?;
         let own = repository::find_with(&directory, &Env::default()).ok().and_then(|place| place.repo);
-        let is_ours = self.place.repo.as_ref().zip(own).is_some_and(|(repo, own)| repo.common_dir == own.common_dir);
+        let is_ours =
+            self.place.repo.as_ref().zip(own).is_some_and(|(repo, own)| repo.common_dir == own.common_dir);
         let (Some(head), true) = (ground.commit.clone(), is_ours && workstation.branch.is_some()) else {
             return Ok(Proof { ground, ..Proof::default() });
         };
@@ -166,7 +167,8 @@ impl Onus {
         }
         let arrived = self.landing_of(&task.id)?;
         let epoch = task.assignment().map_or(0, |held| held.epoch);
-        let onto = arrived.merges.iter().find(|(by, _)| *by == epoch).map(|(_, merged)| merged.onto.to_string());
+        let onto =
+            arrived.merges.iter().find(|(by, _)| *by == epoch).map(|(_, merged)| merged.onto.to_string());
         let onto = onto.filter(|onto| history.resolve(onto).is_ok_and(|found| found.is_some()));
         let mut proof = self.landing_proof(task, trunk, head.as_str(), onto.as_ref().unwrap_or(&tip))?;
         proof.landed = self.found_in_main(trunk, &tip, task, &arrived)?;

@@ -59,7 +59,12 @@ struct Place {
 impl Onus {
     /// Puts the workstation of a grant on the main of record. Done once for a grant: what its holder makes there afterwards
     /// is not touched, however often the call is repeated.
-    pub fn clean_start(&mut self, begins: &Begins<'_>, task: &Task, earlier: Earlier) -> Result<Started, Refusal> {
+    pub fn clean_start(
+        &mut self,
+        begins: &Begins<'_>,
+        task: &Task,
+        earlier: Earlier,
+    ) -> Result<Started, Refusal> {
         let mut started = Started::default();
         let (Some(held), WorktreeSync::Claim) = (task.assignment(), self.settings.workstation.sync) else {
             return Ok(started);
@@ -119,9 +124,10 @@ impl Onus {
 
     /// Whether a workstation's directory is a working tree of this clone.
     pub(crate) fn is_in_this_clone(&self, found: &Workstation) -> bool {
-        let own = found.path.as_deref().and_then(|path| {
-            repository::find_with(Path::new(path), &Env::default()).ok()?.repo
-        });
+        let own = found
+            .path
+            .as_deref()
+            .and_then(|path| repository::find_with(Path::new(path), &Env::default()).ok()?.repo);
         self.place.repo.as_ref().zip(own).is_some_and(|(repo, own)| repo.common_dir == own.common_dir)
     }
 
@@ -221,12 +227,7 @@ impl Onus {
     }
 }
 
-fn envelope(
-    begins: &Begins<'_>,
-    name: &str,
-    task: &TaskId,
-    command: Command,
-) -> Result<Envelope, Refusal> {
+fn envelope(begins: &Begins<'_>, name: &str, task: &TaskId, command: Command) -> Result<Envelope, Refusal> {
     Ok(Envelope {
         request: step(begins.request, name)?,
         actor: begins.actor.cloned(),

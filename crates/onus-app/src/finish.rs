@@ -17,7 +17,8 @@ use onus_core::refusal::{Finding, Refusal};
 use onus_core::settings::MergePolicy;
 use onus_core::task::{Check, State, Task};
 use onus_core::text::{Text, shortened};
-use onus_host::worktree;
+use onus_host::refs::{self, History};
+use onus_host::{ref_file, worktree};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -101,7 +102,7 @@ impl Onus {
         let proof = self.proof(&task.id)?;
         // Whoever may not complete it at all should not wait for its checks.
         if let Err(refusal) = self.rehearse_one(&envelope(call, "ask", command(proof.clone()))?) {
-            if !is_shown_by_running(&refusal) {
+            if call.landing == Landing::State || !is_shown_by_running(&refusal) {
                 return Err(refusal);
             }
             checks.extend(self.run_missing(call, task, progress)?);
@@ -122,7 +123,20 @@ impl Onus {
             return Ok(false);
         };
         let found = self.find_workstation(&held.workstation)?;
-        Ok(found.is_some_and(|found| found.branch.is_some() && self.is_in_this_clone(&found)))
+        let Some(found) = found.filter(|found| self.is_in_this_clone(found)) else {
+            return Ok(false);
+        };
+        let (Some(branch), Some(path)) = (&found.branch, &found.path) else {
+            return Ok(false);
+        };
+        let head = ref_file::head_of(std::path::Path::new(path));
+        let is_on_branch = head.branch == Some(refs::branch_ref(branch.as_str()));
+        // A rerun stands on a commit of the past: where it made none of its own there is nothing to merge.
+        let (Some(commit), false) = (&head.commit, is_on_branch) else {
+            return Ok(true);
+        };
+        let trunk = self.trunk()?;
+        Ok(!History::at(&trunk.repo.common_dir).reaches(&trunk.seen()?, commit)?)
     }
 
     /// Work that nobody committed would stay behind without a word.

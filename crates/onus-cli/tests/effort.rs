@@ -398,7 +398,7 @@ fn a_day_tells_what_was_shown() {
         .collect();
     assert_eq!(
         told,
-        ["claimed", "check_run passed test 1 = 1", "reviewed @a2 approved implemented", "completed"],
+        ["claimed", "check_run passed test 1 = 1", "reviewed @a2 approved implemented", "noted", "completed"],
         "{day:#}"
     );
     let head = site.git_in(&site.repo(), &["rev-parse", "HEAD"]);

@@ -15,7 +15,7 @@ fn codes(answer: &Answer) -> Vec<String> {
 }
 
 fn complete(site: &Site, task: &str, who: &str) -> Answer {
-    site.run(&["complete", task, "--as", who, "--resolution", "done", "--json"])
+    site.run(&["complete", task, "--no-merge", "--as", who, "--resolution", "done", "--json"])
 }
 
 fn site() -> Site {
@@ -150,7 +150,7 @@ fn done_means_merged() {
         crate::support::finish(crate::support::start(command.current_dir(fleet.tree("a"))))
     };
     assert_eq!(at(&["check", "T-1"]).exit, Some(0));
-    assert_eq!(codes(&at(&["complete", "T-1", "--resolution", "done"])), ["not_merged"]);
+    assert_eq!(codes(&at(&["complete", "T-1", "--no-merge", "--resolution", "done"])), ["not_merged"]);
     // Somebody else's commit makes the merge rebase: another commit, so the checks run again, and count.
     site.git(&["commit", "--quiet", "--allow-empty", "--message=people"]);
     let merged = at(&["merge", "T-1"]);

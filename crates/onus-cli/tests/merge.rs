@@ -223,20 +223,28 @@ fn a_main_that_moved_meanwhile_is_rebased_on_once_more() {
 #[test]
 fn a_conflict_names_whose_work_it_is_and_who_yields() {
     let site = Site::new();
-    let (first, second) = (site.bench("one"), site.bench("two"));
+    let (first, second, third) = (site.bench("one"), site.bench("two"), site.bench("three"));
     let (base, other) = (site.add("base"), site.add("unrelated"));
     let on_top = ask(&site, &["on top", "--depends-on", &base]);
+    let why = ["--reason", "in a hurry", "--rollback", "drop it"];
+    site.by_person(&[&["exception", "request", &on_top, "--on", &base], &why[..]].concat());
+    site.by_person(&["exception", "approve", &on_top, "--on", &base]);
+    // All three begin before the first one lands.
+    let starts =
+        [second.work(&site, &on_top, "both", "by on top\n"), third.work(&site, &other, "both", "by other\n")];
     first.work(&site, &base, "both", "by base\n");
     first.ok(&site, &["merge", &base]);
     first.ok(&site, &["complete", &base, "--resolution", "done"]);
-    for (task, words) in [(&on_top, "depends: it stays"), (&other, "neither depends on the other")] {
-        let start = second.work(&site, task, "both", &format!("by {task}\n"));
+    for (second, task, start, words) in [
+        (&second, &on_top, &starts[0], "depends: it stays"),
+        (&third, &other, &starts[1], "neither depends on the other"),
+    ] {
         let refused = second.run(&site, &["merge", task]);
         assert_eq!(refused.code(), "not_merged");
         let said = detail(&refused);
         assert!(said.contains(&format!("changed by {base}")) && said.contains(words), "{said}");
         // Nothing has changed, and the holder may go on.
-        assert_eq!(site.git_in(&second.dir, &["rev-parse", "HEAD"]), start);
+        assert_eq!(site.git_in(&second.dir, &["rev-parse", "HEAD"]), *start);
         let synced = second.run(&site, &["workstation", "sync", &second.agent.workstation]);
         assert!(detail(&synced).contains(words), "{synced:#?}");
         second.ok(&site, &["release", task]);

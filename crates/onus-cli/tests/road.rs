@@ -266,9 +266,8 @@ impl Team {
         let agent = crate::support::Agent { handle: format!("@{name}"), workstation: format!("ws-{name}") };
         self.site.by_person(&["worker", "add", &agent.handle, "--kind", "agent"]);
         let person = self.site.person.clone();
-        let added = self.there(&[
-            "workstation", "add", &agent.workstation, "--kind", "worktree", "--as", &person,
-        ]);
+        let added =
+            self.there(&["workstation", "add", &agent.workstation, "--kind", "worktree", "--as", &person]);
         let dir = PathBuf::from(text(&added["workstation"]["path"]));
         Bench { branch: format!("agent/{}", agent.workstation), agent, dir }
     }
@@ -374,7 +373,18 @@ fn onus_run_lands_also_when_two_clones_race() {
         let run = |(bench, task): (&Bench, &String)| {
             let mut onus = Command::new(ONUS);
             site.surroundings(&mut onus).current_dir(&bench.dir);
-            onus.args(["run", task, "--store", &store, "--as", &bench.agent.handle, "--", "sh", "-c", script]);
+            onus.args([
+                "run",
+                task,
+                "--store",
+                &store,
+                "--as",
+                &bench.agent.handle,
+                "--",
+                "sh",
+                "-c",
+                script,
+            ]);
             onus
         };
         for answer in at_once(benches.iter().zip(round).map(run)) {

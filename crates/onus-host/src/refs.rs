@@ -13,8 +13,8 @@ pub use barrier::barrier;
 pub use forward::{Forwarded, fast_forward};
 pub(crate) use history::paths;
 pub use history::{Commit, History, Sample, Trailers};
-pub use shared::{Move, Pushed, fetch, push, remote_url, tracking_ref};
 pub use salvage::{SUBJECT as SALVAGED, Salvaged, salvage, set_aside};
+pub use shared::{Move, Pushed, fetch, push, remote_url, tracking_ref};
 
 use crate::env::Env;
 use crate::git::Git;

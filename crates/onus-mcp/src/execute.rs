@@ -1,6 +1,6 @@
 //! One call, carried out: its words become a command, and what came of it a short answer.
 
-use crate::backend::{Completing, Backend, Who};
+use crate::backend::{Backend, Completing, Who};
 use crate::summary::{self, Card};
 use crate::tool::{self, Call};
 use onus_app::queue::LIMIT_MAX;
@@ -255,12 +255,7 @@ impl<D: Backend> Act<'_, D> {
         let commit = parsed("commit", call.commit.as_deref())?;
         let about = id.clone();
         let proof: Proof = self.desk.ask(self.who, move |onus| onus.stated_proof(&about, commit))?;
-        let command = Command::Complete {
-            resolution,
-            root_cause,
-            warrant: Warrant::Ordinary,
-            proof,
-        };
+        let command = Command::Complete { resolution, root_cause, warrant: Warrant::Ordinary, proof };
         self.change(&id, Holder { lease: call.lease, request: call.request_id }, command)
     }
 

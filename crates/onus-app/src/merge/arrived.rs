@@ -8,9 +8,9 @@ use onus_core::event::{Event, Merged};
 use onus_core::evidence::RootCause;
 use onus_core::id::{CommitId, Epoch, TaskId};
 use onus_core::refusal::Refusal;
+use onus_store::evidence;
 use onus_store::landed::{self, LandedCommit};
 use onus_store::read::ledger::{self, Part};
-use onus_store::evidence;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -47,9 +47,8 @@ impl Onus {
         if let Some(answer) = self.remote(|| calls::LandingOf { task: task.clone() })? {
             return Ok(answer);
         }
-        let (entries, landed) = self.ask(|tx| {
-            Ok((ledger::log(tx, &Part::Task(task, 0), i64::MAX)?, landed::of_task(tx, task)?))
-        })?;
+        let (entries, landed) = self
+            .ask(|tx| Ok((ledger::log(tx, &Part::Task(task, 0), i64::MAX)?, landed::of_task(tx, task)?)))?;
         let mut arrived = Arrived { landed, ..Arrived::default() };
         let speaks = |verb: &str| matches!(verb, "merged" | "adopted" | "review_requested");
         for entry in entries.iter().filter(|entry| speaks(&entry.verb)) {

@@ -259,7 +259,12 @@ fn ids<'a>(commits: impl Iterator<Item = &'a Commit>) -> Vec<CommitId> {
     commits.filter_map(|commit| commit.id.parse().ok()).collect()
 }
 
-fn landed(trunk: &Trunk, mut commits: Vec<CommitId>, adopted: Vec<CommitId>, tip: Option<CommitId>) -> Landed {
+fn landed(
+    trunk: &Trunk,
+    mut commits: Vec<CommitId>,
+    adopted: Vec<CommitId>,
+    tip: Option<CommitId>,
+) -> Landed {
     commits.truncate(NAMED_MAX);
     Landed {
         remote: trunk.shared.as_ref().map(|shared| shared.remote.clone()),

@@ -14,9 +14,9 @@ use crate::guard::Fleet;
 use crate::handoff::{HandoffView, Surroundings};
 use crate::idempotent_admin::Asker;
 use crate::import::{Import, ImportView, Run};
+use crate::ledger::{CheckpointView, ExportedView, GenerationView, RangeView, VerifyView};
 use crate::main_of_record::Known;
 use crate::merge::Arrived;
-use crate::ledger::{CheckpointView, ExportedView, GenerationView, RangeView, VerifyView};
 use crate::milestone::{MilestoneAddedView, MilestoneView, MilestonesView};
 use crate::prime::PrimeView;
 use crate::progress::Silent;
@@ -32,13 +32,15 @@ use crate::timesheet::{ApprovalView, ApprovedView, Ask, TimesheetView, ics};
 use crate::token::{IssuedView, TokenView, TokensView};
 use crate::validate::ValidateView;
 use crate::view::{
-    HeldView, LandedView, LedgerView, ListView, ReadyView, StatusView, StoryView, WorkersView, WorkstationsView,
+    HeldView, LandedView, LedgerView, ListView, ReadyView, StatusView, StoryView, WorkersView,
+    WorkstationsView,
 };
 use crate::weight::Weight;
 use onus_core::event::{MilestoneAdded, WorkerAdded, WorkstationAdded};
 use onus_core::facts::Caller;
 use onus_core::id::{
-    CommitId, Handle, MilestoneName, OriginRef, ProjectKey, RequestId, Seq, TaskId, TaskType, TokenId, WorkstationName,
+    CommitId, Handle, MilestoneName, OriginRef, ProjectKey, RequestId, Seq, TaskId, TaskType, TokenId,
+    WorkstationName,
 };
 use onus_core::main_of_record::{Named, RepositoryClone};
 use onus_core::probe::ProbeResult;

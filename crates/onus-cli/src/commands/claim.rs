@@ -114,8 +114,7 @@ pub(super) fn begin(
 ) -> Result<(), Refusal> {
     world.join(store);
     let request = world.another_request()?;
-    let begins =
-        Begins { request: &request, actor: world.actor.as_ref(), token: receipt.token.as_ref() };
+    let begins = Begins { request: &request, actor: world.actor.as_ref(), token: receipt.token.as_ref() };
     match store.clean_start(&begins, &receipt.task, earlier) {
         Ok(started) => tell(out, &started),
         // The grant stands, and a merge still refuses what is not its own.

@@ -31,7 +31,7 @@ pub(crate) struct Complete {
     #[command(flatten)]
     cause: CauseArgs,
 
-    /// Only state the completion; the work is merged already, or the policy does not ask for it
+    /// Only state the completion: nothing is run and nothing is merged
     #[arg(long)]
     no_merge: bool,
 
@@ -124,7 +124,7 @@ impl Complete {
 }
 
 fn shown(view: &FinishView) -> String {
-    let mut text = format!("{} is complete\n", view.task.id);
+    let mut text = format!("{} complete\n", view.task.id);
     for check in &view.checks {
         let _ = writeln!(text, "  passed: {}", check.command);
     }

@@ -1,11 +1,11 @@
 //! `onus dispatch`
 
+use super::claim::begin;
 use crate::context::World;
 use crate::output::{Format, Output};
 use crate::render;
 use crate::shutdown::Ending;
 use clap::Args;
-use super::claim::begin;
 use onus_app::clean_start::Earlier;
 use onus_app::dispatch::{DispatchView, Mode, ProbedView, UnplacedView};
 use onus_app::submit::Receipt;
@@ -63,9 +63,8 @@ impl Dispatch {
         let mode = if self.dry_run { Mode::DryRun } else { Mode::Carry };
         let mut keep = |receipt: &Receipt, directory: Option<&Path>| {
             let Some(token) = &receipt.token else { return };
-            let begun = world
-                .open()
-                .and_then(|mut store| begin(world, &mut store, out, receipt, Earlier::Leave));
+            let begun =
+                world.open().and_then(|mut store| begin(world, &mut store, out, receipt, Earlier::Leave));
             if let Err(refusal) = begun {
                 out.warn(&format!("{}: {refusal}", receipt.task.id));
             }

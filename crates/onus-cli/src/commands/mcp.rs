@@ -1,13 +1,13 @@
 //! `onus mcp`
 
 use super::check::{Request, run_checks};
+use super::claim::begin;
 use super::takeover::secure;
 use super::{LeaseArg, word};
 use crate::context::{Store, World};
 use crate::output::{Format, Output};
 use clap::Args;
 use onus_app::Onus;
-use super::claim::begin;
 use onus_app::check::Sandbox;
 use onus_app::clean_start::Earlier;
 use onus_app::finish::{Finish, FinishView, Landing};
@@ -18,7 +18,7 @@ use onus_core::command::Envelope;
 use onus_core::id::{RequestId, TaskId};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
-use onus_mcp::{Completing, Backend, Site, Tools, Who};
+use onus_mcp::{Backend, Completing, Site, Tools, Who};
 use std::process::ExitCode;
 
 /// Speak the Model Context Protocol on standard input and output

@@ -55,7 +55,13 @@ pub fn fetch(repo: &Repo, remote: &str, branch: &str) -> Result<Option<String>, 
     let refspec = format!("+refs/heads/{branch}:{tracking}");
     for attempt in 1.. {
         let fetched = Git::on_common(repo, "fetch")
-            .args(&["--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--no-recurse-submodules"])
+            .args(&[
+                "--quiet",
+                "--no-tags",
+                "--no-write-fetch-head",
+                "--no-auto-gc",
+                "--no-recurse-submodules",
+            ])
             .env("GIT_ALLOW_PROTOCOL", PROTOCOLS)
             .values(&[remote, &refspec])
             .run();

@@ -70,10 +70,16 @@ pub enum Picked {
 
 /// Makes `commits` again on top of the working tree's branch, the first one first; authors and messages stay. `uncommitted`
 /// is a commit whose change is laid out in the files without being committed.
-pub fn pick(repo: &Repo, dir: &Path, commits: &[Commit], uncommitted: Option<&str>) -> Result<Picked, Refusal> {
+pub fn pick(
+    repo: &Repo,
+    dir: &Path,
+    commits: &[Commit],
+    uncommitted: Option<&str>,
+) -> Result<Picked, Refusal> {
     own(repo, dir)?;
     let start = History::at(dir).commit("HEAD")?;
-    let all = commits.iter().map(|commit| (commit.id.as_str(), &["--allow-empty", "--keep-redundant-commits"][..]));
+    let all =
+        commits.iter().map(|commit| (commit.id.as_str(), &["--allow-empty", "--keep-redundant-commits"][..]));
     let last = uncommitted.map(|id| (id, &["--no-commit", "--mainline", "1"][..]));
     for (id, args) in all.chain(last) {
         let is_merge = History::at(dir).parents(id)? > 1;

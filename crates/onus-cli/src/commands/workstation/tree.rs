@@ -106,12 +106,9 @@ impl Sync {
         if let Some(kept) = kept {
             out.hint(&format!("what lay there is kept in {} ({})", kept.refname, kept.commit));
         }
-        let view = SyncView {
-            workstation: self.name.name.clone(),
-            outcome: "current",
-            head: trunk.seen()?,
-        };
-        out.show(&view, |view| format!("{} is {} at {}\n", view.workstation, view.outcome, view.head)).map(Some)
+        let view = SyncView { workstation: self.name.name.clone(), outcome: "current", head: trunk.seen()? };
+        out.show(&view, |view| format!("{} is {} at {}\n", view.workstation, view.outcome, view.head))
+            .map(Some)
     }
 }
 
