@@ -11,6 +11,7 @@ use crate::{Onus, anchor};
 use onus_core::code::Code;
 use onus_core::hash::encode_hex;
 use onus_core::refusal::{Finding, Refusal};
+use onus_core::registry::probe_report::kept;
 use onus_core::time::Millis;
 use onus_host::anchor::Anchor;
 use onus_host::git::Git;
@@ -20,6 +21,7 @@ use onus_store::load::{self, Workspace};
 use onus_store::port::{Backend, Store};
 use onus_store::read::ledger::{self, Part};
 use onus_store::read::survey;
+use onus_store::registry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -102,6 +104,9 @@ impl Onus {
         check("sessions", self.orphan_sessions());
         check("workstations", self.shared_workstations());
         check("leases", self.split_leases());
+        check("numbers", self.used_numbers());
+        check("requests", self.lost_requests());
+        check("probes", self.odd_probes());
         let mut findings = Vec::new();
         match &workspace {
             Err(refusal) => check("workspace", Err(refusal.clone())),
@@ -162,6 +167,37 @@ impl Onus {
     fn split_leases(&mut self) -> Result<Outcome, Refusal> {
         let split = self.ask(|tx| survey::split_leases(tx))?;
         Ok(none_of(&split, "leases and assignments agree", "leases and assignments disagree"))
+    }
+
+    fn used_numbers(&mut self) -> Result<Outcome, Refusal> {
+        let used = self.ask(|tx| survey::used_numbers(tx))?;
+        Ok(none_of(&used, "the next number of each project is free", "numbers would be given twice"))
+    }
+
+    fn lost_requests(&mut self) -> Result<Outcome, Refusal> {
+        let lost = self.ask(|tx| survey::lost_requests(tx))?;
+        let lost: Vec<String> = lost.iter().map(|seq| format!("entry {seq}")).collect();
+        Ok(none_of(&lost, "every request names its entry", "requests name entries that are not there"))
+    }
+
+    /// What the probes said last is what they could have said.
+    fn odd_probes(&mut self) -> Result<Outcome, Refusal> {
+        let odd = self.ask(|tx| {
+            let now = tx.now()?.wall;
+            let mut odd = Vec::new();
+            for row in registry::workstations(tx)? {
+                let place = row.workstation;
+                match registry::probes(tx, &place.name) {
+                    Ok(results) if results.is_empty() => {}
+                    Ok(results) => {
+                        odd.extend(kept(&place, &results, now).err().map(|refusal| refusal.detail))
+                    }
+                    Err(error) => odd.push(format!("{}: {error}", place.name)),
+                }
+            }
+            Ok(odd)
+        })?;
+        Ok(none_of(&odd, "what probes said last is of their workstations", "what probes said makes no sense"))
     }
 
     fn clock(&mut self) -> Result<Outcome, Refusal> {

@@ -239,7 +239,7 @@ fn one_that_fails_half_way_undoes_only_itself() {
         BEGIN SELECT RAISE(ABORT, 'on purpose'); END";
     rusqlite::Connection::open(desk.path()).unwrap().execute_batch(trap).unwrap();
     let answers = desk.onus.submit_many(&[note("T-1"), note("T-2"), note("T-1"), add("three")]);
-    assert_eq!(told(&answers), ["T-1 v2", "store_busy", "T-1 v3", "T-3 v1"]);
+    assert_eq!(told(&answers), ["T-1 v2", "store_unavailable", "T-1 v3", "T-3 v1"]);
     rusqlite::Connection::open(desk.path()).unwrap().execute_batch("DROP TRIGGER trap").unwrap();
     desk.assert_sound();
 }

@@ -42,6 +42,7 @@ pub mod text;
 pub mod time;
 pub mod timesheet;
 pub mod token;
+pub mod unique_json;
 pub mod validate;
 pub mod worker;
 pub mod workstation;

@@ -43,9 +43,29 @@ pub fn lines(what: &str, text: &str, max: usize) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Control characters, and the bidirectional overrides that make a text look like another one.
+/// Control characters, and what nobody sees but a program reads: other line ends, marks and overrides of direction, spaces
+/// without width, soft hyphens, tags and selectors that can spell words of their own. The joiners within letters and
+/// emoji are none of these.
 pub fn is_unprintable(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180e}'
+                | '\u{200b}'
+                | '\u{200e}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{3164}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
 }
 
 /// At most `max` bytes of a text; an ellipsis tells that there was more.
@@ -124,6 +144,24 @@ mod tests {
         assert_eq!(line("title", "  hi ", 10).unwrap(), "hi");
         for bad in ["", "   ", "a\nb", "a\u{1b}[0m", "a\u{202e}b", "12345678901"] {
             assert!(line("title", bad, 10).is_err(), "{bad:?}");
+        }
+        for hidden in [
+            "\u{2028}",
+            "\u{2029}",
+            "\u{200b}",
+            "\u{2060}",
+            "\u{ad}",
+            "\u{200f}",
+            "\u{e0041}",
+            "\u{e0101}",
+            "\u{3164}",
+        ] {
+            assert!(line("title", &format!("a{hidden}b"), 20).is_err(), "{hidden:?}");
+            assert!(lines("body", &format!("a{hidden}b"), 20).is_err(), "{hidden:?}");
+        }
+        // What letters and emoji are made of stays.
+        for good in ["👩\u{200d}💻", "می\u{200c}خواهم", "❤\u{fe0f}", "e\u{301}"] {
+            assert!(line("title", good, 40).is_ok(), "{good:?}");
         }
         assert!(lines("body", "a\n\tb\n", 10).is_ok());
         assert!(lines("body", "a\u{0}", 10).is_err());

@@ -24,6 +24,21 @@ mod channel {
         }
     }
 
+    /// Two readers of one document must not see two asks.
+    #[test]
+    fn a_key_comes_once() {
+        for body in [
+            r#"{"key": "A", "title": "one", "title": "two"}"#,
+            r#"{"key": "A", "title": "one", "more": {"a": 1, "a": 2}}"#,
+            r#"{"key": "A", "title": "one", "more": [{"b": [], "b": []}]}"#,
+        ] {
+            let refused = read(&"tracker".parse().unwrap(), &channel(json!({})), &delivery(body.as_bytes()));
+            let refusal = refused.unwrap_err();
+            assert_eq!(refusal.code, Code::InvalidInput);
+            assert!(refusal.detail.contains("comes twice"), "{refusal}");
+        }
+    }
+
     /// RFC 4231, test case 2, and everything that is not it.
     #[test]
     fn only_the_secret_signs() {

@@ -5,15 +5,16 @@ use crate::body::read;
 use crate::precondition::Known;
 use crate::problem::Problem;
 use crate::route::{Answer, unanswered};
-use crate::serve::{Server, response};
+use crate::serve::{Server, only, response};
 use crate::traces::Trace;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{HeaderMap, Response};
+use axum::http::{HeaderMap, HeaderName, Response};
 use onus_app::intake::{Arrival, IntakeView};
 use onus_app::submit::Target;
 use onus_app::weight::Weight;
 use onus_core::intake::channel::Delivery;
+use onus_core::refusal::Refusal;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -51,9 +52,9 @@ async fn answered(server: &Arc<Server>, channel: String, request: Request) -> Re
     let arrival = server.readers.ask(&Share::Strangers, Weight::Light, move |store| {
         let text = |name: &str| text(&parts.headers, name);
         let delivery = Delivery {
-            signature: text(headers.signature),
-            id: text(headers.delivery),
-            event: headers.event.and_then(text),
+            signature: text(headers.signature)?,
+            id: text(headers.delivery)?,
+            event: headers.event.map(text).transpose()?.flatten(),
             body: &body,
         };
         let arrival = store.receive(&channel, &delivery)?;
@@ -74,6 +75,7 @@ async fn answered(server: &Arc<Server>, channel: String, request: Request) -> Re
     Ok(Answer { location, ..Answer::of(&view)? })
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name).and_then(|value| value.to_str().ok())
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
+    let name: HeaderName = name.parse().map_err(|_| Refusal::invalid("no name of a header"))?;
+    Ok(only(headers, &name)?.and_then(|value| value.to_str().ok()))
 }

@@ -26,6 +26,12 @@ impl Origins {
     }
 
     pub(crate) fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        for (what, name) in [("Host", &HOST), ("Origin", &ORIGIN)] {
+            // Somebody in between may have read the other one.
+            if headers.get_all(name).iter().nth(1).is_some() {
+                return Err(Refusal::invalid(format!("{what} comes more than once")));
+            }
+        }
         let header = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
         match header(HOST) {
             Some(host) if self.knows(host) => {}
@@ -53,7 +59,8 @@ impl Origins {
 /// counts where both are there.
 pub(crate) fn put_host<B>(request: &mut Request<B>) {
     let authority = request.uri().authority().map(|authority| HeaderValue::from_str(authority.as_str()));
-    if let Some(Ok(host)) = authority {
+    let is_said_once = request.headers().get_all(HOST).iter().nth(1).is_none();
+    if let Some(Ok(host)) = authority.filter(|_| is_said_once) {
         request.headers_mut().insert(HOST, host);
     }
 }
@@ -74,7 +81,10 @@ mod tests {
         config.hosts.push("Onus.Example".into());
         let origins = Origins::new(&config);
         let check = |pairs: &[(axum::http::HeaderName, &str)]| {
-            let headers = pairs.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect();
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                headers.append(name, value.parse().unwrap());
+            }
             origins.check(&headers).is_ok()
         };
         for host in [
@@ -92,6 +102,13 @@ mod tests {
             assert!(!check(&[(HOST, host)]), "{host}");
         }
         assert!(!check(&[]));
+        assert!(!check(&[(HOST, "localhost"), (HOST, "localhost")]), "two names are none");
+        assert!(!check(&[(HOST, "localhost"), (HOST, "evil.example")]));
+        assert!(!check(&[
+            (HOST, "localhost"),
+            (ORIGIN, "http://localhost"),
+            (ORIGIN, "http://evil.example")
+        ]));
         assert!(check(&[(HOST, "localhost"), (ORIGIN, "http://localhost:8080")]));
         for origin in ["http://evil.example", "null", "https://localhost.evil.example", "file://localhost"] {
             assert!(!check(&[(HOST, "localhost"), (ORIGIN, origin)]), "{origin}");

@@ -18,6 +18,8 @@ pub enum StoreError {
     Corrupt(String),
     /// A guarded change touched another number of rows than one: nothing was written.
     Guard(String),
+    /// The tables refuse what the rules allow: their rows or their schema are not what this program wrote.
+    Constraint(String),
     /// There is no store here yet.
     Missing(String),
     /// The store is behind a server, and this cannot be asked through it.
@@ -34,6 +36,7 @@ impl StoreError {
         match self {
             StoreError::Corrupt(detail) => StoreError::Corrupt(format!("{detail} ({name})")),
             StoreError::Guard(detail) => StoreError::Guard(format!("{detail} ({name})")),
+            StoreError::Constraint(detail) => StoreError::Constraint(format!("{detail} ({name})")),
             other => other,
         }
     }
@@ -47,6 +50,7 @@ impl fmt::Display for StoreError {
             | StoreError::Unknown(text)
             | StoreError::Corrupt(text)
             | StoreError::Guard(text)
+            | StoreError::Constraint(text)
             | StoreError::Missing(text) => f.write_str(text),
             StoreError::Elsewhere => f.write_str("this needs the store itself, not a server in front of it"),
         }
@@ -79,6 +83,11 @@ impl From<StoreError> for Refusal {
                 "onus doctor tells more; restore a backup, then: onus ledger raise-generation --reason TEXT",
             ),
             StoreError::Guard(detail) => Refusal::new(Code::StoreBusy, detail).hint("try again"),
+            StoreError::Constraint(detail) => Refusal::new(
+                Code::StoreUnavailable,
+                format!("the store's tables refuse what the rules allow: {detail}"),
+            )
+            .hint("onus doctor tells what was changed in them; to try again is of no use"),
             StoreError::Missing(detail) => Refusal::new(Code::StoreUnavailable, detail).hint("onus init"),
             elsewhere @ StoreError::Elsewhere => Refusal::new(Code::NotPermitted, elsewhere.to_string())
                 .hint("run it where the store is: onus --store sqlite:PATH or postgres://…"),

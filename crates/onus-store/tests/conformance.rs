@@ -1,7 +1,7 @@
 //! One suite for every database: what a driver must do. Another driver adds a `Harness` and a module.
 
 mod effort;
-mod harness;
+pub(crate) mod harness;
 mod milestone;
 mod queue;
 mod report;

@@ -31,7 +31,15 @@ impl Examined for Sqlite {
 fn schema(store: &Sqlite) -> Result<Outcome, Refusal> {
     let modes = store.modes()?;
     Ok(if modes.schema == modes.latest_schema {
-        Well(format!("schema {}, SQLite {}", modes.schema, modes.sqlite))
+        let strange = store.strange_schema()?;
+        match strange.first() {
+            None => Well(format!("schema {}, SQLite {}", modes.schema, modes.sqlite)),
+            Some(first) => Ill(
+                Code::StoreUnavailable,
+                format!("somebody changed the tables: {first}{}", others(&strange)),
+                "restore a backup, or move what is in it: onus export --format onus, then import it into a new store",
+            ),
+        }
     } else {
         let detail = format!("schema {}, this program has {}", modes.schema, modes.latest_schema);
         Ill(Code::StoreUnavailable, detail, "install a newer onus")

@@ -5,10 +5,10 @@ use crate::export::{FORMAT, Header, Trailer};
 use crate::progress::Progress;
 use onus_core::hash::{Running, decode_hex};
 use onus_core::refusal::Refusal;
-use onus_store::bulk::table::{Column, Kind, SCHEMA, TABLES, Table};
 use onus_store::error::StoreError;
 use onus_store::load;
 use onus_store::port::{Outcome, Store, Tx, Value};
+use onus_store::tables::{Column, Kind, SCHEMA, TABLES, Table};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -132,7 +132,7 @@ impl Restoring<'_> {
         let values = values(table, line.row).map_err(|what| self.wrong(&what))?;
         table.restore(tx, values).map_err(|error| match error {
             // Whatever does not fit the schema was not written by an export.
-            StoreError::Guard(what) => self.wrong(&what),
+            StoreError::Guard(what) | StoreError::Constraint(what) => self.wrong(&what),
             other => other.into(),
         })?;
         *self.counts.entry(line.table).or_default() += 1;

@@ -1,6 +1,6 @@
 //! A message as an ask: its subject is the title, the beginning of its thread the key. Its text is not even read.
 
-use mail_parser::MessageParser;
+use mail_parser::{HeaderName, MessageParser};
 use onus_core::id::ChannelName;
 use onus_core::intake::channel::{Channel, KIND, plain_title};
 use onus_core::refusal::Refusal;
@@ -13,6 +13,12 @@ pub fn email(name: &ChannelName, channel: Option<&Channel>, message: &[u8]) -> R
             .hint("pass a whole message, as a mailbox has it")
     };
     let headers = MessageParser::default().parse_headers(message).ok_or_else(|| missing("headers"))?;
+    for name in [HeaderName::MessageId, HeaderName::Subject, HeaderName::References, HeaderName::InReplyTo] {
+        if headers.headers().iter().filter(|header| header.name == name).count() > 1 {
+            let detail = format!("the message has {} more than once", name.as_str());
+            return Err(Refusal::invalid(detail).hint("pass the message as its sender made it"));
+        }
+    }
     let list = |value: &mail_parser::HeaderValue<'_>| {
         value.as_text_list().and_then(|ids| ids.first()).map(|id| id.to_string())
     };
@@ -61,6 +67,11 @@ mod tests {
             "Message-ID: <a b>\nSubject: x\n\n",
         ] {
             assert!(read(bad).is_err(), "{bad:?}");
+        }
+        for twice in ["Message-ID: <c@d>", "Subject: y", "References: <e@f>", "In-Reply-To: <g@h>"] {
+            let once = "Message-ID: <a@b>\nSubject: x\nReferences: <r@s>\nIn-Reply-To: <t@u>\n";
+            let refusal = read(&format!("{once}{twice}\n\n")).unwrap_err();
+            assert!(refusal.detail.contains("more than once"), "{refusal}");
         }
         for odd in [
             &b"\xff\xfe\x00"[..],

@@ -79,7 +79,9 @@ impl Onus {
                 return answers;
             }
             // A guard did not hold, and a database on another machine said so when it could not be told whose it was.
-            Err(Failed::Store(StoreError::Guard(_))) => return self.one_by_one(&orders, memory),
+            Err(Failed::Store(StoreError::Guard(_) | StoreError::Constraint(_))) => {
+                return self.one_by_one(&orders, memory);
+            }
             Err(Failed::Store(error)) => error.into(),
             Err(Failed::Refused(refusal)) => refusal,
         };

@@ -7,6 +7,7 @@ use crate::id::{ChannelName, Handle, ProjectKey, RequestId, TaskType, shown};
 use crate::refusal::Refusal;
 use crate::task::{Check, CheckKind, CheckState, Priority, Spec};
 use crate::text::{TITLE_MAX, is_unprintable, shortened};
+use crate::unique_json::UniqueJson;
 use crate::words;
 use crate::worker::Worker;
 use hmac::{Hmac, KeyInit, Mac};
@@ -170,7 +171,7 @@ pub fn request(channel: &ChannelName, delivery: &Delivery<'_>) -> Result<Request
 
 /// What an authentic delivery asks for. The words of the ask stay where they are: a title and a key are all that is taken.
 pub fn read(name: &ChannelName, channel: &Channel, delivery: &Delivery<'_>) -> Result<Reading, Refusal> {
-    let document: Value = serde_json::from_slice(delivery.body)
+    let UniqueJson(document) = serde_json::from_slice(delivery.body)
         .map_err(|error| Refusal::invalid(format!("the delivery: {error}")))?;
     if let Err(why) = channel.preset.asks(delivery, &document) {
         return Ok(Reading::Nothing(why));

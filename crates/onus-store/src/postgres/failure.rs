@@ -68,7 +68,8 @@ fn server_said(said: &DbError) -> StoreError {
         _ => {}
     }
     match &code.code()[..2] {
-        "23" | "25" => StoreError::Guard(detail),
+        "23" => StoreError::Constraint(detail),
+        "25" => StoreError::Guard(detail),
         "57" => StoreError::Busy(format!("{detail}; nothing was written")),
         "XX" => StoreError::Corrupt(detail),
         _ => StoreError::Unavailable { detail: format!("{detail} ({})", code.code()), hint: None },

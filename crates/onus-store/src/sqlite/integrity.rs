@@ -2,6 +2,8 @@
 
 use super::{Sqlite, before_commit, migrate};
 use crate::error::Result;
+use rusqlite::Connection;
+use std::collections::BTreeMap;
 
 /// At most so many complaints are worth reading.
 const COMPLAINTS: i64 = 100;
@@ -55,6 +57,23 @@ impl Sqlite {
         Ok((depth, complaints.into_iter().filter(|complaint| complaint != "ok").collect()))
     }
 
+    /// What the schema has, lacks or says otherwise than this program wrote it: a trigger or an index more, one less.
+    pub fn strange_schema(&self) -> Result<Vec<String>> {
+        let expected = Connection::open_in_memory().map_err(before_commit)?;
+        migrate::fill(&expected)?;
+        let (expected, found) = (objects(&expected)?, objects(&self.connection)?);
+        let missing = expected.keys().filter(|name| !found.contains_key(*name));
+        let missing = missing.map(|(kind, name)| format!("the {kind} {name} is gone"));
+        let odd = found.iter().filter_map(|((kind, name), text)| {
+            match expected.get(&(kind.clone(), name.clone())) {
+                None => Some(format!("the {kind} {name} was added")),
+                Some(own) if own != text => Some(format!("the {kind} {name} was changed")),
+                Some(_) => None,
+            }
+        });
+        Ok(missing.chain(odd).collect())
+    }
+
     /// Rows that refer to a row that is not there.
     pub fn dangling(&self) -> Result<Vec<String>> {
         let mut statement = self.connection.prepare("PRAGMA foreign_key_check").map_err(before_commit)?;
@@ -70,4 +89,13 @@ impl Sqlite {
         let limit = usize::try_from(COMPLAINTS).unwrap_or(usize::MAX);
         rows.take(limit).collect::<rusqlite::Result<_>>().map_err(before_commit)
     }
+}
+
+/// Everything that somebody made, by kind and name, with its text.
+fn objects(connection: &Connection) -> Result<BTreeMap<(String, String), Option<String>>> {
+    // What SQLite makes for itself has names of its own.
+    let sql = "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
+    let mut statement = connection.prepare(sql).map_err(before_commit)?;
+    let rows = statement.query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)));
+    rows.map_err(before_commit)?.collect::<rusqlite::Result<_>>().map_err(before_commit)
 }

@@ -21,6 +21,11 @@ const MIGRATIONS: &[&str] = &[
 
 pub(super) const LATEST: i64 = MIGRATIONS.len() as i64;
 
+/// The tables of an empty store, in a database of their own.
+pub(super) fn fill(connection: &Connection) -> Result<()> {
+    MIGRATIONS.iter().try_for_each(|migration| connection.execute_batch(migration)).map_err(before_commit)
+}
+
 pub(super) fn version(connection: &Connection) -> Result<i64> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(before_commit)
 }

@@ -3,7 +3,7 @@
 use onus_core::effect::effects;
 use onus_core::event::{Added, Claimed, Event, Grant, Stamped};
 use onus_core::hash::Digest;
-use onus_core::id::{Handle, TaskId, WorkspaceId, WorkstationName};
+use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::lease::LeaseId;
 use onus_core::ledger::Entry;
 use onus_core::task::{Spec, Task, evolve};
@@ -20,8 +20,6 @@ use onus_testkit::Cluster;
 use std::collections::BTreeSet;
 use std::str::FromStr;
 use std::sync::Once;
-
-pub(crate) const WS: WorkspaceId = WorkspaceId(1);
 
 /// Makes databases of one kind.
 pub(crate) trait Harness: Sync {
@@ -156,7 +154,12 @@ pub(crate) fn ask<S: Store, T>(store: &mut S, question: impl FnOnce(&mut dyn Tx)
 /// A workspace with a project, a person, an agent and two workstations.
 pub(crate) fn furnished<H: Harness>(harness: &H) -> H::Store {
     let mut store = harness.connect();
-    commit(&mut store, |tx| {
+    furnish(&mut store);
+    store
+}
+
+pub(crate) fn furnish<S: Store>(store: &mut S) {
+    commit(store, |tx| {
         registry::insert_workspace(tx, "0190-test", "key", Timestamp(1))?;
         registry::insert_project(tx, &id("T"))?;
         for (handle, kind) in [("@ada", Kind::Human), ("@bot", Kind::Agent)] {
@@ -168,7 +171,6 @@ pub(crate) fn furnished<H: Harness>(harness: &H) -> H::Store {
         Ok(())
     })
     .unwrap();
-    store
 }
 
 pub(crate) fn worker(handle: &str, kind: Kind) -> Worker {

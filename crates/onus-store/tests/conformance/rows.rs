@@ -1,6 +1,6 @@
 //! What is written is what is read; the database itself refuses what must never be.
 
-use super::harness::{Harness, WS, add, ask, claimed, commit, furnished, id, now, spec, worker, write};
+use super::harness::{Harness, add, ask, claimed, commit, furnished, id, now, spec, worker, write};
 use onus_core::event::{Blocked, Completed, Dropped, Event, Released, Renewal, Unblocked};
 use onus_core::hash::Digest;
 use onus_core::id::TaskId;
@@ -8,9 +8,10 @@ use onus_core::task::{Blocker, Check, CheckState, Priority, Risk, Spec, StateNam
 use onus_core::text::Text;
 use onus_core::worker::Kind;
 use onus_store::error::StoreError;
-use onus_store::port::{Sql, Store, Tx};
+use onus_store::port::{Store, Tx};
 use onus_store::read::{ledger, show};
-use onus_store::{apply, args, load, registry, sql};
+use onus_store::statement::Statement;
+use onus_store::{apply, load, registry, sql};
 
 fn read_back<S: Store>(store: &mut S, id: &TaskId) -> Task {
     ask(store, |tx| load::task(tx, id)).unwrap().task
@@ -129,7 +130,7 @@ pub(crate) fn a_chain_cannot_fork<H: Harness>(harness: &H) {
         entry.seq += 1;
         apply::entry(tx, &entry)
     });
-    assert!(matches!(forked, Err(StoreError::Guard(_))), "{forked:?}");
+    assert!(matches!(forked, Err(StoreError::Constraint(_))), "{forked:?}");
 }
 
 pub(crate) fn a_workstation_holds_one_assignment<H: Harness>(harness: &H) {
@@ -141,7 +142,7 @@ pub(crate) fn a_workstation_holds_one_assignment<H: Harness>(harness: &H) {
     };
     commit(&mut store, |tx| claim(tx, 1)).unwrap();
     let second = commit(&mut store, |tx| claim(tx, 2));
-    assert!(matches!(second, Err(StoreError::Guard(_))), "{second:?}");
+    assert!(matches!(second, Err(StoreError::Constraint(_))), "{second:?}");
 }
 
 pub(crate) fn an_origin_is_one_task<H: Harness>(harness: &H) {
@@ -150,7 +151,7 @@ pub(crate) fn an_origin_is_one_task<H: Harness>(harness: &H) {
     let found = ask(&mut store, |tx| load::task_by_origin(tx, &id("mail:<a@b>")));
     assert_eq!(found, Some(first.id));
     let second = commit(&mut store, |tx| add(tx, full_spec(), &[]));
-    assert!(matches!(second, Err(StoreError::Guard(_))), "{second:?}");
+    assert!(matches!(second, Err(StoreError::Constraint(_))), "{second:?}");
 }
 
 pub(crate) fn a_request_is_carried_out_once<H: Harness>(harness: &H) {
@@ -160,7 +161,7 @@ pub(crate) fn a_request_is_carried_out_once<H: Harness>(harness: &H) {
     let found = ask(&mut store, |tx| load::replay(tx, &request)).unwrap();
     assert_eq!((found.seq, found.fingerprint.as_slice()), (42, apply::fingerprint_key(&print)));
     let again = commit(&mut store, |tx| apply::request(tx, &request, &print, 43));
-    assert!(matches!(again, Err(StoreError::Guard(_))), "{again:?}");
+    assert!(matches!(again, Err(StoreError::Constraint(_))), "{again:?}");
     assert_eq!(ask(&mut store, |tx| load::replay(tx, &id("abd"))), None);
     commit(&mut store, |tx| apply::answered(tx, &id("abd"), &print, 44, "{\"ok\":1}")).unwrap();
     let kept = |store: &mut H::Store, request| ask(store, |tx| load::answer(tx, &id(request)));
@@ -172,36 +173,36 @@ pub(crate) fn a_request_is_carried_out_once<H: Harness>(harness: &H) {
 pub(crate) fn what_refers_to_nothing_is_refused<H: Harness>(harness: &H) {
     let mut store = furnished(harness);
     let dangling = commit(&mut store, |tx| add(tx, spec("one"), &["T-99"]));
-    assert!(matches!(dangling, Err(StoreError::Guard(_))), "{dangling:?}");
+    assert!(matches!(dangling, Err(StoreError::Constraint(_))), "{dangling:?}");
     let nobody = commit(&mut store, |tx| {
         let task = add(tx, spec("two"), &[])?;
         let id = task.id.clone();
         write(tx, Some(task), &id, "@nobody", Some("ws-1"), claimed(1))
     });
-    assert!(matches!(nobody, Err(StoreError::Guard(_))), "{nobody:?}");
+    assert!(matches!(nobody, Err(StoreError::Constraint(_))), "{nobody:?}");
 }
 
 sql! {
-    BREAK_STATE = "UPDATE task SET state = 'finished' WHERE workspace = ?1";
-    BREAK_LEASE = "UPDATE task SET lease_id = ?2 WHERE workspace = ?1";
-    BREAK_PRIORITY = "UPDATE task SET priority = 9 WHERE workspace = ?1";
-    BREAK_CLOSING = "UPDATE task SET state = 'complete' WHERE workspace = ?1";
+    BREAK_STATE = "UPDATE task SET state = 'finished' WHERE workspace = :workspace";
+    BREAK_LEASE(lease_id) = "UPDATE task SET lease_id = :lease_id WHERE workspace = :workspace";
+    BREAK_PRIORITY = "UPDATE task SET priority = 9 WHERE workspace = :workspace";
+    BREAK_CLOSING = "UPDATE task SET state = 'complete' WHERE workspace = :workspace";
 }
 
 pub(crate) fn nonsense_is_corruption_not_a_default<H: Harness>(harness: &H) {
     let mut store = furnished(harness);
     let task = commit(&mut store, |tx| add(tx, spec("one"), &[])).unwrap();
-    let broken: [(&Sql, bool); 4] =
-        [(&BREAK_STATE, false), (&BREAK_LEASE, true), (&BREAK_PRIORITY, false), (&BREAK_CLOSING, false)];
-    for (statement, with_blob) in broken {
+    let broken: [&dyn Statement; 4] = [
+        &BREAK_STATE {},
+        &BREAK_LEASE { lease_id: [7_u8; 16].as_slice() },
+        &BREAK_PRIORITY {},
+        &BREAK_CLOSING {},
+    ];
+    for statement in broken {
         let found: Result<(), StoreError> = store.write(|tx| {
-            let mut values = args![WS.0].to_vec();
-            if with_blob {
-                values.extend(args![[7_u8; 16].as_slice()]);
-            }
-            tx.run(statement, &values)?;
+            tx.run(statement)?;
             load::task(tx, &task.id).map(|_| onus_store::port::Outcome::Rollback(()))
         });
-        assert!(matches!(found, Err(StoreError::Corrupt(_))), "{}: {found:?}", statement.name);
+        assert!(matches!(found, Err(StoreError::Corrupt(_))), "{}: {found:?}", statement.sql().name);
     }
 }
