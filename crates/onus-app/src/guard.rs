@@ -4,7 +4,7 @@
 use crate::remote::calls;
 use crate::{Onus, Sight};
 use onus_core::boundary;
-use onus_core::guard::{self, Change, Credentials, Held, Local, Mover, Post, Push};
+use onus_core::guard::{self, Change, Credentials, Held, Local, Mover, Post};
 use onus_core::id::{Generation, Handle, TaskId, WorkstationName};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
@@ -84,7 +84,7 @@ impl Fleet {
     }
 
     /// The workstation whose branch a reference is.
-    fn owner(&self, refname: &str) -> Option<Post<'_>> {
+    pub(crate) fn owner(&self, refname: &str) -> Option<Post<'_>> {
         let branch = refname.strip_prefix("refs/heads/")?;
         let owns = |one: &&Workstation| one.branch.as_ref().is_some_and(|own| own.as_str() == branch);
         self.live().find(owns).map(|one| self.post(one))
@@ -155,30 +155,23 @@ impl Onus {
         }
     }
 
-    /// Whether the references of a repository that people push to may move as `updates` say.
-    pub fn guard_push(
-        &mut self,
-        token: Option<&Token>,
-        history: &History<'_>,
-        updates: &[Update],
-    ) -> Result<(), Refusal> {
-        let fleet = self.fleet()?;
-        let main = self.main_branch()?.unwrap_or_default();
-        let holder = token.and_then(|token| fleet.opened_by(token));
+    /// The same for what is about to be pushed. What the main branch has already is nobody's news.
+    pub fn guard_before_push(&mut self, desk: &Desk<'_>, updates: &[Update]) -> Result<(), Refusal> {
+        let main = self.main_branch()?;
+        let mut news = Vec::new();
         for update in updates {
-            let credentials = Credentials { token, generation: fleet.generation, mover: Mover::Nobody };
-            let push = Push {
-                refname: &update.refname,
-                change: change(history, update)?,
-                main: &main,
-                owner: fleet.owner(&update.refname),
-                holder,
-                credentials,
-            };
-            let held = guard::pushed(&push)?;
-            self.within(&held, Some(history), update)?;
+            if Some(&update.refname) != main.as_ref() || !self.is_in_main(main.as_deref(), update)? {
+                news.push(update.clone());
+            }
         }
-        Ok(())
+        if news.is_empty() { Ok(()) } else { self.guard(desk, &news) }
+    }
+
+    fn is_in_main(&self, main: Option<&str>, update: &Update) -> Result<bool, Refusal> {
+        match (&self.place.repo, main, &update.new) {
+            (Some(repo), Some(main), Some(new)) => History::at(&repo.common_dir).reaches(main, new),
+            _ => Ok(false),
+        }
     }
 
     /// What a commit made at this desk says about its assignment; nothing where the caller holds none there.
@@ -207,7 +200,7 @@ impl Onus {
     }
 
     /// The full name of the main branch.
-    fn main_branch(&self) -> Result<Option<String>, Refusal> {
+    pub(crate) fn main_branch(&self) -> Result<Option<String>, Refusal> {
         let repo = self.place.repo.as_ref();
         Ok(repo.map(|repo| identity_map::main_branch(repo, &self.settings)).transpose()?.flatten())
     }
@@ -232,7 +225,7 @@ impl Onus {
     }
 
     /// Whether what the new commits change is the assignment's to change.
-    fn within(
+    pub(crate) fn within(
         &mut self,
         held: &Held<'_>,
         history: Option<&History<'_>>,
@@ -258,8 +251,20 @@ impl Onus {
         };
         // Whoever moves the main branch itself answers for everything that is new on it.
         not.extend(resolved.as_deref().filter(|_| main.as_deref() != Some(update.refname.as_str())));
-        let paths = history.changed_paths(new, &not)?;
-        guard::within(held, boundary::path_findings(&self.policy()?, spec, &paths))
+        let policy = self.policy()?;
+        let findings = boundary::path_findings(&policy, spec, &history.changed_paths(new, &not)?);
+        if findings.is_empty() {
+            return Ok(());
+        }
+        // Another task's landed commits were judged once, and are not this holder's doing.
+        let commits = history.ids(new, &not)?;
+        let landed = self.landed_among(&commits)?;
+        if landed.is_empty() {
+            return guard::within(held, findings);
+        }
+        let own: Vec<String> =
+            commits.into_iter().filter(|id| !landed.iter().any(|one| one.as_str() == id)).collect();
+        guard::within(held, boundary::path_findings(&policy, spec, &history.changed_by(&own)?))
     }
 }
 
@@ -291,14 +296,5 @@ fn local_change(repo: Option<&Repo>, update: &Update) -> Result<Change, Refusal>
         (_, None) => Change::Delete,
         (Some(repo), Some(_)) if update.refname.starts_with("refs/onus/") && is_new(repo)? => Change::Create,
         _ => Change::Rewrite,
-    })
-}
-
-fn change(history: &History<'_>, update: &Update) -> Result<Change, Refusal> {
-    Ok(match (&update.old, &update.new) {
-        (_, None) => Change::Delete,
-        (None, Some(_)) => Change::Create,
-        (Some(old), Some(new)) if history.reaches(new, old)? => Change::Forward,
-        (Some(_), Some(_)) => Change::Rewrite,
     })
 }

@@ -25,6 +25,7 @@ pub mod preflight;
 pub mod prime;
 pub mod probe;
 pub mod progress;
+pub mod push;
 pub mod queue;
 pub mod registry;
 pub mod remote;

@@ -226,9 +226,9 @@ fn is_worth_noting(used_at: Option<Timestamp>, now: Timestamp) -> bool {
     used_at.is_none_or(|last| now.since(last) >= USE_NOTED_EVERY)
 }
 
-type Admitted = (Principal, Option<Timestamp>, Timestamp);
+pub(crate) type Admitted = (Principal, Option<Timestamp>, Timestamp);
 
-fn admit(tx: &mut dyn Tx, text: &TokenText) -> Result<Admitted, Refusal> {
+pub(crate) fn admit(tx: &mut dyn Tx, text: &TokenText) -> Result<Admitted, Refusal> {
     let (found, now) = token::presented(tx, text.id())?;
     let Bearer { token: StoredToken { token, hash, used_at }, worker } = found.ok_or_else(unknown)?;
     let principal = token.admit(text, &hash, worker.as_ref(), now)?;

@@ -147,6 +147,8 @@ events! {
     CloneJoined = "clone_joined",
     /// A person said which main branch counts.
     MainOfRecordNamed = "main_of_record_named",
+    /// A person moved a reference of the shared repository in their own name.
+    PushedByPerson = "pushed_by_person",
 }
 
 fn is_false(b: &bool) -> bool {

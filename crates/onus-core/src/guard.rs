@@ -130,18 +130,40 @@ pub enum Change {
     Delete,
 }
 
+/// Whether a push brings anything that nobody has answered for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum News {
+    /// Every commit of it is on record as some task's that has landed.
+    Landed,
+    Unseen,
+}
+
 /// A reference that is about to move in a repository people push to.
 #[derive(Debug, Clone, Copy)]
 pub struct Push<'a> {
     pub refname: &'a str,
     pub change: Change,
+    pub news: News,
     /// The full name of the main branch.
     pub main: &'a str,
     /// The workstation that the branch is registered for.
     pub owner: Option<Post<'a>>,
     /// The workstation whose live assignment the token names.
     pub holder: Option<Post<'a>>,
+    /// The person whose own token was shown.
+    pub person: Option<&'a Handle>,
+    pub people: PeoplePolicy,
     pub credentials: Credentials<'a>,
+}
+
+/// By what right a pushed reference moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Permit<'a> {
+    Held(Held<'a>),
+    /// In a person's own name, which goes on record.
+    Person(&'a Handle),
+    /// It was judged when it landed.
+    Landed,
 }
 
 /// Under which assignment a local reference moves; `None` when it needs none.
@@ -203,31 +225,52 @@ fn record(update: &Local<'_>) -> Result<(), Refusal> {
     Err(Refusal::new(Code::NotPermitted, detail).hint("leave it; a person may remove it"))
 }
 
-/// Under which assignment a pushed reference moves. Without a live one nothing does.
-pub fn pushed<'a>(push: &Push<'a>) -> Result<Held<'a>, Refusal> {
-    if push.credentials.token.is_none() {
-        let detail = format!("{} moves only with a lease", shown(push.refname));
-        return Err(Refusal::new(Code::LeaseRequired, detail).hint("git push -o onus=TOKEN"));
-    }
-    let Some(holder) = push.holder else {
-        return Err(Refusal::new(Code::Fenced, "the lease token is that of no live assignment")
-            .hint("stop writing; onus show TASK tells what became of it"));
-    };
-    let held = opened(&holder, &push.credentials).map_err(|finding| refusal(finding, &holder))?;
+/// By what right a pushed reference moves. Without one nothing does.
+pub fn pushed<'a>(push: &Push<'a>) -> Result<Permit<'a>, Refusal> {
     let is_lossless = matches!(push.change, Change::Create | Change::Forward);
+    if push.refname == push.main && is_lossless && push.news == News::Landed {
+        return Ok(Permit::Landed);
+    }
+    let permit = match (push.credentials.token, push.person) {
+        (Some(_), _) => Permit::Held(by_holder(push)?),
+        (None, Some(person)) => Permit::Person(by_person(push, person)?),
+        (None, None) => {
+            let detail = format!("{} moves only with a lease, or in a person's own name", shown(push.refname));
+            return Err(Refusal::new(Code::LeaseRequired, detail).hint(
+                "push from the workstation where you hold the task; a person runs once, in their clone: onus hook install",
+            ));
+        }
+    };
     if push.refname == push.main && !is_lossless {
         return Err(not_permitted(push, "only goes forward", "rebase the work on it and push again"));
     }
     if push.refname.starts_with(RECORDS) && push.change != Change::Create {
         return Err(not_permitted(push, "is a record: it is never moved", "push it under a new name"));
     }
-    match push.owner {
-        Some(owner)
-            if owner.workstation != holder.workstation && owner.state != WorkstationState::Retired =>
-        {
-            Err(not_yours(push.refname, &owner))
+    match (push.owner, push.holder, permit) {
+        (Some(owner), ..) if owner.state == WorkstationState::Retired => Ok(permit),
+        (Some(owner), Some(holder), Permit::Held(_)) if owner.workstation == holder.workstation => Ok(permit),
+        (Some(owner), ..) => Err(not_yours(push.refname, &owner)),
+        (None, ..) => Ok(permit),
+    }
+}
+
+fn by_holder<'a>(push: &Push<'a>) -> Result<Held<'a>, Refusal> {
+    let Some(holder) = push.holder else {
+        return Err(Refusal::new(Code::Fenced, "the lease token is that of no live assignment")
+            .hint("stop writing; onus show TASK tells what became of it"));
+    };
+    opened(&holder, &push.credentials).map_err(|finding| refusal(finding, &holder))
+}
+
+fn by_person<'a>(push: &Push<'a>, person: &'a Handle) -> Result<&'a Handle, Refusal> {
+    match push.credentials.mover.named() {
+        Some(other) if other != person => {
+            let detail = format!("the token is {person}'s, and you are {other}");
+            Err(Refusal::new(Code::NotPermitted, detail).hint("push with your own lease or token"))
         }
-        _ => Ok(held),
+        _ if push.people == PeoplePolicy::Task => Err(nothing_held(&Mover::Owner(person), push.refname)),
+        _ => Ok(person),
     }
 }
 
@@ -342,10 +385,7 @@ fn only_by_merge(refname: &str, task: &TaskId) -> Refusal {
 }
 
 fn branch(refname: &str) -> String {
-    match refname.strip_prefix("refs/heads/") {
-        Some(branch) => shown(branch),
-        None => "HEAD".to_owned(),
-    }
+    shown(refname.strip_prefix("refs/heads/").unwrap_or(refname))
 }
 
 fn refusal(finding: Finding, post: &Post<'_>) -> Refusal {

@@ -79,7 +79,7 @@ impl Register {
                 self.generation = raised.generation;
                 rises
             }
-            Event::Imported(_) => true,
+            Event::Imported(_) | Event::PushedByPerson(_) => true,
             Event::TimesheetApproved(approved) => self.approvals.insert(seq, approved).is_none(),
             Event::CloneJoined(joined) => {
                 let clone = RepositoryClone::from(&joined);

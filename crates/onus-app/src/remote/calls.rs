@@ -33,10 +33,10 @@ use crate::view::{
     HeldView, LedgerView, ListView, ReadyView, StatusView, StoryView, WorkersView, WorkstationsView,
 };
 use crate::weight::Weight;
-use onus_core::event::{Merged, MilestoneAdded, WorkerAdded, WorkstationAdded};
+use onus_core::event::{Merged, MilestoneAdded, ReferenceMoved, WorkerAdded, WorkstationAdded};
 use onus_core::facts::Caller;
 use onus_core::id::{
-    Handle, MilestoneName, OriginRef, ProjectKey, RequestId, Seq, TaskId, TaskType, TokenId, WorkstationName,
+    CommitId, Handle, MilestoneName, OriginRef, ProjectKey, RequestId, Seq, TaskId, TaskType, TokenId, WorkstationName,
 };
 use onus_core::probe::ProbeResult;
 use onus_core::refusal::Refusal;
@@ -147,6 +147,11 @@ calls! {
 
     // Where they work.
     FleetNow "fleet" () -> Fleet, Question Light, |onus, asker| onus.fleet();
+    LandedIds "landed_ids" (commits: Vec<CommitId>) -> Vec<CommitId>, Question Light,
+        |onus, asker| onus.landed_ids(commits);
+    PersonOf "person_of" (token: String) -> Handle, Question Light, |onus, asker| onus.person_of(&token);
+    RecordPush "record_push" (token: String, moves: Vec<ReferenceMoved>, more: i64) -> (), Push Light,
+        |onus, asker| onus.record_push(&token, &moves, more);
     Places "places" (sent: Sent) -> Vec<Workstation>, Question Light,
         |onus, asker| onus.places(&sent.open(asker.actor)?);
     Workstations "workstations" (only: Option<WorkstationName>) -> WorkstationsView, Question Light,

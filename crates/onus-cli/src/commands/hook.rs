@@ -7,12 +7,14 @@ use crate::context::{Store, World, environment_token};
 use crate::output::Output;
 use clap::{Args, Subcommand};
 use onus_app::guard::Desk;
+use onus_app::push::{PushStage, Pusher};
 use onus_app::view::WorkerView;
 use onus_core::code::Code;
 use onus_core::guard;
 use onus_core::id::Handle;
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
+use onus_core::token::TokenText;
 use onus_core::worker::Kind;
 use onus_host::git::Incoming;
 use onus_host::hook::{self, Hook as Installed, HookState, Site, Update};
@@ -216,16 +218,16 @@ fn asked(world: &World, name: &str, args: &[OsString], moving: &[Update]) -> Res
             at_desk(world, repo, shown.as_ref(), |store, desk| store.guard(desk, moving))?;
         }
         ("reference-transaction", Site::Shared) => {
-            let token = hook::parent(repo)?.token()?.map(parsed).transpose()?;
+            let text = hook::parent(repo)?.token()?;
             let history = History::at(&repo.common_dir);
-            world.open()?.guard_push(token.as_ref(), &history, moving)?;
+            pushed(world, text.as_deref(), PushStage::Moving, &history, moving)?;
         }
         ("pre-receive", Site::Shared) => {
             let text = hook::pushed_token(|name| std::env::var(name).ok())?;
-            let token = text.clone().map(parsed).transpose()?;
             let incoming = Incoming::of_process();
             let history = History::receiving(&repo.common_dir, incoming.as_ref());
-            world.open()?.guard_push(token.as_ref(), &history, &hook::updates(&input()?)?)?;
+            let updates = hook::updates(&input()?)?;
+            pushed(world, text.as_deref(), PushStage::Asked, &history, &updates)?;
             if let Some(text) = text {
                 hook::parent(repo)?.leave(&text)?;
             }
@@ -233,7 +235,7 @@ fn asked(world: &World, name: &str, args: &[OsString], moving: &[Update]) -> Res
         ("pre-push", Site::Work) => {
             let updates: Vec<Update> = hook::pushed(&input()?)?.into_iter().map(|line| line.to).collect();
             let updates = guarded(updates, &["refs/heads/"]);
-            at_desk(world, repo, shown.as_ref(), |store, desk| store.guard(desk, &updates))?;
+            at_desk(world, repo, shown.as_ref(), |store, desk| store.guard_before_push(desk, &updates))?;
         }
         ("prepare-commit-msg", Site::Work) => {
             let file = args.first().map(PathBuf::from);
@@ -282,8 +284,24 @@ fn guarded(updates: Vec<Update>, prefixes: &[&str]) -> Vec<Update> {
     updates.into_iter().filter(is_guarded).collect()
 }
 
-fn parsed(text: String) -> Result<Token, Refusal> {
-    text.parse().map_err(|error: String| Refusal::invalid(error).hint("git push -o onus=TOKEN"))
+/// What a shared repository asks about a push, by the token that was pushed along.
+fn pushed(
+    world: &World,
+    text: Option<&str>,
+    stage: PushStage,
+    history: &History<'_>,
+    updates: &[Update],
+) -> Result<(), Refusal> {
+    let wrong = |error: String| Refusal::invalid(error).hint("git push -o onus=TOKEN");
+    let (lease, person) = match text {
+        Some(text) if hook::is_persons(text) => (None, Some(text.parse::<TokenText>().map_err(wrong)?)),
+        Some(text) => (Some(text.parse::<Token>().map_err(wrong)?), None),
+        None => (None, None),
+    };
+    // What the environment says of who pushes; whose token the store was opened with is another matter.
+    let worker = cli::global_of_environment()?.actor;
+    let pusher = Pusher { lease: lease.as_ref(), person: person.as_ref(), worker: worker.as_ref() };
+    world.open()?.guard_push(&pusher, stage, history, updates)
 }
 
 fn input() -> Result<String, Refusal> {

@@ -63,6 +63,9 @@ pub const LINK: &str = "one-time link";
 /// The label of the token that a browser gets for it.
 pub const BOARD: &str = "board";
 
+/// The label of a token that a person pushes with: good for that, and for no call.
+pub const PUSH: &str = "push";
+
 /// A link is followed at once, or by the person whom it was sent to within minutes.
 const LINK_LASTS: Millis = Millis::minutes(10);
 
@@ -78,6 +81,17 @@ impl Order {
             workstation: None,
             label: Some(LINK.to_owned()),
             expires_in: Some(LINK_LASTS),
+        }
+    }
+
+    /// What a person shows to a shared repository. It stays in their clone, so it opens nothing else.
+    pub fn push(worker: Handle) -> Order {
+        Order {
+            kind: Some(TokenKind::Person),
+            worker: Some(worker),
+            workstation: None,
+            label: Some(PUSH.to_owned()),
+            expires_in: None,
         }
     }
 }
@@ -154,6 +168,10 @@ fn is_link(holder: &Principal) -> bool {
 
 /// A link makes no calls: whoever finds one in a message or a history must redeem it, which shows.
 pub fn calls(holder: &Principal) -> Result<(), Refusal> {
+    if holder.label.as_deref() == Some(PUSH) {
+        let detail = format!("{} is good for pushing and makes no calls", holder.token_id);
+        return Err(Refusal::new(Code::Unauthenticated, detail).hint("issue a token: onus worker token add @you"));
+    }
     if !is_link(holder) {
         return Ok(());
     }
@@ -211,6 +229,18 @@ fn findings(order: &Order, named: Named<'_>) -> Vec<Finding> {
         found.push(Finding::new(Code::InvalidInput, "the token would have expired already"));
     }
     found
+}
+
+/// Who pushes with a token: a person, in their own name. A link is none that could be shown twice.
+pub fn pushes(holder: &Principal) -> Result<Handle, Refusal> {
+    match (&holder.worker, holder.kind) {
+        (Some(worker), TokenKind::Person) if !is_link(holder) => Ok(worker.clone()),
+        _ => Err(Refusal::new(
+            Code::NotPermitted,
+            format!("{} is no person's token: agents push with their lease", holder.token_id),
+        )
+        .hint("push from the workstation where you hold the task")),
+    }
 }
 
 /// Any person may revoke any token: a leak is everybody's business.

@@ -98,6 +98,10 @@ fn of_the_rest(event: &Event) -> Option<String> {
         }
         Event::MilestoneAdded(added) => added.name.to_string(),
         Event::MilestoneClosed(closed) => closed.name.to_string(),
+        Event::PushedByPerson(pushed) => {
+            let names: Vec<&str> = pushed.moves.iter().map(|moved| moved.refname.as_str()).collect();
+            names.join(", ")
+        }
         _ => return None,
     })
 }

@@ -146,6 +146,20 @@ impl<'a> History<'a> {
         Ok(self.touched(list.as_bytes())?.into_iter().collect())
     }
 
+    /// The ids of the commits that `new` brings and none of `not` has, newest first.
+    pub fn ids(&self, new: &str, not: &[&str]) -> Result<Vec<String>, Refusal> {
+        let range = range(new, not);
+        let values: Vec<&str> = range.iter().map(String::as_str).collect();
+        let lines = self.git("rev-list").values(&values).line()?;
+        Ok(lines.lines().map(str::to_owned).collect())
+    }
+
+    /// Every path that these very commits change.
+    pub fn changed_by(&self, commits: &[String]) -> Result<Vec<String>, Refusal> {
+        let list: String = commits.iter().map(|id| format!("{id}\n")).collect();
+        Ok(self.touched(list.as_bytes())?.into_iter().collect())
+    }
+
     fn touched(&self, list: &[u8]) -> Result<BTreeSet<String>, Refusal> {
         let args = ["--stdin", "--root", "-r", "-z", "--cc", "--name-only", "--no-commit-id", "--no-renames"];
         let output =

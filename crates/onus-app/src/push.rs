@@ -1,0 +1,208 @@
+//! What a shared repository asks: may this push move these references? (mission B5, E1) The rules are in
+//! `onus_core::guard`; here is what they need to know. A person's push goes on record, everything else is only judged.
+
+use crate::Onus;
+use crate::guard::Fleet;
+use crate::registry::record;
+use crate::remote::calls;
+use crate::submit::unexpected;
+use crate::token;
+use onus_core::event::{PushedByPerson, ReferenceMoved};
+use onus_core::guard::{self, Change, Credentials, Mover, News, Permit, Push};
+use onus_core::id::{CommitId, Handle};
+use onus_core::lease::Token;
+use onus_core::refusal::Refusal;
+use onus_core::registry::token::pushes;
+use onus_core::token::TokenText;
+use onus_host::hook::Update;
+use onus_host::refs::History;
+use onus_store::landed;
+use onus_store::port::{Outcome, Store};
+
+/// How many references one entry names.
+const NAMED_MAX: usize = 100;
+/// How many new commits are looked up; who pushes more has them judged one and all.
+const COMMITS_MAX: usize = 10_000;
+
+/// Who pushes, by what was pushed along.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Pusher<'a> {
+    /// A lease's token.
+    pub lease: Option<&'a Token>,
+    /// A person's own token.
+    pub person: Option<&'a TokenText>,
+    /// Who the caller says it is, where its environment reaches this far.
+    pub worker: Option<&'a Handle>,
+}
+
+/// Whether a push is about to move something, or only asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PushStage {
+    /// Before the references are locked.
+    Asked,
+    /// Under their lock.
+    Moving,
+}
+
+impl Onus {
+    /// Whether the references of a repository that people push to may move as `updates` say.
+    pub fn guard_push(
+        &mut self,
+        pusher: &Pusher<'_>,
+        stage: PushStage,
+        history: &History<'_>,
+        updates: &[Update],
+    ) -> Result<(), Refusal> {
+        let fleet = self.fleet()?;
+        let main = self.main_branch()?.unwrap_or_default();
+        let person = match (pusher.lease, pusher.person) {
+            (None, Some(text)) => Some(self.person_pushing(text)?),
+            _ => None,
+        };
+        let mut by_person = Vec::new();
+        for update in updates {
+            let change = change(history, update)?;
+            let push = Push {
+                refname: &update.refname,
+                change,
+                news: self.news(history, update, change, &main)?,
+                main: &main,
+                owner: fleet.owner(&update.refname),
+                holder: pusher.lease.and_then(|token| fleet.opened_by(token)),
+                person: person.as_ref(),
+                people: self.settings.git.people,
+                credentials: Credentials {
+                    token: pusher.lease,
+                    generation: fleet.generation,
+                    mover: mover(&fleet, pusher.worker),
+                },
+            };
+            match guard::pushed(&push)? {
+                Permit::Held(held) => self.within(&held, Some(history), update)?,
+                Permit::Person(_) => by_person.push(update),
+                Permit::Landed => {}
+            }
+        }
+        match pusher.person {
+            Some(text) if stage == PushStage::Moving && !by_person.is_empty() => {
+                self.record_push(text.reveal(), &moves(&by_person)?, more(&by_person))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether everything that the main branch would gain has landed before.
+    fn news(
+        &mut self,
+        history: &History<'_>,
+        update: &Update,
+        change: Change,
+        main: &str,
+    ) -> Result<News, Refusal> {
+        let (Change::Forward, Some(new), Some(old)) = (change, &update.new, &update.old) else {
+            return Ok(News::Unseen);
+        };
+        if update.refname != main {
+            return Ok(News::Unseen);
+        }
+        let commits = history.ids(new, &[old])?;
+        let is_all = self.landed_among(&commits)?.len() == commits.len();
+        Ok(if is_all { News::Landed } else { News::Unseen })
+    }
+
+    /// Which of these commits the record knows as some task's that has landed.
+    pub(crate) fn landed_among(&mut self, commits: &[String]) -> Result<Vec<CommitId>, Refusal> {
+        let ids = commits.iter().take(COMMITS_MAX).map(|id| id.parse().map_err(unexpected));
+        self.landed_ids(ids.collect::<Result<_, _>>()?)
+    }
+
+    pub(crate) fn landed_ids(&mut self, commits: Vec<CommitId>) -> Result<Vec<CommitId>, Refusal> {
+        if let Some(answer) = self.remote(|| calls::LandedIds { commits: commits.clone() })? {
+            return Ok(answer);
+        }
+        self.ask(|tx| {
+            let mut landed = Vec::new();
+            for commit in commits {
+                if landed::by_commit(tx, &commit)?.is_some() {
+                    landed.push(commit);
+                }
+            }
+            Ok(landed)
+        })
+    }
+
+    /// The person whose token this is.
+    fn person_pushing(&mut self, text: &TokenText) -> Result<Handle, Refusal> {
+        self.person_of(text.reveal())
+    }
+
+    pub(crate) fn person_of(&mut self, text: &str) -> Result<Handle, Refusal> {
+        if let Some(answer) = self.remote(|| calls::PersonOf { token: text.to_owned() })? {
+            return Ok(answer);
+        }
+        let text = token::parse(text)?;
+        self.store.read_latest(|tx| Ok(token::admit(tx, &text)))?.and_then(|(principal, ..)| pushes(&principal))
+    }
+
+    /// Puts a person's push on record, under their own token.
+    pub(crate) fn record_push(
+        &mut self,
+        text: &str,
+        moves: &[ReferenceMoved],
+        more: i64,
+    ) -> Result<(), Refusal> {
+        if let Some(answer) = self.remote(|| calls::RecordPush {
+            token: text.to_owned(),
+            moves: moves.to_vec(),
+            more,
+        })? {
+            return Ok(answer);
+        }
+        let text = token::parse(text)?;
+        let moves: Vec<ReferenceMoved> = moves.iter().take(NAMED_MAX).cloned().collect();
+        if let Some(long) = moves.iter().find(|moved| moved.refname.len() > 1_024) {
+            return Err(Refusal::invalid(format!("{} is too long", onus_core::id::shown(&long.refname))));
+        }
+        self.store.write(|tx| {
+            let (principal, ..) = token::admit(tx, &text)?;
+            let by = pushes(&principal)?;
+            record(tx, &by, PushedByPerson { token: principal.token_id, moves, more: more.max(0) })?;
+            Ok(Outcome::Commit(()))
+        })
+    }
+}
+
+fn mover<'a>(fleet: &Fleet, worker: Option<&'a Handle>) -> Mover<'a> {
+    worker.map_or(Mover::Nobody, |handle| match fleet.workers.get(handle) {
+        Some(kind) => Mover::Named { handle, kind: *kind },
+        None => Mover::Unregistered(handle),
+    })
+}
+
+fn moves(updates: &[&Update]) -> Result<Vec<ReferenceMoved>, Refusal> {
+    let side = |id: &Option<String>| id.as_ref().map(|id| id.parse().map_err(unexpected)).transpose();
+    updates
+        .iter()
+        .take(NAMED_MAX)
+        .map(|update| {
+            Ok(ReferenceMoved {
+                refname: update.refname.clone(),
+                old: side(&update.old)?,
+                new: side(&update.new)?,
+            })
+        })
+        .collect()
+}
+
+fn more(updates: &[&Update]) -> i64 {
+    i64::try_from(updates.len().saturating_sub(NAMED_MAX)).unwrap_or(i64::MAX)
+}
+
+fn change(history: &History<'_>, update: &Update) -> Result<Change, Refusal> {
+    Ok(match (&update.old, &update.new) {
+        (_, None) => Change::Delete,
+        (None, Some(_)) => Change::Create,
+        (Some(old), Some(new)) if history.reaches(new, old)? => Change::Forward,
+        (Some(_), Some(_)) => Change::Rewrite,
+    })
+}
