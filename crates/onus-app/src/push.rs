@@ -16,8 +16,8 @@ use onus_core::registry::token::pushes;
 use onus_core::token::TokenText;
 use onus_host::hook::Update;
 use onus_host::refs::History;
-use onus_store::landed;
 use onus_store::port::{Outcome, Store};
+use onus_store::{landed, load};
 
 /// How many references one entry names.
 const NAMED_MAX: usize = 100;
@@ -110,6 +110,14 @@ impl Onus {
         Ok(if is_all { News::Landed } else { News::Unseen })
     }
 
+    /// Whether pushes to the shared main branch show a token: somebody put our hooks there.
+    pub fn is_main_guarded(&mut self) -> Result<bool, Refusal> {
+        if let Some(answer) = self.remote(|| calls::IsMainGuarded {})? {
+            return Ok(answer);
+        }
+        self.ask(|tx| Ok(load::workspace(tx)?.main.is_some_and(|main| main.guarded)))
+    }
+
     /// Which of these commits the record knows as some task's that has landed.
     pub(crate) fn landed_among(&mut self, commits: &[String]) -> Result<Vec<CommitId>, Refusal> {
         let ids = commits.iter().take(COMMITS_MAX).map(|id| id.parse().map_err(unexpected));
@@ -141,7 +149,9 @@ impl Onus {
             return Ok(answer);
         }
         let text = token::parse(text)?;
-        self.store.read_latest(|tx| Ok(token::admit(tx, &text)))?.and_then(|(principal, ..)| pushes(&principal))
+        self.store
+            .read_latest(|tx| Ok(token::admit(tx, &text)))?
+            .and_then(|(principal, ..)| pushes(&principal))
     }
 
     /// Puts a person's push on record, under their own token.
@@ -151,11 +161,9 @@ impl Onus {
         moves: &[ReferenceMoved],
         more: i64,
     ) -> Result<(), Refusal> {
-        if let Some(answer) = self.remote(|| calls::RecordPush {
-            token: text.to_owned(),
-            moves: moves.to_vec(),
-            more,
-        })? {
+        if let Some(answer) =
+            self.remote(|| calls::RecordPush { token: text.to_owned(), moves: moves.to_vec(), more })?
+        {
             return Ok(answer);
         }
         let text = token::parse(text)?;

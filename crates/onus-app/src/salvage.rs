@@ -29,6 +29,13 @@ pub struct Evicted {
     branch: Option<String>,
 }
 
+impl Evicted {
+    /// Where the work was.
+    pub fn directory(&self) -> Option<&Path> {
+        self.directory.as_deref()
+    }
+}
+
 impl Onus {
     /// Who lost the task by the act that led to `receipt`. Told from the record, so that a repeated request, after a
     /// crash in the middle of it, secures the work as well.

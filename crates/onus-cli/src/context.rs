@@ -12,8 +12,9 @@ use onus_core::id::{Handle, RequestId, TaskId, WorkstationName};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
+use onus_host::env::Env;
 use onus_host::repository::Place;
-use onus_host::{clock, filesystem, hook, lease_file, repository, settings};
+use onus_host::{clock, filesystem, hook, lease_file, push_option, repository, settings};
 use onus_store::location::Location;
 use onus_store::port::Driver;
 use onus_store::postgres::Address;
@@ -226,12 +227,32 @@ impl World {
         if let Some(worker) = &self.actor {
             drop(lease_file::remove(&self.own_lease_dir(), task, worker));
             drop(lease_file::remove(&self.lease_dir(directory), task, worker));
+            self.show_no_token(directory);
         }
+    }
+
+    /// Pushes from a directory no longer show the token of a task that is over.
+    pub(crate) fn show_no_token(&self, directory: Option<&Path>) {
+        let there = directory.and_then(|directory| repository::find_with(directory, &Env::default()).ok());
+        if let Some(repo) = there.and_then(|place| place.repo) {
+            drop(push_option::forget(&repo));
+        }
+    }
+
+    /// Pushes from the holder's own directory show its token by themselves, where the other side asks for one.
+    fn show_token(&self, store: &mut Store, token: &Token, directory: Option<&Path>) -> Result<(), Refusal> {
+        let Some(directory) = directory else { return Ok(()) };
+        let Some(repo) = repository::find_with(directory, &Env::default())?.repo else { return Ok(()) };
+        if push_option::is_asked_for(&repo)? || (repo.has_remotes()? && store.is_main_guarded()?) {
+            push_option::keep(&repo, &token.to_string())?;
+        }
+        Ok(())
     }
 
     /// Leaves the token where the holder's next command finds it. The holder need not be who asked for the grant.
     pub(crate) fn keep_lease(
         &self,
+        store: &mut Store,
         task: &Task,
         token: &Token,
         directory: Option<&Path>,
@@ -240,6 +261,7 @@ impl World {
             return Ok(());
         };
         let leases = self.lease_dir(directory);
+        self.show_token(store, token, directory)?;
         lease_file::save(&leases, &task.id, &held.assignee, &token.to_string())?;
         // Commits made here are not those of somebody who was given work at a place that has no directory.
         if directory.is_none() && self.actor.as_ref() != Some(&held.assignee) {

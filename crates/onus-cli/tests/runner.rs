@@ -32,6 +32,7 @@ mod milestone;
 mod places;
 mod preflight;
 mod prime;
+mod push;
 mod report;
 mod rerun;
 mod route;

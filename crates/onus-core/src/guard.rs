@@ -235,7 +235,8 @@ pub fn pushed<'a>(push: &Push<'a>) -> Result<Permit<'a>, Refusal> {
         (Some(_), _) => Permit::Held(by_holder(push)?),
         (None, Some(person)) => Permit::Person(by_person(push, person)?),
         (None, None) => {
-            let detail = format!("{} moves only with a lease, or in a person's own name", shown(push.refname));
+            let detail =
+                format!("{} moves only with a lease, or in a person's own name", shown(push.refname));
             return Err(Refusal::new(Code::LeaseRequired, detail).hint(
                 "push from the workstation where you hold the task; a person runs once, in their clone: onus hook install",
             ));

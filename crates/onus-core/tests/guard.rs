@@ -2,7 +2,8 @@
 
 use onus_core::code::Code;
 use onus_core::guard::{
-    Change, Credentials, Held, Local, Mover, News, Permit, Post, Push, client, local, pushed, trailers, within,
+    Change, Credentials, Held, Local, Mover, News, Permit, Post, Push, client, local, pushed, trailers,
+    within,
 };
 use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::lease::{Lease, LeaseId, Token};

@@ -26,6 +26,7 @@ pub mod lease_file;
 pub mod probe;
 pub mod process;
 pub mod process_liveness;
+pub mod push_option;
 pub mod ref_file;
 pub mod refs;
 pub mod repository;

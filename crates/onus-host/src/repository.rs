@@ -137,6 +137,19 @@ impl Place {
 }
 
 impl Repo {
+    /// What the configuration that all working trees share says, without the main one's own.
+    pub(crate) fn shared_config(&self) -> Result<GitConfig, Refusal> {
+        let path = self.common_dir.join("config");
+        let mut config = GitConfig::default();
+        let text = if_exists(read_capped(&path, CONFIG_MAX)).map_err(|e| refused("read", &path, &e))?;
+        config.read(&text.unwrap_or_default());
+        Ok(config)
+    }
+
+    pub fn has_remotes(&self) -> Result<bool, Refusal> {
+        Ok(!self.config()?.remotes.is_empty())
+    }
+
     /// What its configuration says of the few things that we ask.
     pub(crate) fn config(&self) -> Result<GitConfig, Refusal> {
         read_config(&self.common_dir).map_err(|e| refused("read the config of", &self.common_dir, &e))

@@ -36,7 +36,8 @@ use crate::weight::Weight;
 use onus_core::event::{Merged, MilestoneAdded, ReferenceMoved, WorkerAdded, WorkstationAdded};
 use onus_core::facts::Caller;
 use onus_core::id::{
-    CommitId, Handle, MilestoneName, OriginRef, ProjectKey, RequestId, Seq, TaskId, TaskType, TokenId, WorkstationName,
+    CommitId, Handle, MilestoneName, OriginRef, ProjectKey, RequestId, Seq, TaskId, TaskType, TokenId,
+    WorkstationName,
 };
 use onus_core::probe::ProbeResult;
 use onus_core::refusal::Refusal;
@@ -149,6 +150,7 @@ calls! {
     FleetNow "fleet" () -> Fleet, Question Light, |onus, asker| onus.fleet();
     LandedIds "landed_ids" (commits: Vec<CommitId>) -> Vec<CommitId>, Question Light,
         |onus, asker| onus.landed_ids(commits);
+    IsMainGuarded "is_main_guarded" () -> bool, Question Light, |onus, asker| onus.is_main_guarded();
     PersonOf "person_of" (token: String) -> Handle, Question Light, |onus, asker| onus.person_of(&token);
     RecordPush "record_push" (token: String, moves: Vec<ReferenceMoved>, more: i64) -> (), Push Light,
         |onus, asker| onus.record_push(&token, &moves, more);

@@ -106,7 +106,7 @@ pub(super) fn show_grant(
     if let (Some(token), Some(held)) = (&receipt.token, task.assignment()) {
         let directory = store.directory_of(&held.workstation)?;
         // The grant is committed; a token that cannot be kept in a file can still be passed by hand.
-        if let Err(refusal) = world.keep_lease(task, token, directory.as_deref()) {
+        if let Err(refusal) = world.keep_lease(store, task, token, directory.as_deref()) {
             out.warn(&format!("{refusal}; pass --lease {token}"));
         }
     }

@@ -62,7 +62,10 @@ impl Dispatch {
         let mut keep = |receipt: &Receipt, directory: Option<&Path>| {
             let Some(token) = &receipt.token else { return };
             // The grant is committed; a token that cannot be kept in a file can still be passed by hand.
-            if let Err(refusal) = world.keep_lease(&receipt.task, token, directory) {
+            let kept = world
+                .open()
+                .and_then(|mut store| world.keep_lease(&mut store, &receipt.task, token, directory));
+            if let Err(refusal) = kept {
                 out.warn(&format!("{}: {refusal}; pass --lease {token}", receipt.task.id));
             }
         };

@@ -7,6 +7,7 @@ use crate::context::{Store, World, environment_token};
 use crate::output::Output;
 use clap::{Args, Subcommand};
 use onus_app::guard::Desk;
+use onus_app::idempotent_admin::Asker;
 use onus_app::push::{PushStage, Pusher};
 use onus_app::view::WorkerView;
 use onus_core::code::Code;
@@ -14,10 +15,12 @@ use onus_core::guard;
 use onus_core::id::Handle;
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
+use onus_core::registry::token::Order;
 use onus_core::token::TokenText;
 use onus_core::worker::Kind;
 use onus_host::git::Incoming;
 use onus_host::hook::{self, Hook as Installed, HookState, Site, Update};
+use onus_host::push_option;
 use onus_host::refs::History;
 use onus_host::repository::{self, Place, Repo};
 use serde::Serialize;
@@ -93,7 +96,7 @@ impl GitVerb {
                 let hooks = install(world, repo, site)?;
                 let code = show(out, site, &hooks)?;
                 if site == Site::Shared {
-                    out.hint("push with the lease's token: git push -o onus=TOKEN");
+                    out.hint("a claim has its worktree show its lease; people run once, in their clone: onus hook install");
                 }
                 Ok(code)
             }
@@ -116,12 +119,36 @@ fn install(world: &World, repo: &Repo, site: Site) -> Result<Vec<Installed>, Ref
     let mut store = world.open()?;
     let hooks = hook::install(repo, site, &program()?, Some(&world.location.public_url()))?;
     if site == Site::Work {
-        if let Some(person) = person(world, &mut store)? {
-            hook::keep_person(repo, &person)?;
+        let person = person(world, &mut store)?;
+        if let Some(person) = &person {
+            hook::keep_person(repo, person)?;
         }
         world.keep_store()?;
+        if let Some(person) = &person {
+            keep_push_token(world, &mut store, repo, person)?;
+        }
     }
     Ok(hooks)
+}
+
+/// Where pushes are asked about, a person's clone shows who they are. Not in a workstation: there a lease does.
+pub(super) fn keep_push_token(
+    world: &World,
+    store: &mut Store,
+    repo: &Repo,
+    person: &Handle,
+) -> Result<(), Refusal> {
+    let is_own = repo.git_dir == repo.common_dir;
+    if !is_own || push_option::person(repo)?.is_some() {
+        return Ok(());
+    }
+    if !push_option::is_asked_for(repo)? && !(repo.has_remotes()? && store.is_main_guarded()?) {
+        return Ok(());
+    }
+    let request = world.another_request()?;
+    let asker = Asker { actor: Some(person), request: Some(&request), shown: None };
+    let issued = store.issue_token(asker, &Order::push(person.clone()))?;
+    push_option::keep_person(repo, &issued.secret)
 }
 
 /// The person who runs this, if the store knows them.

@@ -1,6 +1,6 @@
 //! `onus init`
 
-use super::hook::program;
+use super::hook::{keep_push_token, program};
 use crate::context::World;
 use crate::output::Output;
 use clap::Args;
@@ -117,7 +117,12 @@ impl Init {
             return Ok(Some(HooksSaid::LeftOut));
         }
         Ok(Some(match hook::install(repo, Site::Work, &program()?, None) {
-            Ok(_) => HooksSaid::Installed,
+            Ok(_) => {
+                if let Some(person) = person.filter(|_| repo.has_remotes().unwrap_or(false)) {
+                    keep_push_token(world, &mut world.open()?, repo, person)?;
+                }
+                HooksSaid::Installed
+            }
             Err(refusal) => {
                 out.warn(&format!("the hooks are not in place: {refusal}"));
                 HooksSaid::Refused

@@ -76,8 +76,10 @@ impl Site for Local {
 
     fn keep(&self, receipt: &Receipt) -> Option<String> {
         let (token, held) = (receipt.token.as_ref()?, receipt.task.assignment()?);
-        let directory = self.world.open().and_then(|mut store| store.directory_of(&held.workstation));
-        let kept = directory.and_then(|found| self.world.keep_lease(&receipt.task, token, found.as_deref()));
+        let kept = self.world.open().and_then(|mut store| {
+            let found = store.directory_of(&held.workstation)?;
+            self.world.keep_lease(&mut store, &receipt.task, token, found.as_deref())
+        });
         kept.err().map(|refusal| format!("{refusal}; pass `lease` in every call"))
     }
 

@@ -150,7 +150,7 @@ impl Run {
         store.probe_before(&envelope)?;
         let receipt = store.submit(&envelope, &target)?;
         let held = Held::new(store, &receipt)?;
-        if let Err(refusal) = world.keep_lease(&receipt.task, &held.token, held.directory.as_deref()) {
+        if let Err(refusal) = world.keep_lease(store, &receipt.task, &held.token, held.directory.as_deref()) {
             out.warn(&refusal.to_string());
         }
         out.hint(&format!("{}: {} in {}", held.task, receipt.task.spec.title, held.workstation));

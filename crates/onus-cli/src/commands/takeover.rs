@@ -76,6 +76,7 @@ pub(super) fn secure(
         Ok(None) => {}
         Err(refusal) => out.warn(&format!("the work of {} was left where it is: {refusal}", evicted.worker)),
     }
+    world.show_no_token(evicted.directory());
     let reference = kept.ok().flatten().map(|kept| kept.refname);
     if let Err(refusal) = hand_on(world, store, receipt, &evicted, reference.as_deref()) {
         out.warn(&format!("there is no handoff of the work of {}: {refusal}", evicted.worker));

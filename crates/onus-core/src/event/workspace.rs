@@ -2,7 +2,9 @@
 
 use super::is_false;
 use crate::hash::Digest;
-use crate::id::{BranchName, CloneId, CommitId, Handle, MilestoneName, ProjectKey, Role, TokenId, WorkstationName};
+use crate::id::{
+    BranchName, CloneId, CommitId, Handle, MilestoneName, ProjectKey, Role, TokenId, WorkstationName,
+};
 use crate::milestone::Selection;
 use crate::probe::{Probe, ProbeResult};
 use crate::text::Text;

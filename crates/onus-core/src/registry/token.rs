@@ -170,7 +170,9 @@ fn is_link(holder: &Principal) -> bool {
 pub fn calls(holder: &Principal) -> Result<(), Refusal> {
     if holder.label.as_deref() == Some(PUSH) {
         let detail = format!("{} is good for pushing and makes no calls", holder.token_id);
-        return Err(Refusal::new(Code::Unauthenticated, detail).hint("issue a token: onus worker token add @you"));
+        return Err(
+            Refusal::new(Code::Unauthenticated, detail).hint("issue a token: onus worker token add @you")
+        );
     }
     if !is_link(holder) {
         return Ok(());
