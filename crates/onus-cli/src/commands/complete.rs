@@ -42,6 +42,11 @@ impl Complete {
         let task = &self.task.task;
         let directory =
             world.actor.as_ref().map(|by| store.holding_directory(task, by)).transpose()?.flatten();
+        // By force it may be another one's: its working tree must not go on showing a lease that is over.
+        let holder = match self.force.force {
+            true => store.task(task)?.assignment().map(|held| held.workstation.clone()),
+            false => None,
+        };
         let root_cause = self.root_cause.clone().zip(self.owner.clone());
         let command = Command::Complete {
             resolution: words.as_deref().map(text),
@@ -52,6 +57,9 @@ impl Complete {
         };
         let receipt = submit_as_holder(world, &mut store, task, &self.lease, command)?;
         world.forget_lease(task, directory.as_deref());
+        if let Some(place) = holder {
+            world.show_no_token(store.directory_of(&place)?.as_deref());
+        }
         show_change(out, &receipt, "complete")
     }
 }
