@@ -13,7 +13,7 @@ use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
 use onus_host::env::Env;
-use onus_host::repository::Place;
+use onus_host::repository::{Place, Repo};
 use onus_host::{clock, filesystem, hook, lease_file, push_option, repository, settings};
 use onus_store::location::Location;
 use onus_store::port::Driver;
@@ -243,7 +243,7 @@ impl World {
     fn show_token(&self, store: &mut Store, token: &Token, directory: Option<&Path>) -> Result<(), Refusal> {
         let Some(directory) = directory else { return Ok(()) };
         let Some(repo) = repository::find_with(directory, &Env::default())?.repo else { return Ok(()) };
-        if push_option::is_asked_for(&repo)? || (repo.has_remotes()? && store.is_main_guarded()?) {
+        if asks_for_token(store, &repo)? {
             push_option::keep(&repo, &token.to_string())?;
         }
         Ok(())
@@ -274,6 +274,11 @@ impl World {
     pub(crate) fn here(&self, store: &mut Store) -> Result<Option<WorkstationName>, Refusal> {
         Ok(store.workstation_at(&self.place.cwd)?.map(|(name, _)| name))
     }
+}
+
+/// Whether whatever this clone pushes to asks for a token.
+pub(crate) fn asks_for_token(store: &mut Store, repo: &Repo) -> Result<bool, Refusal> {
+    Ok(push_option::is_asked_for(repo)? || (repo.has_remotes()? && store.is_main_guarded()?))
 }
 
 /// The token in `ONUS_LEASE`, whichever task it is for.

@@ -3,7 +3,7 @@
 pub(super) mod agent;
 
 use crate::cli;
-use crate::context::{Store, World, environment_token};
+use crate::context::{Store, World, asks_for_token, environment_token};
 use crate::output::Output;
 use clap::{Args, Subcommand};
 use onus_app::guard::Desk;
@@ -139,10 +139,7 @@ pub(super) fn keep_push_token(
     person: &Handle,
 ) -> Result<(), Refusal> {
     let is_own = repo.git_dir == repo.common_dir;
-    if !is_own || push_option::person(repo)?.is_some() {
-        return Ok(());
-    }
-    if !push_option::is_asked_for(repo)? && !(repo.has_remotes()? && store.is_main_guarded()?) {
+    if !is_own || push_option::person(repo)?.is_some() || !asks_for_token(store, repo)? {
         return Ok(());
     }
     let request = world.another_request()?;
