@@ -455,10 +455,9 @@ fn a_commit_wakes_whoever_listens() {
     write(&mut store, 1, Outcome::Commit);
     let long = Duration::from_secs(20);
     assert_eq!(listener.wait(long).unwrap(), Some(Wake::Grown { workspace, seq: 1 }));
-    cluster.psql(
-        "postgres",
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'",
-    );
+    let own = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+               WHERE query LIKE 'LISTEN%' AND datname = current_database()";
+    cluster.psql(name(&url), own);
     assert_eq!(listener.wait(long).unwrap(), Some(Wake::Reconnected));
     write(&mut store, 2, Outcome::Commit);
     assert_eq!(listener.wait(long).unwrap(), Some(Wake::Grown { workspace, seq: 2 }));
