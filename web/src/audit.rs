@@ -7,7 +7,8 @@ use crate::layout::rendered;
 use crate::{Download, Drawn, Page, PageRequest};
 use askama::Template;
 use onus_app::Onus;
-use onus_app::report::{AuditKind, AuditLine, SaidView, SearchAsk, When, csv};
+use onus_app::report::{AuditKind, AuditLine, SearchAsk, When, csv};
+use onus_app::view::EntryView;
 use onus_core::code::Code;
 use onus_core::event::Event;
 use onus_core::refusal::Refusal;
@@ -240,8 +241,7 @@ fn class(verb: &str, forced: bool) -> &'static str {
 }
 
 impl Line {
-    fn of_entry(said: &SaidView, now: Timestamp) -> Line {
-        let entry = &said.entry;
+    fn of_entry(entry: &EntryView, now: Timestamp) -> Line {
         let forced = entry.data.get("forced").or(entry.data.pointer("/grant/forced"));
         Line {
             seq: entry.seq,
@@ -251,7 +251,7 @@ impl Line {
             verb: words(&entry.verb),
             task: entry.task.clone(),
             place: entry.workstation.clone().unwrap_or_default(),
-            said: said.said.clone(),
+            said: entry.said.clone(),
             hash: entry.hash.chars().take(12).collect(),
         }
     }

@@ -24,6 +24,7 @@ pub use layout::{Part, draw};
 pub use page_request::{PageRequest, Viewer};
 
 use onus_app::Onus;
+use onus_app::weight::Weight;
 use onus_core::refusal::Refusal;
 
 /// One screen.
@@ -36,6 +37,16 @@ pub struct Page {
     /// `g` and this key go there. A page without one is not in the navigation.
     pub key: Option<char>,
     pub ask: Question,
+}
+
+impl Page {
+    /// What it takes to answer: these read more with every session or entry that there is.
+    pub fn weight(&self) -> Weight {
+        match self.path {
+            "/effort" | "/audit" | "/incident/{id}" => Weight::Heavy,
+            _ => Weight::Light,
+        }
+    }
 }
 
 pub type Question = fn(&mut Onus, &PageRequest) -> Result<Drawn, Refusal>;

@@ -10,22 +10,35 @@ use crate::markdown::{is_harmless, markdown};
 use crate::{Drawn, Page, PageRequest};
 use onus_app::Onus;
 use onus_app::allowed_actions::Choice;
+use onus_app::show::StoryPart;
 use onus_app::view::{EntryView, StoryView};
 use onus_core::hash::Digest;
-use onus_core::id::TaskId;
-use onus_core::ledger::Entry;
+use onus_core::id::{Seq, TaskId, shown};
 use onus_core::refusal::Refusal;
 use onus_core::settings::IntakeSettings;
 use onus_core::time::Timestamp;
 use onus_store::error::Result as StoreResult;
 use onus_store::port::{Store, Tx};
-use onus_store::read::ledger::{self, Part};
+use onus_store::read::ledger;
 use onus_store::{evidence, load, milestone};
+use std::str::FromStr;
 pub(crate) use view::short;
 use view::{Action, CheckLine, NoteLine, Seal, TaskPage};
 
-/// So many of the latest entries are listed; the record has all.
-const ENTRIES: usize = 200;
+/// So many of the latest reviews are listed; the record has all.
+const REVIEWS: usize = 50;
+
+/// The number of an entry.
+#[derive(Debug, Clone, Copy)]
+struct Place(Seq);
+
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Place, String> {
+        text.parse().map(Place).map_err(|_| format!("{} is no entry", shown(text)))
+    }
+}
 
 pub(crate) fn page() -> Page {
     Page { path: "/tasks/{id}", name: "Task", key: None, ask }
@@ -33,7 +46,8 @@ pub(crate) fn page() -> Page {
 
 fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let id: TaskId = seen.param("id")?;
-    let story = onus.show(&id)?;
+    let before: Option<Place> = seen.read("before")?;
+    let story = onus.show_part(&id, StoryPart { before: before.map(|Place(seq)| seq), limit: None })?;
     let checks = onus.checks(&id)?.checks;
     let choices = onus.choices(&seen.viewer.principal, &id)?;
     let (reviews, seal, graph, held, holder, milestones) = onus.store.read(|tx| {
@@ -42,7 +56,9 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         let holder = held.as_ref().map(|held| load::worker(tx, &held.assignee)).transpose()?.flatten();
         let milestones = task.map(|task| milestone::about(tx, &task)).transpose()?.unwrap_or_default();
         let graph = dependency::load(tx, &id, &story)?;
-        Ok((evidence::reviews(tx, &id)?, seal(tx, &id)?, graph, held, holder, milestones))
+        let mut reviews = evidence::reviews(tx, &id)?;
+        reviews.drain(..reviews.len().saturating_sub(REVIEWS));
+        Ok((reviews, seal(tx, &id)?, graph, held, holder, milestones))
     })?;
     let title = format!("{} {}", story.task.id, story.task.title);
     let page = TaskPage {
@@ -72,8 +88,9 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         milestones: milestones.into_iter().map(|row| row.milestone.name.to_string()).collect(),
         reviews,
         seal,
-        entries: story.ledger.iter().rev().take(ENTRIES).cloned().collect(),
-        left_out: story.ledger.len().saturating_sub(ENTRIES),
+        entries: story.ledger.iter().rev().cloned().collect(),
+        earlier: story.earlier.map(|seq| seen.with("before", Some(&seq.to_string()))),
+        latest: before.map(|_| seen.with("before", None)),
         now: seen.now,
         story,
     };
@@ -130,18 +147,19 @@ fn commit_of(entry: &EntryView) -> Option<&str> {
 /// Whether the task's chain holds, from its first entry to the head that its row names.
 fn seal(tx: &mut dyn Tx, id: &TaskId) -> StoreResult<Seal> {
     let workspace = load::workspace(tx)?.uid;
-    let entries: Vec<Entry> = ledger::log(tx, &Part::Task(id, 0), i64::MAX)?;
-    let mut prev = Digest::ZERO;
-    for entry in &entries {
-        if entry.prev != prev || entry.expected_hash(&workspace) != entry.hash {
-            return Ok(Seal::Broken { seq: entry.seq });
+    let (mut prev, mut last, mut entries, mut broken) = (Digest::ZERO, 0, 0, None);
+    ledger::chain(tx, Some(&id.to_string()), &mut |seq, entry| {
+        let entry = entry?;
+        if broken.is_none() && (entry.prev != prev || entry.expected_hash(&workspace) != entry.hash) {
+            broken = Some(seq);
         }
-        prev = entry.hash;
-    }
+        (prev, last, entries) = (entry.hash, seq, entries + 1);
+        Ok(())
+    })?;
     let head = load::task(tx, id)?.map(|stored| stored.head);
-    Ok(match entries.last() {
-        Some(last) if head == Some(last.hash) => Seal::Holds { entries: entries.len() },
-        last => Seal::Broken { seq: last.map_or(0, |last| last.seq) },
+    Ok(match broken {
+        None if entries > 0 && head == Some(prev) => Seal::Holds { entries },
+        broken => Seal::Broken { seq: broken.unwrap_or(last) },
     })
 }
 

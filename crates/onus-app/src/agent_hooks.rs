@@ -3,6 +3,7 @@
 
 use crate::Onus;
 use crate::guard::Fleet;
+use crate::remote::calls;
 use onus_core::boundary;
 use onus_core::code::Code;
 use onus_core::id::{Handle, TaskId};
@@ -70,7 +71,7 @@ impl Onus {
 
     /// What the worker holds now.
     pub fn holdings(&mut self, worker: &Handle) -> Result<Vec<Holding>, Refusal> {
-        if let Some(answer) = self.remote_call("holdings", &(worker,))? {
+        if let Some(answer) = self.remote(|| calls::Holdings { worker: worker.clone() })? {
             return Ok(answer);
         }
         let fleet = self.fleet()?;

@@ -1,13 +1,13 @@
 //! `check`: runs a task's approved commands where the work is, and keeps what they showed (mission D7).
 
 use crate::Onus;
-use crate::remote::SentTask;
+use crate::remote::calls;
 use crate::submit::Target;
 use crate::view::{CheckRunView, ChecksView};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Run};
 use onus_core::evidence::CheckVerdict;
-use onus_core::evidence::{Ground, Proof};
+use onus_core::evidence::{Ground, Proof, RunPlace};
 use onus_core::hash::{Digest, encode_hex};
 use onus_core::id::{CheckId, CommitId, Handle, RequestId, TaskId};
 use onus_core::lease::Token;
@@ -140,7 +140,8 @@ impl Onus {
             return Ok(Proof { ground, ..Proof::default() });
         };
         let unmerged = worktree::survey(repo, &directory, &main)?.unmerged.count;
-        Ok(Proof { ground, unmerged, main: Some(main.trim_start_matches("refs/heads/").to_owned()) })
+        let main = Some(main.trim_start_matches("refs/heads/").to_owned());
+        Ok(Proof { ground, unmerged, main, ..Proof::default() })
     }
 
     /// The state of the work as its holder states it, for whoever cannot look at the workstation. What is in the main
@@ -180,14 +181,18 @@ impl Onus {
         Ok(proof)
     }
 
-    /// A completion that arrived from elsewhere. What its working tree looks like only its caller can tell; what is in
-    /// the main branch is asked here, because whoever wants to be done is no witness to it.
+    /// A command that arrived from elsewhere. What a completion's working tree looks like only its caller can tell; what is
+    /// in the main branch is asked here, because whoever wants to be done is no witness to it. A run of a check is what its
+    /// caller states.
     pub fn witnessed(&mut self, mut envelope: Envelope) -> Result<Envelope, Refusal> {
         if let (Some(task), Command::Complete { proof, .. }) = (&envelope.task, &mut envelope.command) {
             let here = self.stated_proof(task, proof.ground.commit.clone())?;
             proof.ground.commit = here.ground.commit;
             proof.unmerged = proof.unmerged.max(here.unmerged);
             proof.main = here.main.or_else(|| proof.main.take());
+        }
+        if let Command::RecordCheck { run } = &mut envelope.command {
+            RunPlace::Stated.name().clone_into(&mut run.sandbox);
         }
         Ok(envelope)
     }
@@ -201,7 +206,7 @@ impl Onus {
 
     /// The task as it is now, if there is such a one.
     pub(crate) fn find_task(&mut self, id: &TaskId) -> Result<Option<Task>, Refusal> {
-        if let Some(answer) = self.remote_call::<Option<SentTask>>("find_task", &(id,))? {
+        if let Some(answer) = self.remote(|| calls::FindTask { task: id.clone() })? {
             return Ok(answer.map(Task::from));
         }
         Ok(self.ask(|tx| load::task(tx, id))?.map(|stored| stored.task))
@@ -241,7 +246,7 @@ impl Onus {
 
     /// The last runs of a task's checks, the newest first.
     pub fn check_runs(&mut self, task: &TaskId, limit: i64) -> Result<Vec<evidence::KeptRun>, Refusal> {
-        if let Some(answer) = self.remote_call("check_runs", &(task, limit))? {
+        if let Some(answer) = self.remote(|| calls::CheckRuns { task: task.clone(), limit })? {
             return Ok(answer);
         }
         self.ask(|tx| evidence::runs(tx, task, limit))

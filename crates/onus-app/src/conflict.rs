@@ -2,6 +2,7 @@
 
 use crate::Onus;
 use crate::merge::short;
+use crate::remote::calls;
 use onus_core::code::Code;
 use onus_core::id::{TaskId, WorkstationName};
 use onus_core::queue;
@@ -64,7 +65,9 @@ impl Onus {
         task: &TaskId,
         others: &BTreeSet<TaskId>,
     ) -> Result<BTreeMap<TaskId, Relation>, Refusal> {
-        if let Some(answer) = self.remote_call("relations", &(task, others))? {
+        if let Some(answer) =
+            self.remote(|| calls::Relations { task: task.clone(), others: others.clone() })?
+        {
             return Ok(answer);
         }
         self.ask(|tx| relations(tx, task, others))

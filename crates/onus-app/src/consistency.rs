@@ -10,6 +10,7 @@ mod queue;
 
 use crate::Onus;
 use crate::progress::Progress;
+use crate::remote::calls;
 use crate::view::HeldView;
 use onus_core::code::Code;
 use onus_core::id::TaskId;
@@ -170,7 +171,7 @@ impl Onus {
 
     /// What the queue knows of these tasks, and of the last ones of every workstation.
     pub(crate) fn queue_about(&mut self, tasks: BTreeSet<TaskId>) -> Result<Queue, Refusal> {
-        if let Some(answer) = self.remote_call("queue_about", &(&tasks,))? {
+        if let Some(answer) = self.remote(|| calls::QueueAbout { tasks: tasks.clone() })? {
             return Ok(answer);
         }
         self.ask(|tx| Queue::load(tx, tasks))

@@ -6,6 +6,7 @@
 
 use crate::Onus;
 use crate::probe::Probed;
+use crate::remote::calls;
 use crate::route::required;
 use crate::submit::{Receipt, Rehearsal, Target, claim, findings};
 use crate::workstation::keep_probes;
@@ -18,7 +19,7 @@ use onus_core::registry::person;
 use onus_core::task::Task;
 use onus_core::workstation::{Workstation, WorkstationState};
 use onus_store::port::Tx;
-use onus_store::read::queue::{self, Filter};
+use onus_store::read::queue::{self, After, Filter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -94,7 +95,7 @@ pub(crate) struct Plan {
 }
 
 /// Probes that were run, and are not on record.
-type Told = (WorkstationName, Vec<ProbeResult>);
+pub(crate) type Told = (WorkstationName, Vec<ProbeResult>);
 
 impl Onus {
     /// One round: probe, plan, and carry the plan out. Acts in a person's name.
@@ -143,7 +144,7 @@ impl Onus {
         told: &[Told],
         limit: usize,
     ) -> Result<Plan, Refusal> {
-        if let Some(answer) = self.remote_call("plan", &(told, limit))? {
+        if let Some(answer) = self.remote(|| calls::PlanRound { told: told.to_vec(), limit })? {
             return Ok(answer);
         }
         let by = person(&self.caller(actor)?)?.clone();
@@ -220,13 +221,13 @@ fn fill(
 
 /// In queue order; whether there are more.
 fn offered(tx: &mut dyn Tx, map: &IdentityMap) -> onus_store::error::Result<(Vec<Task>, bool)> {
-    let mut tasks = queue::ready(tx, &Filter::default(), HEAD)?;
+    let mut tasks = queue::ready(tx, &Filter::default(), After::START, HEAD)?;
     let more = tasks.len() as i64 == HEAD;
     if more {
         for rule in &map.routing {
             if let TypePattern::One(task_type) = &rule.task_type {
                 let filter = Filter { task_type: Some(task_type.clone()), ..Filter::default() };
-                tasks.extend(queue::ready(tx, &filter, PER_TYPE)?);
+                tasks.extend(queue::ready(tx, &filter, After::START, PER_TYPE)?);
             }
         }
         tasks.sort_by_key(|task| (task.spec.priority.rank(), task.born));

@@ -5,6 +5,8 @@ mod sqlite;
 
 use crate::ledger::{FindingView, Standing, Tip};
 use crate::progress::Progress;
+use crate::remote::calls;
+use crate::submit::unexpected;
 use crate::{Onus, anchor};
 use onus_core::code::Code;
 use onus_core::hash::encode_hex;
@@ -12,6 +14,7 @@ use onus_core::refusal::{Finding, Refusal};
 use onus_core::time::Millis;
 use onus_host::anchor::Anchor;
 use onus_host::git::Git;
+use onus_host::hook::{self, HookState, Site};
 use onus_host::{clock, key, repository, settings};
 use onus_store::load::{self, Workspace};
 use onus_store::port::{Backend, Store};
@@ -80,7 +83,11 @@ impl Examined for Backend<'_> {
 impl Onus {
     /// A server's store is examined where it is, with the server's own surroundings.
     pub fn doctor(&mut self, progress: &mut dyn Progress) -> Result<DoctorView, Refusal> {
-        if let Some(answer) = self.remote_call("doctor", &())? {
+        if let Some(mut answer) = self.remote(|| calls::Doctor {})? {
+            // The server's own clone is not where its caller commits.
+            for check in answer.checks.iter_mut().filter(|check| check.name == "hooks") {
+                *check = view("hooks", self.asked_by_git());
+            }
             return Ok(answer);
         }
         let workspace = self.ask(|tx| load::workspace(tx));
@@ -90,6 +97,7 @@ impl Onus {
         let mut check =
             |name: &'static str, outcome: Result<Outcome, Refusal>| checks.push(view(name, outcome));
         check("settings", settings_file());
+        check("hooks", self.asked_by_git());
         check("queue", self.queue_order());
         check("sessions", self.orphan_sessions());
         check("workstations", self.shared_workstations());
@@ -107,6 +115,26 @@ impl Onus {
             }
         }
         Ok(DoctorView { ok: checks.iter().all(|check| check.ok), checks, findings })
+    }
+
+    /// Whether git asks before a branch moves. A team may do without: that is told, and no failure.
+    fn asked_by_git(&self) -> Result<Outcome, Refusal> {
+        let Some(repo) = &self.place.repo else {
+            return Ok(Well("no git repository here".into()));
+        };
+        let site = if repo.root.is_some() { Site::Work } else { Site::Shared };
+        let program = std::env::current_exe().map_err(unexpected)?;
+        let hooks = match hook::status(repo, site, &program) {
+            Ok(hooks) => hooks,
+            Err(refusal) => return Ok(Well(format!("not in place: {}", refusal.detail))),
+        };
+        let odd = hooks.iter().filter(|hook| hook.state != HookState::Current);
+        let odd: Vec<String> = odd.map(|hook| format!("{} {}", hook.name, hook.state.name())).collect();
+        Ok(Well(if odd.is_empty() {
+            "git asks before a branch moves".into()
+        } else {
+            format!("git may ask nobody before a branch moves: {} (onus hook install)", odd.join(", "))
+        }))
     }
 
     fn orphan_sessions(&mut self) -> Result<Outcome, Refusal> {

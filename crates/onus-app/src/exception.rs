@@ -1,6 +1,7 @@
 //! `exception`: a dependency that is not waited for, with its decision record (mission D1).
 
 use crate::Onus;
+use crate::remote::calls;
 use crate::show::unknown_task;
 use crate::submit::{Receipt, Target};
 use onus_core::code::Code;
@@ -149,7 +150,7 @@ impl Onus {
 
     /// All exceptions, in the order in which their tasks were asked for.
     pub fn exceptions(&mut self, only: Option<&TaskId>) -> Result<ExceptionsView, Refusal> {
-        if let Some(answer) = self.remote_call("exceptions", &(only,))? {
+        if let Some(answer) = self.remote(|| calls::Exceptions { only: only.cloned() })? {
             return Ok(answer);
         }
         let exceptions = match only {

@@ -4,6 +4,7 @@ mod archive;
 
 use crate::Onus;
 use crate::progress::Progress;
+use crate::remote::calls;
 use crate::view::TaskView;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
@@ -62,7 +63,7 @@ impl Onus {
         writer: &mut dyn Write,
         progress: &mut dyn Progress,
     ) -> Result<u64, ExportError> {
-        if let Some((lines, text)) = self.remote_call::<(u64, String)>("export_tasks", &(which,))? {
+        if let Some((lines, text)) = self.remote(|| calls::ExportTasks { which })? {
             writer.write_all(text.as_bytes()).and_then(|()| writer.flush()).map_err(ExportError::Writing)?;
             return Ok(lines);
         }

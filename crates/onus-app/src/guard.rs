@@ -1,16 +1,19 @@
 //! What git's hooks ask: may this reference move? The rules are in `onus_core::guard`; here is what they need to know
 //! (mission B5, E1). Nothing is written: a refusal is git's to report.
 
-use crate::Onus;
+use crate::remote::calls;
+use crate::{Onus, Sight};
 use onus_core::boundary;
-use onus_core::guard::{self, Change, Credentials, Held, Local, Post, Push};
+use onus_core::guard::{self, Change, Credentials, Held, Local, Mover, Post, Push};
 use onus_core::id::{Generation, Handle, TaskId, WorkstationName};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::task::Assignment;
+use onus_core::worker::Kind;
 use onus_core::workstation::Workstation;
-use onus_host::hook::Update;
+use onus_host::hook::{self, Site, Update};
 use onus_host::refs::History;
+use onus_host::repository::Repo;
 use onus_host::{identity_map, lease_file, ref_file};
 use onus_store::load;
 use onus_store::read::show;
@@ -22,14 +25,18 @@ use std::path::Path;
 /// The caller of a hook in a repository that people work in.
 #[derive(Debug, Clone, Copy)]
 pub struct Desk<'a> {
-    /// The top of the linked working tree it stands in; none in the main checkout.
-    pub linked: Option<&'a Path>,
+    /// The top of the working tree it stands in.
+    pub root: Option<&'a Path>,
     /// Where that working tree keeps its leases.
     pub leases: Option<&'a Path>,
     /// The token it showed by hand.
     pub token: Option<&'a Token>,
     /// Who it says it is.
     pub worker: Option<&'a Handle>,
+    /// The person whose clone it is.
+    pub owner: Option<&'a Handle>,
+    /// The variable by which a coding client shows itself.
+    pub client: Option<&'a str>,
 }
 
 /// Who works where, as of now.
@@ -38,6 +45,8 @@ pub(crate) struct Fleet {
     pub(crate) generation: Generation,
     pub(crate) workstations: Vec<Workstation>,
     pub(crate) held: BTreeMap<WorkstationName, (TaskId, Assignment)>,
+    #[serde(default)]
+    pub(crate) workers: BTreeMap<Handle, Kind>,
 }
 
 impl Fleet {
@@ -45,8 +54,32 @@ impl Fleet {
         let held = self.held.get(&workstation.name);
         Post {
             workstation: &workstation.name,
+            kind: workstation.kind,
             state: workstation.state,
-            held: held.map(|(task, assignment)| Held { task, assignment }),
+            held: held.map(|(task, assignment)| Held {
+                task,
+                assignment,
+                by: self.kind(&assignment.assignee),
+            }),
+        }
+    }
+
+    /// What a worker is. One that nobody knows is trusted with nothing.
+    fn kind(&self, worker: &Handle) -> Kind {
+        self.workers.get(worker).copied().unwrap_or(Kind::Agent)
+    }
+
+    /// Who stands at a desk.
+    pub(crate) fn mover<'a>(&self, desk: &Desk<'a>) -> Mover<'a> {
+        let known = |handle: &'a Handle| self.workers.get(handle).copied();
+        match (desk.worker, desk.client, desk.owner) {
+            (Some(handle), ..) => match known(handle) {
+                Some(kind) => Mover::Named { handle, kind },
+                None => Mover::Unregistered(handle),
+            },
+            (None, Some(mark), _) => Mover::Client(mark),
+            (None, None, Some(owner)) if known(owner) == Some(Kind::Human) => Mover::Owner(owner),
+            (None, None, _) => Mover::Nobody,
         }
     }
 
@@ -78,26 +111,48 @@ impl Fleet {
 }
 
 impl Onus {
-    /// Whether the branches of a working repository may move as `updates` say.
+    /// Whether the references of a working repository may move as `updates` say.
     pub fn guard(&mut self, desk: &Desk<'_>, updates: &[Update]) -> Result<(), Refusal> {
         let fleet = self.fleet()?;
-        let from = desk.linked.and_then(|directory| fleet.at(directory));
+        let main = self.main_branch()?;
+        let mover = fleet.mover(desk);
+        let from = desk.root.and_then(|directory| fleet.at(directory));
         for update in updates {
             let owner = fleet.owner(&update.refname);
-            let found = from.or(owner).map(|post| token_of(desk, &post)).transpose()?.flatten();
-            let credentials = Credentials {
-                token: desk.token.or(found.as_ref()),
-                generation: fleet.generation,
-                worker: desk.worker,
+            let lying = token_of(desk, &mover, &fleet, from.or(owner).as_ref())?;
+            let token = desk.token.or(lying.as_ref());
+            let local = Local {
+                refname: &update.refname,
+                change: local_change(self.place.repo.as_ref(), update)?,
+                main: main.as_deref(),
+                owner,
+                from,
+                holder: token.and_then(|token| fleet.opened_by(token)),
+                credentials: Credentials { token, generation: fleet.generation, mover },
+                people: self.settings.git.people,
             };
-            let local = Local { refname: &update.refname, owner, from, credentials };
-            if let Some(held) = guard::local(&local)? {
-                let git_dir = self.place.repo.as_ref().map(|repo| repo.git_dir.clone());
-                let history = git_dir.as_deref().map(History::at);
-                self.within(&held, history.as_ref(), update)?;
+            match guard::local(&local) {
+                Ok(Some(held)) => self.within_local(&held, update)?,
+                Ok(None) => {}
+                Err(_) if self.only_looks(update)? => {}
+                Err(refusal) => return Err(refusal),
             }
         }
         Ok(())
+    }
+
+    fn within_local(&mut self, held: &Held<'_>, update: &Update) -> Result<(), Refusal> {
+        let git_dir = self.place.repo.as_ref().map(|repo| repo.git_dir.clone());
+        let history = git_dir.as_deref().map(History::at);
+        self.within(held, history.as_ref(), update)
+    }
+
+    /// Whether a `HEAD` that is on no branch only goes to a commit that is there already: nobody has written anything.
+    fn only_looks(&self, update: &Update) -> Result<bool, Refusal> {
+        match (&self.place.repo, &update.new) {
+            (Some(repo), Some(new)) if update.refname == "HEAD" => History::at(&repo.git_dir).is_known(new),
+            _ => Ok(false),
+        }
     }
 
     /// Whether the references of a repository that people push to may move as `updates` say.
@@ -111,7 +166,7 @@ impl Onus {
         let main = self.main_branch()?.unwrap_or_default();
         let holder = token.and_then(|token| fleet.opened_by(token));
         for update in updates {
-            let credentials = Credentials { token, generation: fleet.generation, worker: None };
+            let credentials = Credentials { token, generation: fleet.generation, mover: Mover::Nobody };
             let push = Push {
                 refname: &update.refname,
                 change: change(history, update)?,
@@ -126,14 +181,29 @@ impl Onus {
         Ok(())
     }
 
-    /// What a commit made at this desk says about its assignment; nothing where none is held there.
+    /// What a commit made at this desk says about its assignment; nothing where the caller holds none there.
     pub fn trailers(&mut self, desk: &Desk<'_>) -> Result<Option<[(&'static str, String); 4]>, Refusal> {
         let fleet = self.fleet()?;
-        let post = match desk.linked {
-            Some(directory) => fleet.at(directory),
-            None => desk.token.and_then(|token| fleet.opened_by(token)),
-        };
-        Ok(post.and_then(|post| post.held).map(|held| guard::trailers(&held)))
+        let from = desk.root.and_then(|directory| fleet.at(directory));
+        let lying = token_of(desk, &fleet.mover(desk), &fleet, from.as_ref())?;
+        let token = desk.token.or(lying.as_ref());
+        let held = token.and_then(|token| fleet.opened_by(token)).and_then(|post| post.held);
+        Ok(held.map(|held| guard::trailers(held.task, held.assignment)))
+    }
+
+    /// A warning where git does not ask us before a branch moves. What cannot be looked at is told by those who need it.
+    pub fn unguarded(&self) -> Option<String> {
+        let repo = self.place.repo.as_ref().filter(|repo| {
+            let is_shared = repo.root.is_none();
+            self.sight == Sight::Workstations && !is_shared
+        })?;
+        let absent = hook::absent(repo, Site::Work).unwrap_or_default();
+        (!absent.is_empty()).then(|| {
+            format!(
+                "git asks nobody before a branch moves here ({} missing): onus hook install",
+                absent.join(", ")
+            )
+        })
     }
 
     /// The full name of the main branch.
@@ -143,18 +213,20 @@ impl Onus {
     }
 
     pub(crate) fn fleet(&mut self) -> Result<Fleet, Refusal> {
-        if let Some(answer) = self.remote_call("fleet", &())? {
+        if let Some(answer) = self.remote(|| calls::FleetNow {})? {
             return Ok(answer);
         }
         self.ask(|tx| {
             let rows = registry::workstations(tx)?;
             let held = show::live(tx)?.into_iter();
+            let workers = registry::workers(tx, None)?.into_iter();
             Ok(Fleet {
                 generation: load::workspace(tx)?.generation,
                 workstations: rows.into_iter().map(|row| row.workstation).collect(),
                 held: held
                     .map(|held| (held.assignment.workstation.clone(), (held.task, held.assignment)))
                     .collect(),
+                workers: workers.map(|row| (row.worker.handle, row.worker.kind)).collect(),
             })
         })
     }
@@ -191,18 +263,35 @@ impl Onus {
     }
 }
 
-/// The token that a claim left in the caller's own working tree: that of the assignment in question, else an older one,
-/// which tells that the caller was fenced.
-fn token_of(desk: &Desk<'_>, post: &Post<'_>) -> Result<Option<Token>, Refusal> {
-    let Some(leases) = desk.leases else {
+/// The token that a claim in the caller's name left in its working tree: that of the assignment in question, else one that
+/// opens another, else an older one, which tells that the caller was fenced. Somebody else's is nothing to it.
+fn token_of(
+    desk: &Desk<'_>,
+    mover: &Mover<'_>,
+    fleet: &Fleet,
+    post: Option<&Post<'_>>,
+) -> Result<Option<Token>, Refusal> {
+    let (Some(leases), Some(worker)) = (desk.leases, mover.handle()) else {
         return Ok(None);
     };
-    let text = match post.held {
-        Some(held) => lease_file::load(leases, held.task, &held.assignment.assignee)?,
-        None => None,
-    };
-    let text = text.or_else(|| lease_file::any(leases));
-    Ok(text.and_then(|text| text.parse().ok()))
+    if let Some(held) = post.and_then(|post| post.held)
+        && let Some(text) = lease_file::load(leases, held.task, worker)?
+    {
+        return Ok(text.parse().ok());
+    }
+    let own = lease_file::of(leases, worker).into_iter().filter_map(|(_, text)| text.parse().ok());
+    let own: Vec<Token> = own.collect();
+    Ok(own.iter().find(|token| fleet.opened_by(token).is_some()).or(own.first()).cloned())
+}
+
+/// What happens to a local reference, as far as its rules ask.
+fn local_change(repo: Option<&Repo>, update: &Update) -> Result<Change, Refusal> {
+    let is_new = |repo: &Repo| ref_file::commit(repo, &update.refname).map(|found| found.is_none());
+    Ok(match (repo, &update.new) {
+        (_, None) => Change::Delete,
+        (Some(repo), Some(_)) if update.refname.starts_with("refs/onus/") && is_new(repo)? => Change::Create,
+        _ => Change::Rewrite,
+    })
 }
 
 fn change(history: &History<'_>, update: &Update) -> Result<Change, Refusal> {

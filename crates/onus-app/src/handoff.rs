@@ -1,5 +1,6 @@
 //! Handoffs: what git and the store know about the work, composed for whoever holds the task next (mission D10).
 
+use crate::remote::calls;
 use crate::salvage::Evicted;
 use crate::submit::unexpected;
 use crate::{Onus, Sight};
@@ -7,12 +8,13 @@ use onus_core::code::Code;
 use onus_core::facts::Dependency;
 use onus_core::handoff::{DependsOn, FORMAT, HandedCommit, Handoff, LeftOut, Standing, TestRun, Words};
 use onus_core::id::{CommitId, TaskId, WorkstationName};
+use onus_core::own_commits::{self, Made, Ownership};
 use onus_core::refusal::Refusal;
 use onus_core::task::{Assignment, Blocker, State, StateName, Task};
 use onus_core::text::Text;
 use onus_core::time::Timestamp;
 use onus_core::workstation::Workstation;
-use onus_host::refs::{History, branch_ref};
+use onus_host::refs::{Commit, History, branch_ref};
 use onus_host::{identity_map, ref_file, worktree};
 use onus_store::load;
 use onus_store::read::show;
@@ -43,7 +45,7 @@ struct Trace {
     head: Option<CommitId>,
 }
 
-type Surroundings = (Vec<Dependency>, Option<Workstation>, Timestamp);
+pub(crate) type Surroundings = (Vec<Dependency>, Option<Workstation>, Timestamp);
 
 impl Onus {
     /// The handoff of the present holder's work, ready to be kept. None where nobody holds the task.
@@ -102,7 +104,7 @@ impl Onus {
             })
             .collect();
         let seen = workstation.as_ref().filter(|_| self.sight == Sight::Workstations);
-        let trace = seen.map(|place| self.trace(place, held)).unwrap_or_default();
+        let trace = seen.map(|place| self.trace(&task.id, place, held)).unwrap_or_default();
         Ok(Handoff {
             format: FORMAT.to_owned(),
             task: task.id.clone(),
@@ -136,7 +138,9 @@ impl Onus {
         task: &TaskId,
         workstation: &WorkstationName,
     ) -> Result<Surroundings, Refusal> {
-        if let Some(answer) = self.remote_call("surroundings", &(task, workstation))? {
+        if let Some(answer) =
+            self.remote(|| calls::SurroundingsOf { task: task.clone(), place: workstation.clone() })?
+        {
             return Ok(answer);
         }
         self.ask(|tx| {
@@ -158,13 +162,14 @@ impl Onus {
             verdict: run.evidence.verdict.name().to_owned(),
             commit: run.evidence.ground.commit,
             at: run.evidence.at,
+            stated: run.evidence.stated,
         });
         Ok(told.collect())
     }
 
     /// What a workstation's branch and working tree show. Nothing here may stop a holder from giving a task back: where
     /// git cannot tell, the handoff says nothing.
-    fn trace(&self, place: &Workstation, held: &Assignment) -> Trace {
+    fn trace(&self, task: &TaskId, place: &Workstation, held: &Assignment) -> Trace {
         let directory = place.path.as_deref().map(Path::new).filter(|path| path.is_dir());
         let Some(directory) = directory.filter(|_| self.place.repo.is_some()) else {
             return Trace::default();
@@ -174,12 +179,19 @@ impl Onus {
             place.branch.as_ref().map_or_else(|| "HEAD".to_owned(), |branch| branch_ref(branch.as_str()));
         let head = history.resolve(&name).ok().flatten();
         let mut trace = Trace { head: head.as_deref().and_then(|id| id.parse().ok()), ..Trace::default() };
-        // A server that granted it has not seen the working tree: then the work is what the main branch has not.
-        let base = held.base.as_ref().map(ToString::to_string).or_else(|| self.main_commit());
-        if let (Some(head), Some(base)) = (&head, &base) {
-            let not = [base.as_str()];
-            trace.commits = commits(&history, head, &not, held);
-            trace.files = history.changed_paths(head, &not).unwrap_or_default();
+        // What came in from the main branch by a sync is other people's work.
+        let base = held.base.as_ref().map(ToString::to_string);
+        let not: Vec<String> = base.into_iter().chain(self.main_commit()).collect();
+        if let (Some(head), false) = (&head, not.is_empty()) {
+            let not: Vec<&str> = not.iter().map(String::as_str).collect();
+            let own = own_commits(&history, head, &not, task, held);
+            trace.files = history.paths_of(&own).unwrap_or_default();
+            trace.commits = own
+                .into_iter()
+                .filter_map(|commit| {
+                    Some(HandedCommit { id: commit.id.parse().ok()?, subject: commit.subject })
+                })
+                .collect();
         }
         if let Ok(dirty) = worktree::dirty(directory) {
             trace.dirty_left_out = dirty.count - dirty.first.len();
@@ -205,24 +217,45 @@ impl Onus {
 
     /// The last handoff of a task.
     pub fn last_handoff(&mut self, task: &TaskId) -> Result<Option<HandoffView>, Refusal> {
-        if let Some(answer) = self.remote_call("last_handoff", &(task,))? {
+        if let Some(answer) = self.remote(|| calls::LastHandoff { task: task.clone() })? {
             return Ok(answer);
         }
         self.task(task)?;
-        let notes = self.ask(|tx| show::notes(tx, task))?;
-        let last = notes.into_iter().rfind(|note| note.kind == "handoff");
-        Ok(last.map(|note| view(task, &note.text)))
+        let last = self.ask(|tx| show::last_note(tx, task, "handoff"))?;
+        Ok(last.map(|text| view(task, &text)))
     }
 }
 
-/// Commits that came in from the main branch by a rebase or a merge name another task, or none.
-fn commits(history: &History<'_>, head: &str, not: &[&str], held: &Assignment) -> Vec<HandedCommit> {
-    let all = history.commits(head, not).unwrap_or_default();
-    let ours = all
-        .into_iter()
-        .filter(|commit| commit.trailers.epoch.as_ref().is_none_or(|epoch| *epoch == held.epoch.to_string()));
-    ours.filter_map(|commit| Some(HandedCommit { id: commit.id.parse().ok()?, subject: commit.subject }))
-        .collect()
+/// What was made under this assignment, newest first.
+fn own_commits(
+    history: &History<'_>,
+    head: &str,
+    not: &[&str],
+    task: &TaskId,
+    held: &Assignment,
+) -> Vec<Commit> {
+    let holding = own_commits::Holding {
+        task,
+        epoch: held.epoch,
+        workstation: &held.workstation,
+        adopted_epochs: &[],
+        adopted: &[],
+    };
+    let is_own = |commit: &Commit| {
+        made(commit).is_some_and(|made| own_commits::ownership(&made, &holding) == Ownership::Own)
+    };
+    history.commits(head, not).unwrap_or_default().into_iter().filter(is_own).collect()
+}
+
+/// What a commit says about itself, for the rule about whose it is.
+pub(crate) fn made(commit: &Commit) -> Option<Made> {
+    Some(Made {
+        id: commit.id.parse().ok()?,
+        subject: commit.subject.clone(),
+        task: commit.trailers.task.clone(),
+        epoch: commit.trailers.epoch.clone(),
+        before_grant: false,
+    })
 }
 
 pub(crate) fn view(task: &TaskId, text: &str) -> HandoffView {

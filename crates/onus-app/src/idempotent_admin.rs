@@ -3,6 +3,7 @@
 //! The answer to a command is told again from its task's entries ([`crate::replay`]). An answer given here is about what
 //! there was then, of several kinds together, so the answer itself is kept beside the request (ADR 20).
 
+use crate::remote::call::Call;
 use crate::token::{self, Shown};
 use crate::{Onus, replay, submit::unexpected};
 use onus_core::facts::Caller;
@@ -13,6 +14,7 @@ use onus_store::port::{Driver, Outcome, Store, Tx};
 use onus_store::{apply, load};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::marker::PhantomData;
 
 /// Who asks for a change of the workspace.
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,23 +33,24 @@ impl<'a> From<Option<&'a Handle>> for Asker<'a> {
 }
 
 /// One change that somebody asks for.
-pub(crate) struct Asked<'a> {
+pub(crate) struct Asked<'a, C> {
     pub(crate) asker: Asker<'a>,
-    pub(crate) name: &'static str,
     pub(crate) arguments: String,
+    call: PhantomData<C>,
 }
 
 impl<'a> Asker<'a> {
-    pub(crate) fn asks(self, name: &'static str, arguments: &impl Serialize) -> Result<Asked<'a>, Refusal> {
-        Ok(Asked { asker: self, name, arguments: serde_json::to_string(arguments).map_err(unexpected)? })
+    pub(crate) fn asks<C: Call>(self, call: &C) -> Result<Asked<'a, C>, Refusal> {
+        let arguments = serde_json::to_string(call).map_err(unexpected)?;
+        Ok(Asked { asker: self, arguments, call: PhantomData })
     }
 }
 
-impl Asked<'_> {
+impl<C: Call> Asked<'_, C> {
     /// What distinguishes this change from another one under the same request id.
     fn fingerprint(&self) -> Digest {
         let mut fields = Fields::new("onus-change-1");
-        fields.text(self.asker.actor.map_or("", Handle::as_str)).text(self.name).text(&self.arguments);
+        fields.text(self.asker.actor.map_or("", Handle::as_str)).text(C::NAME.name()).text(&self.arguments);
         fields.digest()
     }
 
@@ -60,14 +63,13 @@ impl Asked<'_> {
 
 impl Onus {
     /// Has a change carried out by whoever has the store.
-    pub(crate) fn administer<'a, T: Serialize + DeserializeOwned>(
+    pub(crate) fn administer<'a, C: Call>(
         &mut self,
         asker: impl Into<Asker<'a>>,
-        name: &'static str,
-        arguments: &impl Serialize,
-        act: impl FnOnce(&mut dyn Tx, &Caller) -> Result<Outcome<T>, Refusal>,
-    ) -> Result<T, Refusal> {
-        let asked = asker.into().asks(name, arguments)?;
+        call: &C,
+        act: impl FnOnce(&mut dyn Tx, &Caller) -> Result<Outcome<C::Answer>, Refusal>,
+    ) -> Result<C::Answer, Refusal> {
+        let asked = asker.into().asks(call)?;
         match self.remote_once(&asked)? {
             Some(answer) => Ok(answer),
             None => once(self.store.as_mut(), &asked, act),
@@ -75,19 +77,18 @@ impl Onus {
     }
 
     /// Asks whoever has the store; none where that is this very process.
-    pub(crate) fn remote_once<T: DeserializeOwned>(
+    pub(crate) fn remote_once<C: Call>(
         &mut self,
-        asked: &Asked<'_>,
-    ) -> Result<Option<T>, Refusal> {
-        let Asked { asker, name, arguments } = asked;
-        self.remote_call_under(asker.request, name, || Ok(arguments.clone()))
+        asked: &Asked<'_, C>,
+    ) -> Result<Option<C::Answer>, Refusal> {
+        self.send::<C>(asked.asker.request, || Ok(asked.arguments.clone()))
     }
 }
 
 /// Carries a change out in one transaction, or tells what came of it the first time.
-pub(crate) fn once<T: Serialize + DeserializeOwned>(
+pub(crate) fn once<C: Call, T: Serialize + DeserializeOwned>(
     store: &mut dyn Driver,
-    asked: &Asked<'_>,
+    asked: &Asked<'_, C>,
     act: impl FnOnce(&mut dyn Tx, &Caller) -> Result<Outcome<T>, Refusal>,
 ) -> Result<T, Refusal> {
     let done = store.write(|tx| {

@@ -12,6 +12,7 @@ mod plan;
 pub use archive::RestoreView;
 
 use crate::progress::Progress;
+use crate::remote::calls;
 use crate::submit::unexpected;
 use crate::{Onus, registry, replay};
 use file::File;
@@ -92,8 +93,13 @@ impl Onus {
         progress: &mut dyn Progress,
     ) -> Result<ImportView, Refusal> {
         let Import { request, project, input, run, .. } = import;
-        let sent = || serde_json::to_string(&(request, project, input, run)).map_err(unexpected);
-        if let Some(answer) = self.remote_call_under(Some(request), "import_jsonl", sent)? {
+        let call = || calls::ImportJsonl {
+            request: (*request).clone(),
+            project: project.cloned(),
+            input: (*input).to_owned(),
+            run: *run,
+        };
+        if let Some(answer) = self.remote_under(Some(request), call)? {
             return Ok(answer);
         }
         let file = File::read(import.input);
@@ -239,6 +245,7 @@ impl Session<'_> {
             occupied: Vec::new(),
             builders: Vec::new(),
             slices: Vec::new(),
+            parts: Vec::new(),
             evidence: Vec::new(),
             reviews: Vec::new(),
             base: None,

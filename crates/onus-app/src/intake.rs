@@ -84,7 +84,7 @@ impl Onus {
     ) -> Result<Arrival, Refusal> {
         let handle = channel.worker(name)?;
         let actor = channel.spokesman(name, self.ask(|tx| load::worker(tx, handle))?)?;
-        if let Some(Ok(receipt)) = self.replayed(&request)?
+        if let Some(Ok(receipt)) = self.replayed(Some(&actor), &request)?
             && receipt.task.spec.origin == spec.origin
         {
             return Ok(Arrival::Told(Box::new(IntakeView::existing(&receipt))));

@@ -41,6 +41,7 @@ pub mod token;
 pub mod usage;
 pub mod validate;
 pub mod view;
+pub mod weight;
 pub mod workstation;
 
 use onus_core::identity_map::Policy;
@@ -82,7 +83,7 @@ impl Onus {
 
     /// What time it is where the store is.
     pub(crate) fn now(&mut self) -> Result<Timestamp, Refusal> {
-        if let Some(answer) = self.remote_call("now", &())? {
+        if let Some(answer) = self.remote(|| remote::calls::Now {})? {
             return Ok(answer);
         }
         Ok(self.ask(|tx| tx.now())?.wall)

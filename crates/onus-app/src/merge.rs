@@ -9,11 +9,13 @@ pub use checks::MergeCheckView;
 
 use crate::Onus;
 use crate::progress::Progress;
+use crate::remote::calls;
 use crate::submit::{Target, step, unexpected};
 use onus_core::boundary::path_findings;
 use onus_core::code::Code;
-use onus_core::command::{Command, Envelope};
+use onus_core::command::{Command, Envelope, Stage};
 use onus_core::event::{Event, Merged};
+use onus_core::evidence::{Ground, Proof};
 use onus_core::id::{CommitId, Handle, RequestId, TaskId, WorkstationName};
 use onus_core::identity_map::Policy;
 use onus_core::lease::Token;
@@ -193,7 +195,9 @@ impl Onus {
 
     /// The record of a task's merge as this commit.
     pub(crate) fn merged_as(&mut self, task: &TaskId, commit: &str) -> Result<Option<Merged>, Refusal> {
-        if let Some(answer) = self.remote_call("merged_as", &(task, commit))? {
+        if let Some(answer) =
+            self.remote(|| calls::MergedAs { task: task.clone(), commit: commit.to_owned() })?
+        {
             return Ok(answer);
         }
         let entries = self.ask(|tx| ledger::log(tx, &Part::Task(task, 0), i64::MAX))?;
@@ -225,7 +229,15 @@ fn envelope(
     checks: &[String],
 ) -> Result<Envelope, Refusal> {
     let id = |commit: &str| commit.parse::<CommitId>().map_err(unexpected);
-    let command = Command::Merge { commit: id(commit)?, onto: id(onto)?, checks: checks.to_vec() };
+    let ground = Ground { commit: Some(id(commit)?), dirty: false };
+    let command = Command::Merge {
+        commit: id(commit)?,
+        onto: id(onto)?,
+        checks: checks.to_vec(),
+        root_cause: None,
+        stage: if commit == onto { Stage::Ask } else { Stage::Land },
+        proof: Proof { ground, ..Proof::default() },
+    };
     step_envelope(call, name, command)
 }
 

@@ -9,6 +9,7 @@ pub use view::{ClosedView, MemberView, MilestoneAddedView, MilestoneLine, Milest
 use crate::Onus;
 use crate::idempotent_admin::Asker;
 use crate::registry::record;
+use crate::remote::calls;
 use crate::submit::unexpected;
 use onus_core::code::Code;
 use onus_core::event::MilestoneAdded;
@@ -42,7 +43,7 @@ impl Onus {
         asker: impl Into<Asker<'a>>,
         wanted: &MilestoneAdded,
     ) -> Result<MilestoneAddedView, Refusal> {
-        self.administer(asker, "add_milestone", &(wanted,), |tx, caller| {
+        self.administer(asker, &calls::AddMilestone { wanted: wanted.clone() }, |tx, caller| {
             let by = person(caller)?;
             let found = milestone::find(tx, &wanted.name)?;
             let unknown = unknown_tasks(tx, wanted)?;
@@ -63,7 +64,7 @@ impl Onus {
 
     /// Every milestone in a few words, the oldest first.
     pub fn milestones(&mut self) -> Result<MilestonesView, Refusal> {
-        if let Some(answer) = self.remote_call("milestones", &())? {
+        if let Some(answer) = self.remote(|| calls::Milestones {})? {
             return Ok(answer);
         }
         let rows = self.ask(|tx| milestone::every(tx))?;
@@ -72,7 +73,7 @@ impl Onus {
 
     /// One milestone, with exactly what it lacks.
     pub fn milestone(&mut self, name: &MilestoneName) -> Result<MilestoneView, Refusal> {
-        if let Some(answer) = self.remote_call("milestone", &(name,))? {
+        if let Some(answer) = self.remote(|| calls::MilestoneOf { name: name.clone() })? {
             return Ok(answer);
         }
         let found = self.ask(|tx| milestone::find(tx, name)?.map(|stored| look(tx, stored)).transpose())?;
@@ -87,7 +88,7 @@ impl Onus {
         asker: impl Into<Asker<'a>>,
         name: &MilestoneName,
     ) -> Result<MilestoneView, Refusal> {
-        self.administer(asker, "close_milestone", &(name,), |tx, caller| {
+        self.administer(asker, &calls::CloseMilestone { name: name.clone() }, |tx, caller| {
             let stored = milestone::find(tx, name)?.ok_or_else(|| no_milestone(name))?;
             let seen = look(tx, stored)?;
             bounded(&seen)?;

@@ -1,7 +1,7 @@
 //! `preflight`: can work in a role begin here, now? (mission D6)
 
 use crate::Onus;
-use crate::route::no_task;
+use crate::route::{Subject, no_task};
 use onus_core::code::Code;
 use onus_core::facts::Place;
 use onus_core::gate;
@@ -86,8 +86,8 @@ impl Onus {
         let mut checks = Checks::default();
         checks.map(&policy, start.role, self.place.repo.is_some());
         checks.worker(&worker, &policy, start.role);
-        let name = start.workstation.or(start.here).or_else(|| mapped(&policy, &worker));
-        let place = self.probed(&worker.handle, name, &mut checks)?;
+        let name = self.claimed_place(start, &policy, &worker)?;
+        let place = self.probed(&worker.handle, name.as_ref(), &mut checks)?;
         checks.workstation(&place, &worker, &no_task()?);
         if let Some(workstation) = &place.found {
             self.branch(workstation, &mut checks)?;
@@ -98,10 +98,28 @@ impl Onus {
         Ok(PreflightView {
             role: start.role.clone(),
             worker: worker.handle,
-            workstation: name.cloned(),
+            workstation: name,
             checks: checks.0,
             ready,
         })
+    }
+
+    /// Where a claim of the role's next task would go: the named one, else where the map sends this worker with that very
+    /// task, else where it stands.
+    fn claimed_place(
+        &mut self,
+        start: &Start<'_>,
+        policy: &Policy,
+        worker: &Worker,
+    ) -> Result<Option<WorkstationName>, Refusal> {
+        if let Some(named) = start.workstation {
+            return Ok(Some(named.clone()));
+        }
+        let filter = Filter { role: Some(start.role.clone()), ..Filter::default() };
+        let next = self.ready(&filter, 1)?.tasks.into_iter().next();
+        let told = next.map(|task| self.explain(&Subject::Task(task.id), Some(&worker.handle), start.here));
+        let place = told.transpose()?.and_then(|view| view.caller).and_then(|caller| caller.workstation);
+        Ok(place.or_else(|| mapped(policy, worker).or(start.here).cloned()))
     }
 
     /// The workstation as its probes leave it.
@@ -118,7 +136,8 @@ impl Onus {
         };
         let mut workstation = row.workstation;
         for probed in self.run_all_probes(std::slice::from_ref(&workstation)) {
-            workstation = self.record_probes(Some(by), &probed.name, &probed.results)?;
+            let kept = self.record_if_own(Some(by), &probed.name, &probed.results)?;
+            workstation = kept.unwrap_or(workstation);
             let all = probed.results.len();
             if probed.results.iter().all(ProbeResult::passed) {
                 checks.ok("probes", format!("{all} of {all} passed in {}", probed.name));

@@ -6,6 +6,7 @@ pub use text::text;
 
 use crate::Onus;
 use crate::handoff::HandoffView;
+use crate::remote::calls;
 use crate::view::{HeldView, TaskView};
 use onus_core::facts::Caller;
 use onus_core::id::{Handle, Role, TaskId, WorkstationName};
@@ -70,7 +71,7 @@ impl PrimeView {
         for offer in &mut view.ready {
             offer.title = shortened(&offer.title, bytes.min(TITLE_MAX));
         }
-        view.warnings.truncate(HELD + 1);
+        view.warnings.truncate(HELD + 2);
         view
     }
 }
@@ -105,7 +106,13 @@ pub struct OfferView {
 impl Onus {
     /// What `actor` needs to know; with a task, about that one of those it holds.
     pub fn prime(&mut self, actor: Option<&Handle>, only: Option<&TaskId>) -> Result<PrimeView, Refusal> {
-        if let Some(answer) = self.remote_call("prime", &(only,))? {
+        let mut view = self.stored_prime(actor, only)?;
+        view.warnings.extend(self.unguarded());
+        Ok(view)
+    }
+
+    fn stored_prime(&mut self, actor: Option<&Handle>, only: Option<&TaskId>) -> Result<PrimeView, Refusal> {
+        if let Some(answer) = self.remote(|| calls::Prime { only: only.cloned() })? {
             return Ok(answer);
         }
         let caller = self.ask(|tx| load::caller(tx, actor))?;

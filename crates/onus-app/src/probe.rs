@@ -2,22 +2,20 @@
 //! seconds, and nobody should wait for it but who asked.
 
 use crate::Onus;
-use crate::remote::Sent;
+use crate::remote::{Sent, calls};
 use onus_core::command::{Command, Envelope};
 use onus_core::facts::Caller;
 use onus_core::id::{Handle, WorkstationName};
 use onus_core::identity_map::{self, Policy};
 use onus_core::probe::{ProbeResult, Verdict};
 use onus_core::refusal::Refusal;
+use onus_core::registry::probe_report::DIRECTORY;
 use onus_core::time::Timestamp;
 use onus_core::workstation::{Workstation, WorkstationState};
 use onus_host::{clock, probe};
 use onus_store::load;
 use onus_store::port::Tx;
 use std::path::Path;
-
-/// What must hold of a workstation that is a directory, whether or not it has probes.
-const DIRECTORY: &str = "directory";
 
 /// Workstations probed at the same time; each runs all of its probes at once.
 const AT_ONCE: usize = 16;
@@ -78,7 +76,7 @@ impl Onus {
         for workstation in self.places(envelope)? {
             if must_prove(&workstation) {
                 let results = self.run_probes(&workstation);
-                self.record_probes(envelope.actor.as_ref(), &workstation.name, &results)?;
+                self.record_if_own(envelope.actor.as_ref(), &workstation.name, &results)?;
             }
         }
         Ok(())
@@ -86,7 +84,7 @@ impl Onus {
 
     /// The workstations that a grant may go to.
     pub(crate) fn places(&mut self, envelope: &Envelope) -> Result<Vec<Workstation>, Refusal> {
-        if let Some(answer) = self.remote_call("places", &(Sent::new(envelope),))? {
+        if let Some(answer) = self.remote(|| calls::Places { sent: Sent::new(envelope) })? {
             return Ok(answer);
         }
         // Where a place is named, the map has no say in it; the grant itself reads the map under the lock.

@@ -1,5 +1,6 @@
 //! `list`, `ready`, `stale` and `status`: where the work stands.
 
+use crate::remote::calls;
 use crate::submit::{Judge, claim};
 use crate::view::{CountsView, HeldView, ListView, NotReadyView, ReadyView, StaleView, StatusView, TaskView};
 use crate::{Onus, Sight};
@@ -7,7 +8,8 @@ use onus_core::code::Code;
 use onus_core::id::{Handle, TaskId, shown};
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::settings::Settings;
-use onus_core::task::StateName;
+use onus_core::task::{StateName, Task};
+use onus_core::text::Text;
 use onus_core::time::Now;
 use onus_host::process_liveness;
 use onus_store::error::StoreError;
@@ -18,6 +20,10 @@ use onus_store::{load, registry};
 
 /// The most that one call lists.
 pub const LIMIT_MAX: i64 = 10_000;
+
+/// So many bytes of bodies are listed at once, and so many tasks are read at a time: what is more comes with the next call.
+const BYTES: usize = 2 * 1024 * 1024;
+const AT_ONCE: i64 = 250;
 
 /// So many ready tasks are looked at with the eyes of the worker who asks.
 const JUDGED: usize = 20;
@@ -33,26 +39,33 @@ impl Onus {
         cursor: Option<&str>,
         limit: i64,
     ) -> Result<ListView, Refusal> {
-        if let Some(answer) = self.remote_call("list", &(which, filter, cursor, limit))? {
+        if let Some(answer) = self.remote(|| calls::List {
+            which,
+            filter: filter.clone(),
+            cursor: cursor.map(str::to_owned),
+            limit,
+        })? {
             return Ok(answer);
         }
         let after = cursor.map_or(Ok(After::START), |text| parse_cursor(text, which))?;
-        let mut tasks = self.ask(|tx| queue::list(tx, which, filter, after, limit + 1))?;
-        let more = tasks.len() as i64 > limit;
-        tasks.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        let limit = limit.clamp(1, LIMIT_MAX);
+        let (tasks, more) = self
+            .ask(|tx| bounded(limit, after, |after, limit| queue::list(tx, which, filter, after, limit)))?;
         let next = tasks.last().filter(|_| more).map(|last| {
-            let after = After { priority: last.spec.priority.rank(), born: last.born };
+            let after = After::task(last);
             format_cursor(after, which)
         });
         Ok(ListView { tasks: tasks.iter().map(TaskView::from).collect(), next })
     }
 
     pub fn ready(&mut self, filter: &Filter, limit: i64) -> Result<ReadyView, Refusal> {
-        if let Some(answer) = self.remote_call("ready", &(filter, limit))? {
+        if let Some(answer) = self.remote(|| calls::Ready { filter: filter.clone(), limit })? {
             return Ok(answer);
         }
         self.ask(|tx| {
-            let tasks = queue::ready(tx, filter, limit)?;
+            let limit = limit.clamp(1, LIMIT_MAX);
+            let (tasks, _) =
+                bounded(limit, After::START, |after, limit| queue::ready(tx, filter, after, limit))?;
             let wanted = (limit * WINDOW).clamp(20, 1_000);
             let mut counts = CountsView::default();
             let mut rest = Vec::new();
@@ -91,7 +104,7 @@ impl Onus {
         filter: &Filter,
         limit: i64,
     ) -> Result<ReadyView, Refusal> {
-        if let Some(answer) = self.remote_call("ready_for", &(filter, limit))? {
+        if let Some(answer) = self.remote(|| calls::ReadyFor { filter: filter.clone(), limit })? {
             return Ok(answer);
         }
         let mut view = self.ready(filter, limit)?;
@@ -119,7 +132,7 @@ impl Onus {
     }
 
     pub fn held(&mut self) -> Result<Vec<HeldView>, Refusal> {
-        if let Some(answer) = self.remote_call("held", &())? {
+        if let Some(answer) = self.remote(|| calls::Held {})? {
             return Ok(answer);
         }
         let settings = self.settings.clone();
@@ -127,7 +140,13 @@ impl Onus {
     }
 
     pub fn status(&mut self) -> Result<StatusView, Refusal> {
-        if let Some(answer) = self.remote_call("status", &())? {
+        let mut view = self.stored_status()?;
+        view.warnings.extend(self.unguarded());
+        Ok(view)
+    }
+
+    fn stored_status(&mut self) -> Result<StatusView, Refusal> {
+        if let Some(answer) = self.remote(|| calls::Status {})? {
             return Ok(answer);
         }
         let settings = self.settings.clone();
@@ -148,8 +167,35 @@ impl Onus {
                 held: held(tx, &settings)?,
                 ledger_entries: ledger::count(tx)?,
                 last_checkpoint: ledger::checkpoints(tx)?.last().map(|checkpoint| checkpoint.seq),
+                warnings: Vec::new(),
             })
         })
+    }
+}
+
+/// Tasks a part at a time, until there are enough of them, or of their words; and whether there are more.
+fn bounded(
+    limit: i64,
+    mut after: After,
+    mut read: impl FnMut(After, i64) -> onus_store::error::Result<Vec<Task>>,
+) -> onus_store::error::Result<(Vec<Task>, bool)> {
+    let (mut all, mut bytes): (Vec<Task>, usize) = (Vec::new(), 0);
+    loop {
+        // One more than is wanted tells whether there are more.
+        let wanted = (limit + 1 - all.len() as i64).min(AT_ONCE);
+        let part = read(after, wanted)?;
+        let is_last = (part.len() as i64) < wanted;
+        for task in part {
+            if all.len() as i64 == limit || (bytes > BYTES && !all.is_empty()) {
+                return Ok((all, true));
+            }
+            bytes += task.spec.body.as_ref().and_then(Text::content).map_or(0, str::len);
+            after = After::task(&task);
+            all.push(task);
+        }
+        if is_last {
+            return Ok((all, false));
+        }
     }
 }
 

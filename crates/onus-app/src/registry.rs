@@ -1,6 +1,7 @@
 //! `init` and `worker`: who there is.
 
 use crate::idempotent_admin::Asker;
+use crate::remote::calls;
 use crate::submit::unexpected;
 use crate::view::{WorkerView, WorkersView};
 use crate::{Onus, workstation};
@@ -68,7 +69,7 @@ impl Onus {
 
     /// `init` at a store that somebody else keeps: adds the project and the checkout that its caller lacks.
     pub fn join<'a>(&mut self, asker: impl Into<Asker<'a>>, founding: &Founding) -> Result<Founded, Refusal> {
-        self.administer(asker, "join", &(founding,), |tx, caller| {
+        self.administer(asker, &calls::Join { founding: founding.clone() }, |tx, caller| {
             let uid = load::workspace(tx)?.uid;
             let founded = join_workspace(tx, uid, caller, founding)?;
             Ok(if founded.created { Outcome::Commit(founded) } else { Outcome::Rollback(founded) })
@@ -80,7 +81,7 @@ impl Onus {
         asker: impl Into<Asker<'a>>,
         wanted: &WorkerAdded,
     ) -> Result<(Registration, Worker), Refusal> {
-        self.administer(asker, "add_worker", &(wanted,), |tx, caller| {
+        self.administer(asker, &calls::AddWorker { wanted: wanted.clone() }, |tx, caller| {
             onus_host::zone::known(&wanted.tz).map_err(Refusal::invalid)?;
             let by = person(caller)?;
             let found = load::worker(tx, &wanted.handle)?;
@@ -103,7 +104,8 @@ impl Onus {
         handle: &Handle,
         reason: Option<&str>,
     ) -> Result<Worker, Refusal> {
-        self.administer(asker, "pause_worker", &(handle, reason), |tx, caller| {
+        let call = calls::PauseWorker { worker: handle.clone(), reason: reason.map(str::to_owned) };
+        self.administer(asker, &call, |tx, caller| {
             let (by, event) = worker::pause(caller, &worker_of(tx, handle)?, reason)?;
             Ok(Outcome::Commit(change_worker(tx, &by, event)?))
         })
@@ -114,14 +116,14 @@ impl Onus {
         asker: impl Into<Asker<'a>>,
         handle: &Handle,
     ) -> Result<Worker, Refusal> {
-        self.administer(asker, "resume_worker", &(handle,), |tx, caller| {
+        self.administer(asker, &calls::ResumeWorker { worker: handle.clone() }, |tx, caller| {
             let (by, event) = worker::resume(caller, &worker_of(tx, handle)?)?;
             Ok(Outcome::Commit(change_worker(tx, &by, event)?))
         })
     }
 
     pub fn workers(&mut self, only: Option<&Handle>) -> Result<WorkersView, Refusal> {
-        if let Some(answer) = self.remote_call("workers", &(only,))? {
+        if let Some(answer) = self.remote(|| calls::Workers { only: only.cloned() })? {
             return Ok(answer);
         }
         let rows = self.ask(|tx| registry::workers(tx, only))?;

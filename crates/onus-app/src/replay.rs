@@ -2,9 +2,9 @@
 
 use crate::submit::{Receipt, ReceiptKind};
 use onus_core::code::Code;
-use onus_core::event::Event;
+use onus_core::event::{Event, Stamped};
 use onus_core::hash::Digest;
-use onus_core::id::{RequestId, Seq, TaskId};
+use onus_core::id::{Handle, RequestId, Seq, TaskId};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::task::{Task, evolve};
@@ -28,9 +28,12 @@ pub(crate) fn earlier(
     }
 }
 
+/// The answer to what became the entry `seq`, told to `to`. A lease token goes to its holder and to who made the grant: a
+/// request id is no secret.
 pub(crate) fn answer(
     tx: &mut dyn Tx,
     workspace: &Workspace,
+    to: Option<&Handle>,
     seq: Seq,
 ) -> Result<Result<Receipt, Refusal>, Refusal> {
     let broken = |what: String| Refusal::new(Code::LedgerBroken, what).hint("onus ledger verify");
@@ -49,22 +52,29 @@ pub(crate) fn answer(
     let id = stamped.task.clone().ok_or_else(|| broken(format!("the entry {seq} is about no task")))?;
     let task = as_of(tx, &id, seq)?;
     let token = match &stamped.event {
-        Event::Claimed(_) | Event::TakenOver(_) => load::granted_lease(tx, &id, stamped.epoch)?
-            .map(|(lease, _)| {
-                // A token dies with its generation; a replay must not revive it.
-                let generation = ledger::generation_at(tx, seq)?;
-                Ok::<_, Refusal>(Token {
-                    generation: generation.min(workspace.generation),
-                    epoch: stamped.epoch,
-                    lease,
+        Event::Claimed(_) | Event::TakenOver(_) if is_party(to, &stamped, &task) => {
+            load::granted_lease(tx, &id, stamped.epoch)?
+                .map(|(lease, _)| {
+                    // A token dies with its generation; a replay must not revive it.
+                    let generation = ledger::generation_at(tx, seq)?;
+                    Ok::<_, Refusal>(Token {
+                        generation: generation.min(workspace.generation),
+                        epoch: stamped.epoch,
+                        lease,
+                    })
                 })
-            })
-            .transpose()?,
+                .transpose()?
+        }
         _ => None,
     };
     let kind =
         if matches!(stamped.event, Event::Added(_)) { ReceiptKind::Created } else { ReceiptKind::Changed };
     Ok(Ok(Receipt { kind, task, token }))
+}
+
+fn is_party(to: Option<&Handle>, grant: &Stamped, task: &Task) -> bool {
+    let holder = task.assignment().map(|held| &held.assignee);
+    to.is_some_and(|to| *to == grant.actor || Some(to) == holder)
 }
 
 /// The task as it was right after the entry `seq`.

@@ -13,7 +13,7 @@ pub use anomalies::AnomaliesView;
 pub use audit::{AuditKind, AuditLine, AuditView, csv};
 pub use incident::{GrantView, IncidentView, MomentView};
 pub use now::{CallView, CompletedView, NowView, StuckKind, StuckView, WantKind, WantView};
-pub use search::{SaidView, SearchAsk, SearchView};
+pub use search::{SearchAsk, SearchView};
 pub use sprint::SprintView;
 
 use crate::Onus;

@@ -1,6 +1,6 @@
 //! `rerun`: the same task once more, by the same identity, in the same workstation, from the same commit (mission C11).
 
-use crate::remote::{SentReceipt, SentTask};
+use crate::remote::calls;
 use crate::show::unknown_task;
 use crate::submit::{Receipt, Target, step, unexpected};
 use crate::{Onus, replay};
@@ -42,7 +42,7 @@ impl Onus {
         let caller = self.caller(call.actor)?;
         person(&caller)?;
         // The workstation is busy with what an earlier call of the same name gave it.
-        if let Some(granted) = self.replayed(&step(call.request, "claim")?)? {
+        if let Some(granted) = self.replayed(call.actor, &step(call.request, "claim")?)? {
             return granted;
         }
         let original = self.find_task(call.task)?;
@@ -112,7 +112,7 @@ impl Onus {
     /// The task that is done again: a new one, or the one that an earlier call asked for and nobody has taken.
     fn again(&mut self, call: &Rerun<'_>, original: &Task) -> Result<Task, Refusal> {
         let request = step(call.request, "add")?;
-        if let Some(added) = self.replayed(&request)? {
+        if let Some(added) = self.replayed(call.actor, &request)? {
             return added.map(|receipt| receipt.task);
         }
         let mut number = 1_u32;
@@ -158,7 +158,7 @@ impl Onus {
     }
 
     pub(crate) fn task_by_origin(&mut self, origin: &OriginRef) -> Result<Option<Task>, Refusal> {
-        if let Some(answer) = self.remote_call::<Option<SentTask>>("task_by_origin", &(origin,))? {
+        if let Some(answer) = self.remote(|| calls::TaskByOrigin { origin: origin.clone() })? {
             return Ok(answer.map(Task::from));
         }
         let found = self.ask(|tx| match load::task_by_origin(tx, origin)? {
@@ -171,10 +171,10 @@ impl Onus {
     /// What a request was answered, if it was carried out before.
     pub(crate) fn replayed(
         &mut self,
+        actor: Option<&Handle>,
         request: &RequestId,
     ) -> Result<Option<Result<Receipt, Refusal>>, Refusal> {
-        type Replayed = Option<Result<SentReceipt, Refusal>>;
-        if let Some(answer) = self.remote_call::<Replayed>("replayed", &(request,))? {
+        if let Some(answer) = self.remote(|| calls::Replayed { request: request.clone() })? {
             return match answer {
                 None => Ok(None),
                 Some(Ok(sent)) => Receipt::try_from(sent).map(|receipt| Some(Ok(receipt))),
@@ -183,7 +183,7 @@ impl Onus {
         }
         let found = self.ask(|tx| Ok((load::workspace(tx)?, load::replay(tx, request)?)))?;
         let (workspace, Some(earlier)) = found else { return Ok(None) };
-        self.ask(|tx| Ok(replay::answer(tx, &workspace, earlier.seq)))?.map(Some)
+        self.ask(|tx| Ok(replay::answer(tx, &workspace, actor, earlier.seq)))?.map(Some)
     }
 }
 

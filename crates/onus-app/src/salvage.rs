@@ -2,6 +2,7 @@
 //! behind is kept (mission B5, B6).
 
 use crate::Onus;
+use crate::remote::calls;
 use crate::submit::{Receipt, Target};
 use crate::view::{HeldView, LeftView};
 use onus_core::command::{Command, Envelope};
@@ -46,7 +47,7 @@ impl Onus {
 
     /// Every assignment that a task ever had, the first one first.
     pub(crate) fn assignments(&mut self, task: &TaskId) -> Result<Vec<PastAssignment>, Refusal> {
-        if let Some(answer) = self.remote_call("assignments", &(task,))? {
+        if let Some(answer) = self.remote(|| calls::Assignments { task: task.clone() })? {
             return Ok(answer);
         }
         self.ask(|tx| show::assignments(tx, task))

@@ -1,6 +1,7 @@
 //! `session list` and `worker day`: what somebody did, stretch by stretch.
 
 use crate::Onus;
+use crate::remote::calls;
 use crate::timesheet::RowView;
 use onus_core::code::Code;
 use onus_core::event::Event;
@@ -183,7 +184,9 @@ impl Onus {
         worker: Option<&Handle>,
         limit: i64,
     ) -> Result<SessionsView, Refusal> {
-        if let Some(answer) = self.remote_call("sessions", &(task, worker, limit))? {
+        if let Some(answer) =
+            self.remote(|| calls::Sessions { task: task.cloned(), worker: worker.cloned(), limit })?
+        {
             return Ok(answer);
         }
         let which = match (task, worker) {
@@ -216,7 +219,7 @@ impl Onus {
 
     /// The session with this number.
     pub fn session(&mut self, id: Seq) -> Result<SessionView, Refusal> {
-        if let Some(answer) = self.remote_call("session", &(id,))? {
+        if let Some(answer) = self.remote(|| calls::SessionOf { id })? {
             return Ok(answer);
         }
         let found = self.ask(|tx| {
@@ -230,7 +233,7 @@ impl Onus {
 
     /// What a worker did in one of its days.
     pub fn day(&mut self, worker: &Handle, day: Date) -> Result<DayView, Refusal> {
-        if let Some(answer) = self.remote_call("day", &(worker, day))? {
+        if let Some(answer) = self.remote(|| calls::Day { worker: worker.clone(), day })? {
             return Ok(answer);
         }
         let ask = crate::timesheet::Ask {

@@ -2,10 +2,17 @@
 
 use crate::Onus;
 use crate::handoff::{self, HandoffView};
+use crate::remote::calls;
 use crate::session::{self, SessionView};
-use crate::view::{AssignmentView, DependencyView, EntryView, LedgerView, NoteView, StoryView, TaskView};
+use crate::view::{
+    AssignmentView, DependencyView, EntryView, LandedView, LedgerView, NoteView, ReviewView, StoryView,
+    TaskView,
+};
 use onus_core::code::Code;
-use onus_core::id::TaskId;
+use onus_core::event::Event;
+use onus_core::evidence::RootCause;
+use onus_core::id::{Seq, TaskId};
+use onus_core::ledger::Entry;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
 use onus_host::process_liveness;
@@ -15,10 +22,39 @@ use onus_store::port::Tx;
 use onus_store::read::effort;
 use onus_store::read::ledger::{self, Part};
 use onus_store::read::show::{self, Note};
+use serde::{Deserialize, Serialize};
+
+/// So many entries of a story are told at once, unless fewer or more are asked for.
+const ENTRIES: i64 = 200;
+const ENTRIES_MAX: i64 = 1_000;
+
+/// So many assignments and sessions.
+const ASSIGNMENTS: i64 = 50;
+const SESSIONS: i64 = 100;
+
+/// So many bytes of notes and entries; one of them is told, however long it is.
+const BYTES: usize = 256 * 1024;
+
+/// Which part of a task's story: its end, or what came before an entry.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoryPart {
+    #[serde(default)]
+    pub before: Option<Seq>,
+    /// At most so many entries.
+    #[serde(default)]
+    pub limit: Option<i64>,
+}
 
 impl Onus {
+    /// The end of a task's story.
     pub fn show(&mut self, id: &TaskId) -> Result<StoryView, Refusal> {
-        if let Some(answer) = self.remote_call("show", &(id,))? {
+        self.show_part(id, StoryPart::default())
+    }
+
+    /// A part of a task's story: as much as fits into one answer, however long the story is.
+    pub fn show_part(&mut self, id: &TaskId, part: StoryPart) -> Result<StoryView, Refusal> {
+        if let Some(answer) = self.remote(|| calls::Show { task: id.clone(), part })? {
             return Ok(answer);
         }
         let found = self.ask(|tx| {
@@ -26,12 +62,19 @@ impl Onus {
                 return Ok(None);
             };
             let task = stored.task;
-            // What nobody has held has no assignments, and what has one entry has no notes: most tasks are shown once
-            // before they are claimed, and each question has to be prepared anew by every call.
+            let before = part.before.unwrap_or(Seq::MAX);
+            let Passage { entries, notes, earlier } = told(tx, &task, before, part.limit)?;
+            // What nobody has held has no assignments: most tasks are shown once before they are claimed, and each
+            // question has to be prepared anew by every call.
             let was_held = task.epoch > 0;
-            let notes = if task.version > 1 { show::notes(tx, id)? } else { Vec::new() };
-            let assignments = if was_held { show::assignments(tx, id)? } else { Vec::new() };
+            let epoch =
+                entries.last().filter(|_| part.before.is_some()).map_or(task.epoch, |last| last.epoch);
+            let assignments =
+                if was_held { show::last_assignments(tx, id, epoch, ASSIGNMENTS)? } else { Vec::new() };
             let now = tx.now()?;
+            let first = entries.first().map_or(0, |entry| entry.seq);
+            let was_reviewed = entries.iter().any(|entry| entry.verb == "reviewed");
+            let (root_cause, landed) = ended(&entries);
             Ok(Some(StoryView {
                 dead: task
                     .assignment()
@@ -42,11 +85,19 @@ impl Onus {
                     .collect(),
                 dependents: show::dependents(tx, id)?,
                 assignments: assignments.iter().map(|past| AssignmentView::past(&task, past)).collect(),
-                sessions: if was_held { sessions(tx, id)? } else { Vec::new() },
-                handoff: handed_on(&task, &notes),
+                sessions: if was_held { sessions(tx, id, before)? } else { Vec::new() },
+                handoff: handed_on(tx, &task)?,
                 notes: notes.iter().map(NoteView::from).collect(),
-                ledger: ledger::log(tx, &Part::Task(id, 0), i64::MAX)?.iter().map(EntryView::from).collect(),
+                reviews: if was_reviewed {
+                    show::reviews(tx, id, first, before)?.into_iter().map(ReviewView::from).collect()
+                } else {
+                    Vec::new()
+                },
+                root_cause,
+                landed,
+                ledger: entries.iter().map(EntryView::from).collect(),
                 task: TaskView::from(&task),
+                earlier,
             }))
         })?;
         found.ok_or_else(|| unknown_task(id))
@@ -59,7 +110,7 @@ impl Onus {
         after: Option<i64>,
         limit: i64,
     ) -> Result<LedgerView, Refusal> {
-        if let Some(answer) = self.remote_call("log", &(task, after, limit))? {
+        if let Some(answer) = self.remote(|| calls::Log { task: task.cloned(), after, limit })? {
             return Ok(answer);
         }
         let entries = self.ask(|tx| {
@@ -83,18 +134,73 @@ impl Onus {
     }
 }
 
-/// The last handoff, unless it is the present holder's own or the work has ended.
-fn handed_on(task: &Task, notes: &[Note]) -> Option<HandoffView> {
-    let last = notes.iter().rfind(|note| note.kind == "handoff")?;
-    let view = handoff::view(&task.id, &last.text);
-    let own =
-        view.handoff.as_ref().zip(task.assignment()).is_some_and(|(last, held)| last.epoch == held.epoch);
-    (!own && !task.state.name().is_terminal()).then_some(view)
+/// What the record says about the end of the work: why the defect was, and what arrived in the main of record.
+pub(crate) fn ended(entries: &[Entry]) -> (Option<RootCause>, Option<LandedView>) {
+    let (mut cause, mut landed) = (None, None::<LandedView>);
+    let is_end = |entry: &&Entry| matches!(entry.verb.as_str(), "merged" | "completed");
+    for entry in entries.iter().filter(is_end) {
+        // What cannot be read is `ledger verify`'s to tell.
+        let (said, arrived) = match entry.open().map(|stamped| stamped.event) {
+            Ok(Event::Merged(merged)) => {
+                let arrived = merged.landed.unwrap_or_else(|| LandedView::last_commit(&merged.commit));
+                (merged.root_cause, Some(arrived))
+            }
+            Ok(Event::Completed(completed)) => (completed.root_cause, completed.landed),
+            _ => (None, None),
+        };
+        cause = said.or(cause);
+        if let Some(arrived) = arrived {
+            landed.get_or_insert_with(LandedView::default).add(arrived);
+        }
+    }
+    (cause, landed)
 }
 
-/// A task's sessions as they count, the first one first.
-fn sessions(tx: &mut dyn Tx, id: &TaskId) -> StoreResult<Vec<SessionView>> {
-    let mut found = effort::list(tx, effort::Which::OfTask(id), i64::MAX)?;
+/// Entries and the notes that they wrote, the first one first, and where what came before them ends.
+struct Passage {
+    entries: Vec<Entry>,
+    notes: Vec<Note>,
+    earlier: Option<Seq>,
+}
+
+fn told(tx: &mut dyn Tx, task: &Task, before: Seq, limit: Option<i64>) -> StoreResult<Passage> {
+    let limit = limit.unwrap_or(ENTRIES).clamp(1, ENTRIES_MAX);
+    let mut entries = ledger::log(tx, &Part::TaskBefore(&task.id, before), limit + 1)?;
+    let first = entries.first().map_or(0, |entry| entry.seq);
+    // What has one entry has no notes.
+    let mut notes = if task.version > 1 { show::notes(tx, &task.id, first, before)? } else { Vec::new() };
+    let mut bytes = 0;
+    let mut fits = usize::try_from(limit).unwrap_or(usize::MAX).min(entries.len());
+    for (n, entry) in entries.iter().rev().take(fits).enumerate() {
+        let note = notes.iter().rfind(|note| note.seq == entry.seq);
+        bytes += entry.data.len() + note.map_or(0, |note| note.text.len());
+        if n > 0 && bytes > BYTES {
+            fits = n;
+            break;
+        }
+    }
+    let cut = entries.len() - fits;
+    entries.drain(..cut);
+    let first = entries.first().map_or(0, |entry| entry.seq);
+    notes.retain(|note| note.seq >= first);
+    Ok(Passage { earlier: (cut > 0).then_some(first), entries, notes })
+}
+
+/// The last handoff, unless it is the present holder's own or the work has ended.
+fn handed_on(tx: &mut dyn Tx, task: &Task) -> StoreResult<Option<HandoffView>> {
+    if task.epoch == 0 || task.state.name().is_terminal() {
+        return Ok(None);
+    }
+    let last = show::last_note(tx, &task.id, "handoff")?.map(|text| handoff::view(&task.id, &text));
+    let is_own = |view: &HandoffView| {
+        view.handoff.as_ref().zip(task.assignment()).is_some_and(|(last, held)| last.epoch == held.epoch)
+    };
+    Ok(last.filter(|view| !is_own(view)))
+}
+
+/// A task's last sessions before an entry, as they count, the first one first.
+fn sessions(tx: &mut dyn Tx, id: &TaskId, before: Seq) -> StoreResult<Vec<SessionView>> {
+    let mut found = effort::list(tx, effort::Which::OfTaskBefore(id, before), SESSIONS)?;
     found.reverse();
     session::views(tx, &found)
 }

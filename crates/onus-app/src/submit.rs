@@ -9,7 +9,7 @@ pub use batch::Order;
 pub(crate) use rehearsal::{Judge, Rehearsal, claim, findings, request};
 
 use crate::last_commit::Memory;
-use crate::remote::{Sent, SentReceipt};
+use crate::remote::{Sent, calls};
 use crate::token::{self, Shown};
 use crate::{Onus, Sight, replay, workstation};
 use next::Ready;
@@ -77,10 +77,8 @@ impl Onus {
     pub fn submit(&mut self, envelope: &Envelope, target: &Target) -> Result<Receipt, Refusal> {
         if self.store.remote().is_some() {
             let sent = Sent::new(&self.seen(envelope)?);
-            let sent = || serde_json::to_string(&(sent, target)).map_err(unexpected);
-            if let Some(answer) =
-                self.remote_call_under::<SentReceipt>(Some(&envelope.request), "submit", sent)?
-            {
+            let call = calls::Submit { sent, target: target.clone() };
+            if let Some(answer) = self.remote_under(Some(&envelope.request), || call)? {
                 return answer.try_into();
             }
         }
@@ -89,7 +87,7 @@ impl Onus {
 
     /// The answer that `submit` would give now, with nothing written: asked before long work outside the store.
     pub fn rehearse_one(&mut self, envelope: &Envelope) -> Result<Receipt, Refusal> {
-        if let Some(answer) = self.remote_call::<SentReceipt>("rehearse_one", &(Sent::new(envelope),))? {
+        if let Some(answer) = self.remote(|| calls::RehearseOne { sent: Sent::new(envelope) })? {
             return answer.try_into();
         }
         self.transact(envelope, &Target::Named, None, &mut Memory::default(), |outcome| match outcome {
@@ -240,7 +238,8 @@ impl<'a> Call<'a> {
 
     fn carry_out(&mut self, tx: &mut dyn Tx) -> Result<Outcome<Answer>, Refusal> {
         if let Some(earlier) = replay::earlier(tx, &self.envelope.request, &self.fingerprint)? {
-            return replay::answer(tx, &self.common.workspace, earlier.seq).map(Outcome::Rollback);
+            return replay::answer(tx, &self.common.workspace, self.envelope.actor.as_ref(), earlier.seq)
+                .map(Outcome::Rollback);
         }
         match self.target {
             Target::Named | Target::At(_) => {
@@ -334,6 +333,7 @@ impl<'a> Call<'a> {
             occupied: ground.occupied,
             builders: ground.builders,
             slices: loaded.slices,
+            parts: loaded.parts,
             evidence: loaded.evidence,
             reviews: loaded.reviews,
             session: loaded.session,
@@ -353,7 +353,8 @@ impl<'a> Call<'a> {
         let (Some(stored), Caller::Registered(worker)) = (before, &facts.caller) else {
             return Ok(Outcome::Rollback(Err(refusal)));
         };
-        if !(is_grant && refusal.code.is_policy()) {
+        let is_passed_over = self.is_about_task(&refusal, facts.place.asked.as_ref());
+        if is_passed_over || !(is_grant && refusal.code.is_policy()) {
             return Ok(Outcome::Rollback(Err(refusal)));
         }
         let event = Event::from(Refused {

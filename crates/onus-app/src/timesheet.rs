@@ -12,6 +12,7 @@ pub(crate) use view::units;
 pub use view::{RowView, TimesheetView};
 
 use crate::Onus;
+use crate::remote::calls;
 use onus_core::code::Code;
 use onus_core::id::{Handle, Seq, TaskId};
 use onus_core::refusal::Refusal;
@@ -38,7 +39,7 @@ pub struct Ask {
 
 impl Onus {
     pub fn timesheet(&mut self, ask: &Ask) -> Result<TimesheetView, Refusal> {
-        if let Some(answer) = self.remote_call("timesheet", &(ask,))? {
+        if let Some(answer) = self.remote(|| calls::Timesheet { ask: ask.clone() })? {
             return Ok(answer);
         }
         let workers = self.people(ask.worker.as_ref())?;
@@ -59,7 +60,7 @@ impl Onus {
 
     /// Every session of a period, as it counts, with the title of its task: what a calendar shows.
     pub fn calendar(&mut self, ask: &Ask) -> Result<ics::Calendar, Refusal> {
-        if let Some(answer) = self.remote_call("calendar", &(ask,))? {
+        if let Some(answer) = self.remote(|| calls::Calendar { ask: ask.clone() })? {
             return Ok(answer);
         }
         let workers = self.people(ask.worker.as_ref())?;
@@ -104,7 +105,7 @@ impl Onus {
 
     /// The zone of a worker's days; the world's where nobody is named.
     pub fn zone_of(&mut self, worker: Option<&Handle>) -> Result<String, Refusal> {
-        if let Some(answer) = self.remote_call("zone_of", &(worker,))? {
+        if let Some(answer) = self.remote(|| calls::ZoneOf { worker: worker.cloned() })? {
             return Ok(answer);
         }
         let found = match worker {
@@ -116,7 +117,7 @@ impl Onus {
 
     /// The day that it is for a worker.
     pub fn today(&mut self, worker: Option<&Handle>) -> Result<Date, Refusal> {
-        if let Some(answer) = self.remote_call("today", &(worker,))? {
+        if let Some(answer) = self.remote(|| calls::Today { worker: worker.cloned() })? {
             return Ok(answer);
         }
         let zone = self.zone_of(worker)?;

@@ -2,6 +2,7 @@
 
 use crate::idempotent_admin::{Asker, once};
 use crate::registry::record;
+use crate::remote::calls;
 use crate::{Onus, submit::unexpected};
 use onus_core::code::Code;
 use onus_core::event::Stamped;
@@ -88,7 +89,7 @@ impl Onus {
         asker: impl Into<Asker<'a>>,
         order: &Order,
     ) -> Result<IssuedView, Refusal> {
-        let asked = asker.into().asks("issue_token", &(order,))?;
+        let asked = asker.into().asks(&calls::IssueToken { order: order.clone() })?;
         if let Some(answer) = self.remote_once(&asked)? {
             return Ok(answer);
         }
@@ -144,7 +145,8 @@ impl Onus {
         id: &TokenId,
         reason: Option<&str>,
     ) -> Result<TokenView, Refusal> {
-        self.administer(asker, "revoke_token", &(id, reason), |tx, caller| {
+        let call = calls::RevokeToken { id: id.clone(), reason: reason.map(str::to_owned) };
+        self.administer(asker, &call, |tx, caller| {
             let found = token::find(tx, id)?.ok_or_else(|| no_token(id))?;
             let (by, revoked) = rules::revoke(caller, &found.token, reason)?;
             let entry: Stamped = record(tx, &by, revoked)?;
@@ -156,7 +158,7 @@ impl Onus {
 
     /// The tokens that were issued, the oldest first: all of them, or a worker's.
     pub fn tokens(&mut self, only: Option<&Handle>) -> Result<TokensView, Refusal> {
-        if let Some(answer) = self.remote_call("tokens", &(only,))? {
+        if let Some(answer) = self.remote(|| calls::Tokens { only: only.cloned() })? {
             return Ok(answer);
         }
         self.ask(|tx| {
@@ -184,6 +186,13 @@ impl Onus {
     /// Whom a token is good for that is shown for commands. Its use is noted with them.
     pub fn recognise(&mut self, text: &TokenText) -> Result<Principal, Refusal> {
         self.bearer(text).map(|(principal, ..)| principal)
+    }
+
+    /// How long the token is good for from now on, if it is; none means for ever. Nothing is noted.
+    pub fn recognise_until(&mut self, text: &TokenText) -> Result<Option<Millis>, Refusal> {
+        let found = self.store.read_latest(|tx| Ok(presented(tx, text)))??;
+        rules::calls(&found.0)?;
+        Ok(found.1)
     }
 
     fn bearer(&mut self, text: &TokenText) -> Result<Admitted, Refusal> {
@@ -224,6 +233,14 @@ fn admit(tx: &mut dyn Tx, text: &TokenText) -> Result<Admitted, Refusal> {
     let Bearer { token: StoredToken { token, hash, used_at }, worker } = found.ok_or_else(unknown)?;
     let principal = token.admit(text, &hash, worker.as_ref(), now)?;
     Ok((principal, used_at, now))
+}
+
+/// Whose token it is, and how long it is good for.
+fn presented(tx: &mut dyn Tx, text: &TokenText) -> Result<(Principal, Option<Millis>), Refusal> {
+    let (found, now) = token::presented(tx, text.id())?;
+    let Bearer { token: StoredToken { token, hash, .. }, worker } = found.ok_or_else(unknown)?;
+    let principal = token.admit(text, &hash, worker.as_ref(), now)?;
+    Ok((principal, token.expires_at.map(|end| end.since(now))))
 }
 
 fn random() -> Result<Random, Refusal> {

@@ -7,6 +7,7 @@ pub mod otel;
 pub mod transcript;
 
 use crate::Onus;
+use crate::remote::calls;
 use crate::session::SessionView;
 use crate::submit::{ReceiptKind, Target};
 use onus_core::code::Code;
@@ -115,7 +116,7 @@ impl Onus {
     }
 
     pub(crate) fn task_of_session(&mut self, session: Seq) -> Result<Option<TaskId>, Refusal> {
-        if let Some(answer) = self.remote_call("task_of_session", &(session,))? {
+        if let Some(answer) = self.remote(|| calls::TaskOfSession { id: session })? {
             return Ok(answer);
         }
         let found = self.ask(|tx| effort::list(tx, Which::One(session), 1))?;

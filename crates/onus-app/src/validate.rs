@@ -2,6 +2,7 @@
 
 use crate::Onus;
 use crate::progress::Progress;
+use crate::remote::calls;
 use onus_core::code::Code;
 use onus_core::id::TaskId;
 use onus_core::refusal::{Finding, Refusal};
@@ -68,11 +69,12 @@ impl ValidateView {
 impl Onus {
     /// Looks at the whole queue on one consistent view.
     pub fn validate(&mut self, progress: &mut dyn Progress) -> Result<ValidateView, Refusal> {
-        if let Some(answer) = self.remote_call("validate", &())? {
+        if let Some(answer) = self.remote(|| calls::Validate {})? {
             return Ok(answer);
         }
+        let policy = self.policy()?;
         let queue = self.ask(|tx| load(tx, progress))?;
-        let found: Vec<QueueFindingView> = findings(&queue).into_iter().map(Into::into).collect();
+        let found: Vec<QueueFindingView> = findings(&queue, &policy).into_iter().map(Into::into).collect();
         let counts = ValidateCountsView {
             tasks: queue.tasks.len() as i64,
             dependencies: queue.edges.len() as i64,

@@ -1,20 +1,23 @@
 //! The documents that people, agents and scripts read (interface.md, "JSON shapes"). Fields may be added, never renamed.
 
+mod landing;
 mod registry;
 
+pub use landing::*;
 pub use registry::*;
 
 use crate::exception::ExceptionView;
 use crate::handoff::HandoffView;
 use crate::submit::{Receipt, ReceiptKind};
 use onus_core::code::Code;
-use onus_core::evidence::CheckVerdict;
+use onus_core::evidence::{CheckVerdict, RootCause};
 use onus_core::id::CheckId;
-use onus_core::id::{CommitId, Handle, OriginRef, Role, TaskId, TaskType, WorkstationName};
+use onus_core::id::{CommitId, Handle, OriginRef, Role, Seq, TaskId, TaskType, WorkstationName};
 use onus_core::lease::Token;
 use onus_core::ledger::Entry;
 use onus_core::process::Death;
 use onus_core::refusal::Refusal;
+use onus_core::report::said;
 use onus_core::task::{Assignment, Check, Priority, Risk, Route, State, StateName, Task};
 use onus_core::task::{CheckKind, CheckState};
 use onus_core::time::Timestamp;
@@ -308,6 +311,9 @@ pub struct EntryView {
     pub data: serde_json::Value,
     pub prev: String,
     pub hash: String,
+    /// The same in a few words, for people; empty where the verb says it all.
+    #[serde(default)]
+    pub said: String,
 }
 
 impl From<&Entry> for EntryView {
@@ -323,6 +329,7 @@ impl From<&Entry> for EntryView {
             data: onus_store::read::ledger::entry_data(entry),
             prev: entry.prev.to_string(),
             hash: entry.hash.to_string(),
+            said: entry.open().map(|stamped| said(&stamped.event)).unwrap_or_default(),
         }
     }
 }
@@ -364,7 +371,19 @@ pub struct StoryView {
     pub notes: Vec<NoteView>,
     /// The last handoff, where the task has changed hands since or waits for the next ones.
     pub handoff: Option<HandoffView>,
+    /// What others said about the work, the first one first.
+    #[serde(default)]
+    pub reviews: Vec<ReviewView>,
+    /// Why the defect happened.
+    #[serde(default)]
+    pub root_cause: Option<RootCause>,
+    /// What of it is in the main of record.
+    #[serde(default)]
+    pub landed: Option<LandedView>,
     pub ledger: Vec<EntryView>,
+    /// There is more: ask for what came before this entry.
+    #[serde(default)]
+    pub earlier: Option<Seq>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -429,6 +448,9 @@ pub struct StatusView {
     pub held: Vec<HeldView>,
     pub ledger_entries: i64,
     pub last_checkpoint: Option<i64>,
+    /// What is wrong with the place that it is asked from.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 /// A task's checks, each with its last run.
@@ -466,6 +488,9 @@ pub struct RunView {
     /// What it saw of its surroundings, by digest.
     pub environment: String,
     pub sandbox: String,
+    /// A caller elsewhere says so: Onus did not run it where it could see.
+    #[serde(default)]
+    pub stated: bool,
 }
 
 impl CheckRunView {
@@ -490,6 +515,7 @@ impl CheckRunView {
                 output_sha256: run.output_sha256.clone(),
                 environment: run.environment.clone(),
                 sandbox: run.sandbox.clone(),
+                stated: run.evidence.stated,
             }),
         }
     }

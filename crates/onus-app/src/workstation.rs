@@ -3,7 +3,9 @@
 use crate::Onus;
 use crate::idempotent_admin::{Asker, once};
 use crate::registry::record;
+use crate::remote::calls;
 use crate::submit::unexpected;
+use crate::token;
 use crate::view::{WorkstationView, WorkstationsView};
 use onus_core::code::Code;
 use onus_core::event::{Event, WorkstationAdded};
@@ -12,7 +14,8 @@ use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::identity_map::Policy;
 use onus_core::probe::ProbeResult;
 use onus_core::refusal::Refusal;
-use onus_core::registry::{Registration, known, person, workstation};
+use onus_core::registry::probe_report::{Reporter, kept, may_report};
+use onus_core::registry::{Registration, person, workstation};
 use onus_core::workstation::Workstation;
 use onus_host::identity_map;
 use onus_store::load;
@@ -27,7 +30,7 @@ impl Onus {
         asker: impl Into<Asker<'a>>,
         wanted: &WorkstationAdded,
     ) -> Result<(Registration, Workstation), Refusal> {
-        let asked = asker.into().asks("add_workstation", &(wanted,))?;
+        let asked = asker.into().asks(&calls::AddWorkstation { wanted: wanted.clone() })?;
         if let Some(answer) = self.remote_once(&asked)? {
             return Ok(answer);
         }
@@ -54,7 +57,7 @@ impl Onus {
         actor: Option<&Handle>,
         name: &WorkstationName,
     ) -> Result<(), Refusal> {
-        if let Some(answer) = self.remote_call("may_add_workstation", &(name,))? {
+        if let Some(answer) = self.remote(|| calls::MayAddWorkstation { place: name.clone() })? {
             return Ok(answer);
         }
         let caller = self.ask(|tx| load::caller(tx, actor))?;
@@ -63,7 +66,7 @@ impl Onus {
     }
 
     pub fn workstations(&mut self, only: Option<&WorkstationName>) -> Result<WorkstationsView, Refusal> {
-        if let Some(answer) = self.remote_call("workstations", &(only,))? {
+        if let Some(answer) = self.remote(|| calls::Workstations { only: only.cloned() })? {
             return Ok(answer);
         }
         let rows = self.ask(|tx| {
@@ -85,7 +88,7 @@ impl Onus {
 
     /// One workstation and what it holds.
     pub fn workstation(&mut self, name: &WorkstationName) -> Result<WorkstationHolding, Refusal> {
-        if let Some(answer) = self.remote_call("workstation", &(name,))? {
+        if let Some(answer) = self.remote(|| calls::WorkstationRow { place: name.clone() })? {
             return Ok(answer);
         }
         let rows = self.ask(|tx| registry::workstations(tx))?;
@@ -97,7 +100,7 @@ impl Onus {
         &mut self,
         name: &WorkstationName,
     ) -> Result<Option<Workstation>, Refusal> {
-        if let Some(answer) = self.remote_call("find_workstation", &(name,))? {
+        if let Some(answer) = self.remote(|| calls::FindWorkstation { place: name.clone() })? {
             return Ok(answer);
         }
         Ok(self.ask(|tx| load::workstation(tx, name))?.map(|(found, _)| found))
@@ -105,7 +108,7 @@ impl Onus {
 
     /// Who asks, as far as the store knows.
     pub fn caller(&mut self, actor: Option<&Handle>) -> Result<Caller, Refusal> {
-        if let Some(answer) = self.remote_call("caller", &())? {
+        if let Some(answer) = self.remote(|| calls::CallerOf {})? {
             return Ok(answer);
         }
         self.ask(|tx| load::caller(tx, actor))
@@ -113,7 +116,7 @@ impl Onus {
 
     /// All workstations, for whoever looks after them.
     pub fn workstation_rows(&mut self) -> Result<Vec<WorkstationHolding>, Refusal> {
-        if let Some(answer) = self.remote_call("workstation_rows", &())? {
+        if let Some(answer) = self.remote(|| calls::WorkstationRows {})? {
             return Ok(answer);
         }
         self.ask(|tx| registry::workstations(tx))
@@ -131,7 +134,7 @@ impl Onus {
 
     /// The directory of a workstation, if it has one.
     pub fn directory_of(&mut self, name: &WorkstationName) -> Result<Option<PathBuf>, Refusal> {
-        if let Some(answer) = self.remote_call("directory_of", &(name,))? {
+        if let Some(answer) = self.remote(|| calls::DirectoryOf { place: name.clone() })? {
             return Ok(answer);
         }
         Ok(self.ask(|tx| registry::directory(tx, name))?.map(PathBuf::from))
@@ -139,7 +142,9 @@ impl Onus {
 
     /// The directory in which `worker` holds `task`, if it does and the workstation has one.
     pub fn holding_directory(&mut self, task: &TaskId, worker: &Handle) -> Result<Option<PathBuf>, Refusal> {
-        if let Some(answer) = self.remote_call("holding_directory", &(task, worker))? {
+        if let Some(answer) =
+            self.remote(|| calls::HoldingDirectory { task: task.clone(), worker: worker.clone() })?
+        {
             return Ok(answer);
         }
         Ok(self.ask(|tx| registry::holding_directory(tx, task, worker))?.map(PathBuf::from))
@@ -151,7 +156,8 @@ impl Onus {
         name: &WorkstationName,
         reason: Option<&str>,
     ) -> Result<WorkstationHolding, Refusal> {
-        self.administer(asker, "quarantine", &(name, reason), |tx, caller| {
+        let call = calls::Quarantine { place: name.clone(), reason: reason.map(str::to_owned) };
+        self.administer(asker, &call, |tx, caller| {
             let row = row_of(tx, name)?;
             let decided = workstation::quarantine(caller, &row.workstation, reason)?;
             changed(tx, row, decided)
@@ -164,7 +170,8 @@ impl Onus {
         name: &WorkstationName,
         reason: Option<&str>,
     ) -> Result<WorkstationHolding, Refusal> {
-        self.administer(asker, "restore", &(name, reason), |tx, caller| {
+        let call = calls::Restore { place: name.clone(), reason: reason.map(str::to_owned) };
+        self.administer(asker, &call, |tx, caller| {
             let row = row_of(tx, name)?;
             let decided = workstation::restore(caller, &row.workstation, reason)?;
             changed(tx, row, decided)
@@ -179,7 +186,8 @@ impl Onus {
         reason: Option<&str>,
         removed: bool,
     ) -> Result<WorkstationHolding, Refusal> {
-        self.administer(asker, "retire", &(name, reason, removed), |tx, caller| {
+        let call = calls::Retire { place: name.clone(), reason: reason.map(str::to_owned), removed };
+        self.administer(asker, &call, |tx, caller| {
             let row = row_of(tx, name)?;
             let decided = workstation::retire(caller, &row.workstation, row.holds.as_ref(), reason, removed)?;
             changed(tx, row, decided)
@@ -188,7 +196,7 @@ impl Onus {
 
     /// Whether a workstation may be retired, without doing it: asked before its directory is removed.
     pub fn may_retire(&mut self, actor: Option<&Handle>, name: &WorkstationName) -> Result<(), Refusal> {
-        if let Some(answer) = self.remote_call("may_retire", &(name,))? {
+        if let Some(answer) = self.remote(|| calls::MayRetire { place: name.clone() })? {
             return Ok(answer);
         }
         let caller = self.ask(|tx| load::caller(tx, actor))?;
@@ -196,23 +204,62 @@ impl Onus {
         workstation::retire(&caller, &row.workstation, row.holds.as_ref(), None, true).map(drop)
     }
 
+    /// Whether a workstation may be torn down: its role's work must not need it any more.
+    pub fn may_remove(&mut self, name: &WorkstationName) -> Result<(), Refusal> {
+        if let Some(answer) = self.remote(|| calls::MayRemove { place: name.clone() })? {
+            return Ok(answer);
+        }
+        let found = self.ask(|tx| {
+            let rows = registry::workstations(tx)?;
+            let all: Vec<Workstation> = rows.into_iter().map(|row| row.workstation).collect();
+            let own = all.iter().find(|one| one.name == *name).cloned();
+            let pending = match own.as_ref().and_then(|own| own.role.as_ref()) {
+                Some(role) => registry::pending(tx, role)?,
+                None => Vec::new(),
+            };
+            Ok(own.map(|own| workstation::still_needed(&own, &all, &pending)))
+        })?;
+        let findings = found.ok_or_else(|| no_workstation(name))?;
+        Refusal::from_findings(findings).map_or(Ok(()), Err)
+    }
+
     /// Keeps what a run of all probes of a workstation said. Whether it is ready follows from that, and a change of
     /// it is on record.
-    pub fn record_probes(
+    pub fn record_probes<'a>(
+        &mut self,
+        asker: impl Into<Asker<'a>>,
+        name: &WorkstationName,
+        results: &[ProbeResult],
+    ) -> Result<Workstation, Refusal> {
+        if let Some(answer) =
+            self.remote(|| calls::RecordProbes { place: name.clone(), results: results.to_vec() })?
+        {
+            return Ok(answer);
+        }
+        let (asker, policy) = (asker.into(), self.policy()?);
+        self.store.write(|tx| {
+            asker.shown.map(|shown| token::judge(tx, shown)).transpose()?;
+            let caller = load::caller(tx, asker.actor)?;
+            let row = row_of(tx, name)?;
+            let bound = asker.shown.and_then(|shown| shown.principal.workstation.as_ref());
+            let holder = row.holds.as_ref().map(|(_, holder)| holder);
+            let by = may_report(&Reporter { caller: &caller, bound, policy: &policy }, name, holder)?;
+            let after = keep_probes(tx, &by, name, results)?;
+            Ok(Outcome::Commit(after))
+        })
+    }
+
+    /// The same for whoever may have seen a place that others speak for: then nothing is kept.
+    pub(crate) fn record_if_own(
         &mut self,
         actor: Option<&Handle>,
         name: &WorkstationName,
         results: &[ProbeResult],
-    ) -> Result<Workstation, Refusal> {
-        if let Some(answer) = self.remote_call("record_probes", &(name, results))? {
-            return Ok(answer);
+    ) -> Result<Option<Workstation>, Refusal> {
+        match self.record_probes(actor, name, results) {
+            Err(refusal) if refusal.code == Code::NotPermitted => Ok(None),
+            kept => kept.map(Some),
         }
-        self.store.write(|tx| {
-            let caller = load::caller(tx, actor)?;
-            let by = known(&caller)?.handle.clone();
-            let after = keep_probes(tx, &by, name, results)?;
-            Ok(Outcome::Commit(after))
-        })
     }
 }
 
@@ -254,6 +301,7 @@ pub(crate) fn keep_probes(
     results: &[ProbeResult],
 ) -> Result<Workstation, Refusal> {
     let (found, _) = load::workstation(tx, name)?.ok_or_else(|| no_workstation(name))?;
+    let results = &kept(&found, results, tx.now()?.wall)?;
     let at = results.iter().map(|result| result.at).max().unwrap_or(tx.now()?.wall);
     registry::put_probes(tx, name, at, results)?;
     match workstation::readiness(&found, results) {

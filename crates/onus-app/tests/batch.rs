@@ -6,6 +6,7 @@ use onus_app::submit::{Order, Receipt, Target};
 use onus_app::token::{Shown, parse};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant};
+use onus_core::event::WorkstationAdded;
 use onus_core::refusal::Refusal;
 use onus_core::registry::token::Order as Tokens;
 use onus_core::task::Spec;
@@ -98,6 +99,69 @@ fn the_next_task_is_another_one_for_each() {
     let next = |actor: &str| (call(actor, None, claim()).0, Target::Next(Filter::default()));
     let answers = desk.onus.submit_many(&[next("@bot"), next("@bot")]);
     assert_eq!(told(&answers), ["T-1 v2", "workstation_busy"], "the second sees what the first did");
+    desk.assert_sound();
+}
+
+/// A desk with a holder of `src/**` and so many ready tasks inside that scope, each with a scope of its own.
+fn taken(tasks: usize) -> Desk {
+    let mut desk = Desk::new();
+    for name in ["ws-2", "ws-3"] {
+        let wanted = WorkstationAdded::logical(name.parse().unwrap());
+        desk.onus.add_workstation(Some(&"@ada".parse().unwrap()), &wanted).unwrap();
+    }
+    let scoped = |scope: String| {
+        let spec = Spec { kind: "feature".into(), scope: vec![scope], ..Spec::titled("a part") };
+        call("@ada", None, Command::Add { spec: spec.into(), depends_on: BTreeSet::new(), archived: None })
+    };
+    desk.onus.submit_many(&[scoped("src/**".into()), call("@bot", Some("T-1"), claim())]);
+    let calls: Vec<_> = (0..tasks).map(|n| scoped(format!("src/{n}/**"))).collect();
+    desk.onus.submit_many(&calls);
+    desk
+}
+
+fn next_in(workstation: &str) -> (Envelope, Target) {
+    let claim = Command::Claim {
+        workstation: Some(workstation.parse().unwrap()),
+        here: None,
+        assignee: None,
+        ttl: None,
+        warrant: Warrant::Ordinary,
+    };
+    (call("@bot", None, claim).0, Target::Next(Filter::default()))
+}
+
+fn entries(desk: &Desk) -> i64 {
+    let db = rusqlite::Connection::open(desk.path()).unwrap();
+    db.query_row("SELECT count(*) FROM ledger", [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn the_next_task_is_found_behind_any_number_that_are_taken() {
+    let mut desk = taken(1_200);
+    desk.onus.submit_many(&[add("free")]);
+    let before = entries(&desk);
+    let claimed = desk.onus.submit_many(&[next_in("ws-2")]);
+    assert_eq!(told(&claimed), ["T-1202 v2"]);
+    assert_eq!(entries(&desk), before + 1, "nothing is written about the tasks that were passed over");
+    desk.assert_sound();
+}
+
+#[test]
+fn a_poll_that_finds_nothing_writes_nothing() {
+    let mut desk = taken(40);
+    let before = entries(&desk);
+    for _ in 0..3 {
+        let answers = desk.onus.submit_many(&[next_in("ws-2")]);
+        assert_eq!(told(&answers), ["nothing_ready"]);
+        let refusal = answers[0].as_ref().unwrap_err();
+        assert_eq!(refusal.detail, "of 40 ready tasks none can be claimed here now");
+        assert_eq!(refusal.findings.len(), 5, "the first few are told");
+        assert_eq!(refusal.findings[0].code, Code::ScopeOverlap);
+        assert_eq!(refusal.findings[0].task.as_deref(), Some("T-2"));
+    }
+    let together = desk.onus.submit_many(&[next_in("ws-2"), add("free"), next_in("ws-2"), next_in("ws-3")]);
+    assert_eq!(told(&together), ["nothing_ready", "T-42 v1", "T-42 v2", "nothing_ready"]);
+    assert_eq!(entries(&desk), before + 2);
     desk.assert_sound();
 }
 

@@ -3,19 +3,26 @@
 use super::desk::{self, Desk, id, request};
 use onus_app::doctor::DoctorView;
 use onus_app::idempotent_admin::Asker;
-use onus_app::remote;
+use onus_app::remote::{self, CallName};
 use onus_app::submit::{ReceiptKind, Target};
 use onus_app::{Onus, Sight, progress::Silent};
 use onus_core::code::Code;
-use onus_core::command::{Command, Envelope, Warrant};
+use onus_core::command::{Command, Envelope, Run, Warrant};
+use onus_core::evidence::{Ground, Proof};
 use onus_core::handoff::{Standing, Words};
-use onus_core::id::{Handle, RequestId};
+use onus_core::id::{Handle, WorkstationName};
+use onus_core::probe::{ProbeResult, Verdict};
 use onus_core::refusal::Refusal;
-use onus_core::task::Spec;
+use onus_core::settings::EvidencePolicy;
+use onus_core::task::{Check, CheckKind, CheckState, Spec};
 use onus_core::text::Text;
-use onus_store::port::{RemoteStore, Store as _};
+use onus_core::time::Timestamp;
+use onus_core::worker::Kind;
+use onus_core::workstation::WorkstationState;
+use onus_store::port::{Effect, RemoteCall, RemoteStore, Store as _};
 use onus_store::read::queue::{Filter, Which};
 use onus_store::remote::Elsewhere;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// Answers for the store of a desk, as the worker that it knows the caller by.
@@ -26,18 +33,9 @@ struct Line {
 }
 
 impl RemoteStore for Line {
-    fn call(
-        &mut self,
-        name: &str,
-        arguments: String,
-        request: Option<&RequestId>,
-    ) -> Result<String, Refusal> {
-        if name == "submit" {
-            let (envelope, target) = remote::arrived(&arguments, Some(&self.caller))?;
-            return remote::receipt(self.near.submit(&envelope, &target)?);
-        }
-        let asker = Asker { actor: Some(&self.caller), request, shown: None };
-        remote::answer(&mut self.near, asker, name, &arguments)
+    fn call(&mut self, call: RemoteCall<'_>) -> Result<String, Refusal> {
+        let asker = Asker { actor: Some(&self.caller), request: call.request, shown: None };
+        remote::answer(&mut self.near, asker, CallName::known(call.name)?, &call.arguments)
     }
 }
 
@@ -52,6 +50,12 @@ fn far_from(desk: &Desk, caller: &str) -> Onus {
         place,
         sight: Sight::Workstations,
     }
+}
+
+/// A call as anybody can write it.
+fn raw(far: &mut Onus, name: &'static str, arguments: &Value) -> Result<String, Refusal> {
+    let arguments = arguments.to_string();
+    far.store.remote().unwrap().call(RemoteCall { name, effect: Effect::Changes, arguments, request: None })
 }
 
 fn envelope(task: Option<&str>, command: Command) -> Envelope {
@@ -171,47 +175,196 @@ fn what_cannot_travel_says_so() {
     let mut far = far_from(&desk, "@ada");
     let refused = far.export_archive(&mut Vec::new(), &mut Silent).unwrap_err();
     assert!(format!("{refused:?}").contains("NotPermitted"), "{refused:?}");
-    let unknown = far.store.remote().unwrap().call("no-such-call", "null".into(), None).unwrap_err();
+    let unknown = raw(&mut far, "no-such-call", &json!(null)).unwrap_err();
     assert_eq!(unknown.code, Code::InvalidInput);
-    let nonsense = far.store.remote().unwrap().call("show", "[42]".into(), None).unwrap_err();
+    let nonsense = raw(&mut far, "show", &json!([42])).unwrap_err();
     assert_eq!(nonsense.code, Code::InvalidInput);
 }
 
-/// A call that one side knows and the other does not would only show on the day somebody makes it.
+/// Calls are read strictly: what the other side would not look at was meant for something else.
 #[test]
-fn every_call_that_travels_is_known_on_arrival() {
-    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut names = BTreeSet::new();
-    let mut folders = vec![source];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                let text = std::fs::read_to_string(&path).unwrap();
-                for way in [
-                    "self.remote_call(",
-                    "self.remote::<",
-                    "self.remote_call_under",
-                    "self.administer",
-                    ".asks(",
-                ] {
-                    let calls =
-                        text.split(way).skip(1).filter_map(|rest| rest.split_once('"')?.1.split_once('"'));
-                    // A sentence is no name: where the name is a variable, the next text is something else.
-                    let calls = calls.filter(|(name, _)| !name.contains(' '));
-                    names.extend(calls.map(|(name, _)| name.to_owned()));
-                }
-            }
-        }
-    }
-    assert!(names.len() > 40, "{names:?}");
+fn unknown_fields_and_surplus_arguments_are_refused() {
     let desk = Desk::new();
     let mut far = far_from(&desk, "@ada");
-    for name in names.iter().filter(|name| *name != "submit") {
-        if let Err(refusal) = far.store.remote().unwrap().call(name, "{}".into(), None) {
-            assert!(!refusal.detail.contains("knows no call"), "{name}: {refusal}");
-        }
+    let claim = json!({ "Claim": { "workstation": "ws-1", "ttl": null, "warrant": "Ordinary" } });
+    let sent = json!({ "request": "r-1", "token": null, "task": "T-1", "command": claim, "texts": [] });
+    let mut more = sent.clone();
+    more["actor"] = json!("@ada");
+    let mut deep = sent.clone();
+    deep["command"]["Claim"]["force"] = json!(true);
+    for (name, arguments) in [
+        ("submit", json!([more, "Named"])),
+        ("submit", json!([deep, "Named"])),
+        ("submit", json!([sent, "Named", 1])),
+        ("show", json!(["T-1", "T-2"])),
+        ("status", json!([1])),
+        ("list", json!(["Active", { "unknown": 1 }, null, 10])),
+    ] {
+        let refused = raw(&mut far, name, &arguments).unwrap_err();
+        assert_eq!(refused.code, Code::InvalidInput, "{name} {arguments}");
+        assert!(refused.detail.contains("makes no sense"), "{refused:?}");
     }
+}
+
+/// A text that the store does not have would make the record look broken for ever.
+#[test]
+fn a_text_travels_with_its_words_or_not_at_all() {
+    let mut desk = Desk::new();
+    let mut far = far_from(&desk, "@bot");
+    far.submit(&envelope(None, add("one")), &Target::Named).unwrap();
+    let digest = "ab".repeat(32);
+    let words = [
+        ("T-1", json!({ "Note": { "text": digest } })),
+        (
+            "T-1",
+            json!({ "Review": { "opinion": { "verdict": "approved", "classification": "implemented",
+            "commit": null, "workstation": null, "note": digest } } }),
+        ),
+        (
+            "",
+            json!({ "Add": { "spec": Spec { body: Some(Text::new("b".into())), ..Spec::titled("two") },
+            "depends_on": [], "archived": null } }),
+        ),
+    ];
+    for (task, command) in words {
+        let task = (!task.is_empty()).then_some(task);
+        let sent = json!({ "request": request(), "token": null, "task": task, "project": null,
+            "command": command, "texts": [null] });
+        let refused = raw(&mut far, "submit", &json!([sent, "Named"])).unwrap_err();
+        assert_eq!(refused.code, Code::InvalidInput, "{command}");
+    }
+    // Nor by any other way in: a command with a text that is only a digest is refused where it is decided.
+    let bare = Text::known_by(onus_core::hash::Digest::of(b"words that nobody has"));
+    let noted = Envelope {
+        actor: Some("@bot".parse().unwrap()),
+        ..envelope(Some("T-1"), Command::Note { text: bare })
+    };
+    assert_eq!(desk.onus.submit(&noted, &Target::Named).unwrap_err().code, Code::InvalidInput);
+    assert_eq!(desk.onus.verify(&mut Silent).unwrap().findings, []);
+    desk.assert_sound();
+}
+
+/// A request id is no secret; the lease token that it led to is its holder's.
+#[test]
+fn a_lease_token_is_told_again_to_its_holder_only() {
+    let mut desk = Desk::new();
+    let ada: Handle = "@ada".parse().unwrap();
+    desk.onus.add_worker(Some(&ada), &desk::worker("@other", Kind::Agent)).unwrap();
+    let mut bot = far_from(&desk, "@bot");
+    bot.submit(&envelope(None, add("one")), &Target::Named).unwrap();
+    let claim = envelope(Some("T-1"), claim());
+    let token = bot.submit(&claim, &Target::Named).unwrap().token.unwrap().to_string();
+    let told = |who: &str| raw(&mut far_from(&desk, who), "replayed", &json!([claim.request])).unwrap();
+    assert!(told("@bot").contains(&token));
+    for other in ["@other", "@ada", "@nobody"] {
+        assert!(!told(other).contains(&token), "{other}");
+    }
+}
+
+fn result(verdict: Verdict, detail: &str) -> ProbeResult {
+    ProbeResult {
+        probe: "directory".into(),
+        at: Timestamp(4_000_000_000_000),
+        took_ms: 1,
+        verdict,
+        detail: detail.into(),
+    }
+}
+
+/// A workstation is spoken for by whoever works there, or may; nobody makes another one's place ready or unready.
+#[test]
+fn probes_are_reported_by_whose_place_it_is() {
+    let mut desk = Desk::new();
+    let (ada, place) = ("@ada".parse::<Handle>().unwrap(), "ws-1".parse::<WorkstationName>().unwrap());
+    desk.onus.add_worker(Some(&ada), &desk::worker("@other", Kind::Agent)).unwrap();
+    let mut bot = far_from(&desk, "@bot");
+    bot.submit(&envelope(None, add("one")), &Target::Named).unwrap();
+    bot.submit(&envelope(Some("T-1"), claim()), &Target::Named).unwrap();
+    let failed = [result(Verdict::Failed, "not there")];
+    let refused = far_from(&desk, "@other").record_probes(None, &place, &failed).unwrap_err();
+    assert_eq!(refused.code, Code::NotPermitted);
+    assert_eq!(desk.onus.workstation(&place).unwrap().workstation.state, WorkstationState::Ready);
+    // What is told is bounded, printable, and not from the future.
+    let wild = format!("\u{1b}[2J{}", "x".repeat(500_000));
+    bot.record_probes(None, &place, &[result(Verdict::Failed, &wild)]).unwrap();
+    let log = serde_json::to_string(&desk.onus.log(None, None, 50).unwrap()).unwrap();
+    assert!(log.len() < 50_000 && !log.contains("\\u001b"), "{}", log.len());
+    let shown = desk.onus.workstations(Some(&place)).unwrap();
+    assert!(serde_json::to_string(&shown).unwrap().len() < 5_000);
+    // A probe that nobody asked for proves nothing, and one that is not told of is not passed.
+    let strange = ProbeResult { probe: "tcp:localhost:1".into(), ..result(Verdict::Passed, "open") };
+    assert_eq!(bot.record_probes(None, &place, &[strange]).unwrap_err().code, Code::InvalidInput);
+    let endless = ProbeResult { took_ms: i64::MIN, ..result(Verdict::Passed, "it is there") };
+    assert_eq!(bot.record_probes(None, &place, &[endless]).unwrap_err().code, Code::InvalidInput);
+    far_from(&desk, "@ada").record_probes(None, &place, &[result(Verdict::Passed, "it is there")]).unwrap();
+    assert_eq!(desk.onus.workstation(&place).unwrap().workstation.state, WorkstationState::Ready);
+    desk.assert_sound();
+}
+
+fn run(check: &Check) -> Run {
+    Run {
+        check: check.id(),
+        exit: Some(0),
+        signal: None,
+        timed_out: false,
+        took_ms: 12,
+        ground: Ground::default(),
+        output: Text::new("fine".into()),
+        output_length: 4,
+        output_sha256: "0".repeat(64),
+        environment: String::new(),
+        sandbox: "none".into(),
+    }
+}
+
+/// What a caller says about its own run is read by type, kept as stated, and need not be believed.
+#[test]
+fn a_run_made_elsewhere_is_stated() {
+    let mut desk = Desk::new();
+    let check =
+        Check { command: "make test".into(), state: CheckState::Approved, kind: CheckKind::default() };
+    let spec = Spec { checks: vec![check.clone()], ..Spec::titled("one") };
+    let add = Command::Add { spec: Box::new(spec), depends_on: BTreeSet::new(), archived: None };
+    far_from(&desk, "@ada").submit(&envelope(None, add), &Target::Named).unwrap();
+    let mut bot = far_from(&desk, "@bot");
+    let token = bot.submit(&envelope(Some("T-1"), claim()), &Target::Named).unwrap().token;
+    let mut said = |run: Run| {
+        let command = Command::RecordCheck { run: Box::new(run) };
+        let call = Envelope { token: token.clone(), ..envelope(Some("T-1"), command) };
+        bot.submit(&call, &Target::Named).map(drop).map_err(|refusal| refusal.code)
+    };
+    let fine = run(&check);
+    let nonsense = [
+        Run { exit: Some(-7), ..fine.clone() },
+        Run { exit: Some(0), signal: Some(9), ..fine.clone() },
+        Run { exit: None, signal: Some(4_000), ..fine.clone() },
+        Run { took_ms: i64::MIN, ..fine.clone() },
+        Run { output_length: -1, ..fine.clone() },
+        Run { output_sha256: "fine".into(), ..fine.clone() },
+        Run { environment: "\u{1b}[2J".into(), ..fine.clone() },
+        Run { output: Text::new("x".repeat(500_000)), ..fine.clone() },
+    ];
+    for run in nonsense {
+        assert_eq!(said(run.clone()), Err(Code::InvalidInput), "{run:?}");
+    }
+    said(Run { output: Text::new("\u{1b}[2Jfine".into()), sandbox: "fort-knox".into(), ..fine }).unwrap();
+    let checks = desk.onus.checks(&id("T-1")).unwrap();
+    let kept = checks.checks[0].run.clone().unwrap();
+    assert_eq!(
+        (kept.stated, kept.sandbox.as_str(), kept.output.as_str()),
+        (true, "stated", "\u{fffd}[2Jfine")
+    );
+    let done = Command::Complete {
+        resolution: Some(Text::new("done".into())),
+        root_cause: None,
+        warrant: Warrant::Ordinary,
+        proof: Proof::default(),
+    };
+    let done = Envelope { token, actor: Some("@bot".parse().unwrap()), ..envelope(Some("T-1"), done) };
+    desk.onus.settings.complete.evidence = EvidencePolicy::Witnessed;
+    let refused = desk.onus.submit(&done, &Target::Named).unwrap_err();
+    assert_eq!(refused.code, Code::ChecksMissing, "{refused:?}");
+    desk.onus.settings.complete.evidence = EvidencePolicy::Stated;
+    desk.onus.submit(&Envelope { request: request(), ..done }, &Target::Named).unwrap();
+    desk.assert_sound();
 }

@@ -311,7 +311,7 @@ fn the_record_is_searched_page_by_page() {
     shop.day();
     let page = |shop: &mut Shop, ask: &SearchAsk| {
         let view = shop.onus.search_ledger(None, ask).unwrap();
-        let verbs: Vec<String> = view.entries.iter().map(|said| said.entry.verb.clone()).collect();
+        let verbs: Vec<String> = view.entries.iter().map(|said| said.verb.clone()).collect();
         (verbs.join(" "), view.next)
     };
     let ask = SearchAsk { limit: 3, ..SearchAsk::default() };

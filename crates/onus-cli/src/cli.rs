@@ -13,7 +13,7 @@ use std::process::ExitCode;
 ///
 /// One task row owns each unit of work: whoever holds its lease may write, everyone else is refused.
 #[derive(Debug, Parser)]
-#[command(name = "onus", version, max_term_width = 110, disable_help_subcommand = true)]
+#[command(name = "onus", version, max_term_width = 110)]
 #[command(after_help = "Exit codes: 0 ok, 1 unexpected, 2 invalid input, 3 not found, 4 held or fenced, \
     5 refused by policy, 6 nothing ready, 7 a check failed, 69 store unavailable (retry).")]
 pub(crate) struct Cli {
@@ -50,6 +50,10 @@ pub(crate) struct Global {
     /// Lists as one JSON object per line
     #[arg(long, global = true, conflicts_with = "json", help_heading = "Global options")]
     pub(crate) jsonl: bool,
+
+    /// Times in UTC, to the second; default: this machine's own zone
+    #[arg(long, global = true, help_heading = "Global options")]
+    pub(crate) utc: bool,
 
     /// No hints and no progress
     #[arg(short, long, global = true, help_heading = "Global options")]
@@ -91,7 +95,14 @@ pub(crate) struct NotACall {
 /// Answered before the whole command tree is built: scripts ask this most often, and only want to know that we are there.
 pub(crate) fn asks_for_version(mut args: impl Iterator<Item = OsString>) -> bool {
     let only = (args.nth(1), args.next());
-    matches!(only, (Some(word), None) if word == "--version" || word == "-V")
+    matches!(only, (Some(word), None) if word == "--version" || word == "-V" || word == "version")
+}
+
+/// `onus` alone, or `onus --all`: no call, but a page to read.
+pub(crate) fn asks_for_page(args: impl Iterator<Item = OsString>) -> Option<String> {
+    let words: Vec<OsString> = args.skip(1).take(2).collect();
+    let words: Option<Vec<&str>> = words.iter().map(|word| word.to_str()).collect();
+    crate::home::answer(&words?)
 }
 
 /// `onus hook run NAME …`, as our hooks write it. Git waits for it at every commit, and building the whole command tree
@@ -111,7 +122,15 @@ pub(crate) fn asks_for_agent_hook(mut args: impl Iterator<Item = OsString>) -> O
 pub(crate) fn global_of_environment() -> Result<Global, Refusal> {
     let text = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
     let actor = text("ONUS_AS").map(|text| handle(&text)).transpose().map_err(Refusal::invalid)?;
-    Ok(Global { store: text("ONUS_STORE"), actor, json: false, jsonl: false, quiet: false, request_id: None })
+    Ok(Global {
+        store: text("ONUS_STORE"),
+        actor,
+        json: false,
+        jsonl: false,
+        utc: false,
+        quiet: false,
+        request_id: None,
+    })
 }
 
 pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, NotACall> {
@@ -229,7 +248,8 @@ mod tests {
         let help = command.render_long_help().to_string();
         let help: Vec<&str> = help.lines().map(str::trim_end).collect();
         let _ = write!(text, "\n## {name}\n\n```text\n{}\n```\n", help.join("\n").trim_end());
-        for verb in command.get_subcommands_mut() {
+        // `help` repeats every verb below itself.
+        for verb in command.get_subcommands_mut().filter(|verb| verb.get_name() != "help") {
             page(text, verb);
         }
     }
@@ -251,7 +271,7 @@ mod tests {
     #[test]
     fn the_short_way_to_the_version_says_what_the_long_way_says() {
         let asks = |line: &str| asks_for_version(line.split(' ').map(OsString::from));
-        assert!(asks("onus --version") && asks("onus -V"));
+        assert!(asks("onus --version") && asks("onus -V") && asks("onus version"));
         assert!(!asks("onus") && !asks("onus --version add") && !asks("onus add --version"));
         assert_eq!(tree().render_version(), crate::output::version());
     }

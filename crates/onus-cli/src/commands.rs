@@ -49,7 +49,7 @@ mod validate;
 mod worker;
 mod workstation;
 
-use crate::cli::{self, Cli};
+use crate::cli::Cli;
 use crate::context::{Store, World};
 use crate::output::{Format, Output, refuse};
 use crate::render;
@@ -203,9 +203,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
 
 /// What git asks, without the detour through the command tree.
 pub(crate) fn run_hook(name: &std::ffi::OsStr, args: &[std::ffi::OsString]) -> ExitCode {
-    let answer =
-        cli::global_of_environment().and_then(|global| hook::run(&World::find(&global)?, name, args));
-    answer.unwrap_or_else(|refusal| refuse(&refusal, Format::Human))
+    hook::run(name, args).unwrap_or_else(|refusal| refuse(&refusal, Format::Human))
 }
 
 /// What an agent's client asks, likewise.

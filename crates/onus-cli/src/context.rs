@@ -13,7 +13,7 @@ use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
 use onus_host::repository::Place;
-use onus_host::{clock, filesystem, lease_file, repository, settings};
+use onus_host::{clock, filesystem, hook, lease_file, repository, settings};
 use onus_store::location::Location;
 use onus_store::port::Driver;
 use onus_store::postgres::Address;
@@ -26,6 +26,8 @@ pub(crate) struct World {
     pub(crate) place: Place,
     pub(crate) location: Location,
     pub(crate) actor: Option<Handle>,
+    /// The store was named by this call, not found.
+    pub(crate) is_store_named: bool,
     request: Option<RequestId>,
 }
 
@@ -43,8 +45,13 @@ impl World {
                     .hint("--store sqlite:PATH, postgres://USER@HOST/DATABASE or https://SERVER")
             })?,
         };
-        let mut world =
-            World { place, location, actor: global.actor.clone(), request: global.request_id.clone() };
+        let mut world = World {
+            place,
+            location,
+            actor: global.actor.clone(),
+            is_store_named: global.store.is_some(),
+            request: global.request_id.clone(),
+        };
         // Whom the token speaks for is the server's to say; whoever said it saves the question.
         if let (Location::Server(_), None) = (&world.location, &world.actor) {
             world.actor = match world.open()?.caller(None)? {
@@ -55,11 +62,22 @@ impl World {
         Ok(world)
     }
 
+    /// Lets later calls in this clone find the store that this one named. Its address is no secret: a password is left out.
+    pub(crate) fn keep_store(&self) -> Result<(), Refusal> {
+        let Some(repo) = self.place.repo.as_ref().filter(|_| self.is_store_named) else {
+            return Ok(());
+        };
+        let token_file = std::env::var_os("ONUS_TOKEN_FILE").filter(|path| !path.is_empty());
+        let token_file = token_file.map(|path| self.place.cwd.join(path));
+        let is_server = matches!(self.location, Location::Server(_));
+        hook::keep_store(repo, &self.location.public_url(), token_file.as_deref().filter(|_| is_server))
+    }
+
     /// Opens the store that is there.
     pub(crate) fn open(&self) -> Result<Store, Refusal> {
         self.check_file_system()?;
         self.with(match &self.location {
-            Location::Server(url) => remote::open(url, self.actor.as_ref())?,
+            Location::Server(url) => remote::open(url, self.actor.as_ref(), &self.place)?,
             near => near.open(clock::now)?,
         })
     }
@@ -227,8 +245,7 @@ impl World {
         if directory.is_none() && self.actor.as_ref() != Some(&held.assignee) {
             return Ok(());
         }
-        let held = guard::Held { task: &task.id, assignment: held };
-        lease_file::save_trailers(&leases, &guard::trailers(&held))
+        lease_file::save_trailers(&leases, &guard::trailers(&task.id, held))
     }
 
     /// The workstation whose directory contains this one.

@@ -3,6 +3,7 @@
 mod cli;
 mod commands;
 mod context;
+mod home;
 mod output;
 mod progress;
 mod remote;
@@ -21,6 +22,9 @@ fn main() -> ExitCode {
     }
     if let Some(event) = cli::asks_for_agent_hook(std::env::args_os()) {
         return commands::run_agent_hook(&event);
+    }
+    if let Some(page) = cli::asks_for_page(std::env::args_os()) {
+        return output::print_page(&page);
     }
     match cli::parse(std::env::args_os()) {
         Ok(cli) => {

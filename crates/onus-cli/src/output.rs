@@ -27,6 +27,9 @@ pub(crate) struct Output {
 
 impl Output {
     pub(crate) fn new(global: &Global) -> Output {
+        if global.utc {
+            crate::render::tell_utc();
+        }
         Output { format: global.format(), quiet: global.quiet }
     }
 
@@ -103,6 +106,12 @@ pub(crate) fn version() -> String {
 pub(crate) fn print_version() -> ExitCode {
     let mut stdout = io::stdout().lock();
     finish(stdout.write_all(version().as_bytes()).and_then(|()| stdout.flush()));
+    ExitCode::SUCCESS
+}
+
+/// A page for people who asked for nothing in particular.
+pub(crate) fn print_page(text: &str) -> ExitCode {
+    Output { format: Format::Human, quiet: false }.print(text);
     ExitCode::SUCCESS
 }
 

@@ -25,14 +25,17 @@ use onus_app::exception::{ExceptionView, ExceptionsView};
 use onus_app::handoff::HandoffView;
 use onus_app::view::ChecksView;
 use onus_app::view::{
-    AddView, ChangeView, ClaimView, HeldView, LedgerView, ListView, ReadyView, StaleView, StatusView,
-    TaskView, WorkersView, WorkstationsView,
+    AddView, ChangeView, ClaimView, EntryView, HeldView, LedgerView, ListView, ReadyView, StaleView,
+    StatusView, TaskView, WorkersView, WorkstationsView,
 };
+use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
 use onus_core::task::CheckState;
 use onus_core::task::{Priority, StateName};
-use onus_core::time::{Millis, Timestamp};
+use onus_core::time::Timestamp;
+use onus_host::{clock, zone};
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 use table::Table;
 
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -64,10 +67,43 @@ fn priority_style(priority: Priority) -> Style {
     }
 }
 
-/// The time to the second, as people write it.
+/// Whether times are told in UTC.
+static UTC: AtomicBool = AtomicBool::new(false);
+
+/// From now on times are told in UTC, to the second.
+pub(crate) fn tell_utc() {
+    UTC.store(true, Ordering::Relaxed);
+}
+
+/// A moment as people write it: in this machine's own zone, unless they asked for UTC.
 pub(crate) fn when(at: Timestamp) -> String {
-    let text = at.to_string();
-    text.get(..19).map(|head| format!("{}Z", head.replace('T', " "))).unwrap_or(text)
+    let local = (!UTC.load(Ordering::Relaxed)).then(|| zone::local(at, clock::now().wall)).flatten();
+    local.unwrap_or_else(|| {
+        let text = at.to_string();
+        text.get(..19).map(|head| format!("{}Z", head.replace('T', " "))).unwrap_or(text)
+    })
+}
+
+/// What is left of a lease, and when it ends: `14 min left (22:08)`.
+fn lease_end(expires_at: Timestamp) -> String {
+    if UTC.load(Ordering::Relaxed) {
+        return format!("until {}", when(expires_at));
+    }
+    let left = expires_at.since(clock::now().wall).0;
+    let words =
+        if left > 0 { format!("{} left", span(left)) } else { format!("expired {} ago", span(-left)) };
+    format!("{words} ({})", when(expires_at))
+}
+
+/// A length of time in its largest unit, as the board tells it.
+fn span(ms: i64) -> String {
+    let seconds = ms / 1_000;
+    match seconds {
+        ..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} d", seconds / 86_400),
+    }
 }
 
 pub(crate) fn error_text(refusal: &Refusal) -> String {
@@ -120,10 +156,10 @@ pub(crate) fn change(view: &ChangeView, said: &str) -> String {
     match (&task.assignment, &task.blocked_on) {
         (Some(held), Some(on)) => {
             let _ =
-                write!(text, " on {on}; {} keeps it until {}", held.assignee, when(held.lease_expires_at));
+                write!(text, " on {on}; {} keeps it, {}", held.assignee, lease_end(held.lease_expires_at));
         }
         (Some(held), None) => {
-            let _ = write!(text, "; {} holds it until {}", held.assignee, when(held.lease_expires_at));
+            let _ = write!(text, "; {} holds it, {}", held.assignee, lease_end(held.lease_expires_at));
         }
         (None, Some(on)) => {
             let _ = write!(text, " on {on}");
@@ -137,20 +173,19 @@ pub(crate) fn change(view: &ChangeView, said: &str) -> String {
     text
 }
 
-pub(crate) fn claim(view: &ClaimView) -> String {
+/// A grant, told to whoever made it: to its holder, or to the person who gave it away.
+pub(crate) fn claim(view: &ClaimView, caller: Option<&Handle>) -> String {
     let task = &view.task;
     let Some(held) = &task.assignment else {
         return format!("{} {}\n", task.id, task.state);
     };
-    let mut text = format!(
-        "{} is yours, {}, in {} until {} ({})\n{}\n",
-        paint(BOLD, &task.id),
-        held.assignee,
-        held.workstation,
-        when(held.lease_expires_at),
-        Millis(held.lease_ttl_ms),
-        task.title,
-    );
+    let id = paint(BOLD, &task.id);
+    let whose = match caller {
+        Some(caller) if *caller != held.assignee => format!("{} has {id} now", held.assignee),
+        _ => format!("{id} is yours, {}", held.assignee),
+    };
+    let end = lease_end(held.lease_expires_at);
+    let mut text = format!("{whose}, in {}, {end}\n{}\n", held.workstation, task.title);
     if !task.scope.is_empty() {
         let _ = writeln!(text, "scope: {}", task.scope.join(" "));
     }
@@ -220,9 +255,9 @@ pub(crate) fn ready(view: &ReadyView) -> String {
         text.push_str(&table.to_string());
     }
     let counts = &view.counts;
-    let more = if counts.more { format!(" (of the first {})", counts.examined) } else { String::new() };
+    let some = if counts.more { format!("among the first {}: ", counts.examined) } else { String::new() };
     let line = format!(
-        "{} ready, {} waiting, {} in progress, {} blocked{more}",
+        "{some}{} ready, {} waiting, {} in progress, {} blocked",
         counts.ready, counts.waiting, counts.in_progress, counts.blocked
     );
     let _ = writeln!(text, "{}", paint(DIM, line));
@@ -304,7 +339,8 @@ pub(crate) fn checks(view: &ChecksView) -> String {
         let last = check.run.as_ref().map_or("-".to_owned(), |run| {
             let commit = run.commit.as_ref().map(|commit| format!(" at {}", &commit.as_str()[..7]));
             let dirty = if run.dirty { ", dirty" } else { "" };
-            format!("{}{}{dirty}", run.verdict.name().replace('_', " "), commit.unwrap_or_default())
+            let stated = if run.stated { ", stated" } else { "" };
+            format!("{}{}{dirty}{stated}", run.verdict.name().replace('_', " "), commit.unwrap_or_default())
         });
         table.row([
             check.id.to_string(),
@@ -323,16 +359,19 @@ pub(crate) fn stale(view: &StaleView) -> String {
     }
     let mut text = held_table(&view.stale);
     for (held, left) in view.stale.iter().filter_map(|held| Some((held, held.left.as_ref()?))) {
-        let there = match (&left.directory, left.directory_exists) {
-            (None, _) => "no directory".to_owned(),
-            (Some(path), true) => format!("in {path}"),
-            (Some(path), false) => format!("{path} is gone"),
-        };
-        let _ = write!(
-            text,
-            "{}: {} uncommitted files, {} commits not in main, {there}",
-            held.task, left.dirty_files, left.commits_not_in_main
+        let what = format!(
+            "{} uncommitted files, {} commits that main has not",
+            left.dirty_files, left.commits_not_in_main
         );
+        let there = match (&left.directory, left.directory_exists) {
+            (None, _) => "nothing here to look at: its workstation has no directory".to_owned(),
+            (Some(path), true) if left.dirty_files == 0 && left.commits_not_in_main == 0 => {
+                format!("nothing left behind in {path}")
+            }
+            (Some(path), true) => format!("{what} in {path}"),
+            (Some(path), false) => format!("{path} is gone; {what}"),
+        };
+        let _ = write!(text, "{}: {there}", held.task);
         if !left.salvage_refs.is_empty() {
             let _ = write!(text, "; kept earlier: {}", left.salvage_refs.join(" "));
         }
@@ -346,11 +385,11 @@ fn held_table(held: &[HeldView]) -> String {
     for one in held {
         let lease = match (one.dead, one.expired_for_ms) {
             (Some(death), _) => paint(RED, format!("{death}, free to take over")),
-            (None, None) => format!("until {}", when(one.expires_at)),
+            (None, None) => lease_end(one.expires_at),
             (None, Some(late)) if one.may_be_taken_over => {
-                paint(RED, format!("expired {} ago, free to take over", Millis(late)))
+                paint(RED, format!("expired {} ago, free to take over", span(late)))
             }
-            (None, Some(late)) => paint(YELLOW, format!("expired {} ago, in grace", Millis(late))),
+            (None, Some(late)) => paint(YELLOW, format!("expired {} ago, in grace", span(late))),
         };
         table.row([
             paint(BOLD, &one.task),
@@ -382,6 +421,9 @@ pub(crate) fn status(view: &StatusView) -> String {
         view.projects.join(" "),
         view.ledger_entries
     );
+    for warning in &view.warnings {
+        let _ = writeln!(text, "{}: {warning}", paint(YELLOW, "warning"));
+    }
     if !view.held.is_empty() {
         text.push('\n');
         text.push_str(&held_table(&view.held));
@@ -402,14 +444,34 @@ pub(crate) fn ledger(view: &LedgerView) -> String {
     if view.entries.is_empty() {
         return "no entries\n".into();
     }
-    let mut table = Table::new(["SEQ", "AT", "TASK", "ACTOR", "VERB", "DATA"]);
+    let mut table = Table::new(["SEQ", "AT", "TASK", "WHO", "WHAT"]);
     for entry in &view.entries {
+        let task = entry.task.clone().unwrap_or_else(|| "-".into());
+        table.row([entry.seq.to_string(), when(entry.at), task, entry.actor.clone(), what(entry)]);
+    }
+    table.to_string()
+}
+
+/// What an entry says, in words.
+fn what(entry: &EntryView) -> String {
+    let verb = paint(BOLD, entry.verb.replace('_', " "));
+    if entry.said.is_empty() { verb } else { format!("{verb}: {}", entry.said) }
+}
+
+/// The same with everything that the record holds.
+pub(crate) fn ledger_in_full(view: &LedgerView) -> String {
+    let mut table = Table::new(["SEQ", "AT", "TASK", "WHO", "VERB", "HASH", "DATA"]);
+    for entry in &view.entries {
+        let task = entry.task.clone().unwrap_or_else(|| "-".into());
+        let hash = entry.hash.chars().take(12).collect();
+        let (at, who) = (when(entry.at), entry.actor.clone());
         table.row([
             entry.seq.to_string(),
-            when(entry.at),
-            entry.task.clone().unwrap_or_else(|| "-".into()),
-            entry.actor.clone(),
+            at,
+            task,
+            who,
             paint(BOLD, &entry.verb),
+            hash,
             entry.data.to_string(),
         ]);
     }

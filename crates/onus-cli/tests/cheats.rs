@@ -254,7 +254,7 @@ const KINDS: &[Cheat] = &[
         "high risk on somebody's word",
         "--risk high",
         &[COMPLETE],
-        "evidence_missing+evidence_missing+evidence_missing",
+        "evidence_missing+evidence_missing+review_missing",
     ),
     (
         "an anchor and no running path",
@@ -268,7 +268,7 @@ const KINDS: &[Cheat] = &[
         &["@a1 check T", "@a2 $approve", COMPLETE],
         "evidence_missing+evidence_missing",
     ),
-    ("evidence, and nobody has looked", "--risk high", &["$evidence", COMPLETE], "evidence_missing"),
+    ("evidence, and nobody has looked", "--risk high", &["$evidence", COMPLETE], "review_missing"),
     (
         "a review of one's own",
         "--risk high",
@@ -295,19 +295,19 @@ const KINDS: &[Cheat] = &[
         "a review that found a design",
         "--risk high",
         &["$evidence", "@a2 review T --workstation ws-2 --approve --as-design-only", COMPLETE],
-        "evidence_missing",
+        "review_missing",
     ),
     (
         "a review that said no",
         "",
         &["@a2 review T --workstation ws-2 --reject --as-implemented", COMPLETE],
-        "evidence_missing",
+        "review_missing",
     ),
     (
         "a review of what it was before",
         "--risk high",
         &["@a2 $approve", "git commit -q --allow-empty -m more", "$evidence", COMPLETE],
-        "evidence_missing",
+        "review_missing",
     ),
     ("a review of what nobody holds", "", &["@a1 release T", "@a2 $approve"], "wrong_state"),
 ];

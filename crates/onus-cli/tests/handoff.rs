@@ -129,3 +129,23 @@ fn stale_tells_what_a_takeover_would_keep() {
     assert!(site.run(&["stale"]).stdout.contains("kept earlier"));
     site.assert_sound();
 }
+
+/// After a sync the branch has other people's commits as well: they are not the holder's work.
+#[test]
+fn a_handoff_lists_only_its_holders_commits() {
+    let fleet = at_work();
+    let site = &fleet.site;
+    std::fs::remove_file(fleet.tree("a").join("g\u{202e}")).unwrap();
+    for path in ["by-a-person", "by-another"] {
+        site.commit(&site.repo(), path, "1", &[]);
+    }
+    let synced = site.command(&["workstation", "sync", "ws-a", "--as", "@a", "--json"]);
+    let synced = crate::support::finish(crate::support::start({ synced }.current_dir(fleet.tree("a"))));
+    assert_eq!(synced.exit, Some(0), "{synced:#?}");
+    site.ok(&["release", "T-2", "--as", "@a", "--note", "half done"]);
+    let handoff = shown(&fleet, "T-2");
+    let subjects: Vec<&str> =
+        handoff["commits"].as_array().unwrap().iter().map(|commit| text(&commit["subject"])).collect();
+    assert_eq!(subjects, ["change src/f"], "{handoff:#}");
+    assert_eq!(handoff["files"], json!(["src/f"]));
+}

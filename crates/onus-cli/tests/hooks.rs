@@ -1,7 +1,7 @@
 //! Git asks Onus before a branch moves: real worktrees, a real bare repository, real pushes (mission B5, B6, E1).
 
 use crate::support::fleet::{Fleet, Said};
-use crate::support::{HANG, Rng, finish, start};
+use crate::support::{HANG, Rng, Site, finish, start, text};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -34,9 +34,8 @@ fn who_does_not_hold_the_lease_moves_nothing() {
     refused(&with_token(&["commit", "--message", "x"]), "fenced");
     refused(&fleet.git("b", &["update-ref", "refs/heads/agent/ws-a", "HEAD"]), "lease_required");
     // Nor does the main checkout, where people commit as they like.
-    let mut moved = Command::new("git");
-    fleet.site.surroundings(&mut moved).args(["update-ref", "refs/heads/agent/ws-a", "HEAD"]);
-    refused(&finish(start(&mut moved)), "lease_required");
+    let moved = fleet.git_by(&fleet.site.repo(), &[], &["update-ref", "refs/heads/agent/ws-a", "HEAD"]);
+    refused(&moved, "lease_required");
     fleet.site.git(&["commit", "--quiet", "--allow-empty", "--message=people"]);
     assert_eq!(fleet.at(&fleet.tree("b"), "agent/ws-b"), before, "nothing has moved");
     assert_eq!(fleet.at(&fleet.shared(), "elsewhere"), None);
@@ -89,6 +88,150 @@ fn the_housekeeping_of_git_passes() {
     fleet.site.assert_sound();
 }
 
+const EMPTY: [&str; 4] = ["commit", "--quiet", "--allow-empty", "--message=x"];
+const AGENT_B: [(&str, &str); 1] = [("ONUS_AS", "@b")];
+
+/// The main checkout, a worktree that nobody registered, and a HEAD on no branch: an agent that holds nothing commits in none
+/// of them, whether it says who it is or only that it is a coding client.
+#[test]
+fn an_agent_without_a_lease_commits_nowhere() {
+    let fleet = Fleet::new();
+    let repo = fleet.site.repo();
+    let task = fleet.site.add("work");
+    fleet.claim(&task, "a");
+    passed(&fleet.git_by(&repo, &[], &["worktree", "add", "--quiet", "-b", "aside", "../aside"]));
+    let aside = fleet.site.root().join("aside");
+    let before = (fleet.site.main(), fleet.at(&aside, "aside"));
+    let clients: Vec<Vec<(&str, &str)>> = [
+        ("ONUS_AS", "@b"),
+        ("CLAUDECODE", "1"),
+        ("GEMINI_CLI", "1"),
+        ("CODEX_SANDBOX", "seatbelt"),
+        ("CURSOR_AGENT", "1"),
+    ]
+    .into_iter()
+    .map(|mark| vec![mark])
+    .collect();
+    for who in &clients {
+        refused(&fleet.git_by(&repo, who, &EMPTY), "lease_required");
+        refused(
+            &fleet.git_by(&repo, who, &["commit", "--amend", "--no-edit", "--allow-empty"]),
+            "lease_required",
+        );
+        refused(&fleet.git_by(&repo, who, &["branch", "mine"]), "lease_required");
+        refused(&fleet.git_by(&aside, who, &EMPTY), "lease_required");
+        passed(&fleet.git_by(&aside, who, &["checkout", "--quiet", "--detach"]));
+        refused(&fleet.git_by(&aside, who, &EMPTY), "lease_required");
+        passed(&fleet.git_by(&aside, who, &["switch", "--quiet", "aside"]));
+    }
+    refused(&fleet.git_by(&repo, &[("ONUS_AS", "@zed")], &EMPTY), "unknown_worker");
+    let told = fleet.git_by(&repo, &AGENT_B, &EMPTY);
+    assert!(told.stderr.contains("onus claim --next"), "{told:?}");
+    // The main branch moves by merge only, for whoever holds a task, too.
+    passed(&fleet.commit("a", "f", "1"));
+    refused(&fleet.git("a", &["update-ref", "refs/heads/main", "HEAD"]), "not_permitted");
+    assert_eq!((fleet.site.main(), fleet.at(&aside, "aside")), before);
+    assert_eq!(fleet.at(&repo, "mine"), None);
+    // Commits of the holder on no branch are its own.
+    passed(&fleet.git("a", &["checkout", "--quiet", "--detach"]));
+    passed(&fleet.git("a", &EMPTY));
+    fleet.site.assert_sound();
+}
+
+/// Whoever the environment says it is, or nobody: the lease in a workstation is its holder's alone.
+#[test]
+fn inside_a_workstation_only_its_holder_commits() {
+    let fleet = Fleet::new();
+    let task = fleet.site.add("work");
+    let token = fleet.claim(&task, "a");
+    let (tree, person) = (fleet.tree("a"), fleet.site.person.clone());
+    let before = fleet.at(&tree, "agent/ws-a");
+    for who in [&[][..], &AGENT_B, &[("ONUS_AS", &*person)], &[("CLAUDECODE", "1")], &[("ONUS_AS", "@zed")]] {
+        refused(&fleet.git_by(&tree, who, &EMPTY), "lease_required");
+        refused(&fleet.git_by(&tree, who, &["branch", "mine"]), "lease_required");
+        passed(&fleet.git_by(&tree, who, &["checkout", "--quiet", "--detach"]));
+        refused(&fleet.git_by(&tree, who, &EMPTY), "lease_required");
+        passed(&fleet.git_by(&tree, who, &["switch", "--quiet", "agent/ws-a"]));
+    }
+    assert_eq!(fleet.at(&tree, "agent/ws-a"), before);
+    // The lease itself, shown by hand, is an identity.
+    passed(&fleet.git_by(&tree, &[("ONUS_LEASE", &token)], &EMPTY));
+    passed(&fleet.git_by(&tree, &[("ONUS_AS", "@a"), ("CLAUDECODE", "1")], &EMPTY));
+    // So is the main checkout, once somebody holds a task there.
+    let other = fleet.site.add("other");
+    let place = format!("ws-{}", fleet.site.repo().file_name().unwrap().to_str().unwrap());
+    fleet.site.ok(&["claim", &other, "--as", "@b", "--workstation", &place]);
+    let repo = fleet.site.repo();
+    refused(&fleet.git_by(&repo, &[], &EMPTY), "lease_required");
+    refused(&fleet.git_by(&repo, &AGENT_B, &EMPTY), "not_permitted");
+    passed(&fleet.git_by(&repo, &AGENT_B, &["switch", "--quiet", "--create", "topic"]));
+    passed(&fleet.git_by(&repo, &AGENT_B, &EMPTY));
+    let message = fleet.git_by(&repo, &[], &["log", "-1", "--format=%B"]).stdout;
+    assert!(
+        message.contains(&format!("Onus-Task: {other}")) && message.contains("Onus-Agent: @b"),
+        "{message}"
+    );
+}
+
+/// No dummy tasks: people work on branches that are no workstation's, unless the team wants tasks of everybody.
+#[test]
+fn a_person_works_without_a_task_unless_the_team_says_otherwise() {
+    let fleet = Fleet::new();
+    let (repo, person) = (fleet.site.repo(), fleet.site.person.clone());
+    let named = [("ONUS_AS", &*person)];
+    for who in [&[][..], &named] {
+        passed(&fleet.git_by(&repo, who, &EMPTY));
+        passed(&fleet.git_by(&repo, who, &["switch", "--quiet", "--force-create", "topic"]));
+        passed(&fleet.git_by(&repo, who, &EMPTY));
+        passed(&fleet.git_by(&repo, who, &["rebase", "--quiet", "main"]));
+        passed(&fleet.git_by(&repo, who, &["switch", "--quiet", "main"]));
+        passed(&fleet.git_by(&repo, who, &["merge", "--quiet", "--no-edit", "topic"]));
+        passed(&fleet.git_by(&repo, who, &["branch", "-D", "topic"]));
+        refused(&fleet.git_by(&repo, who, &["update-ref", "-d", "refs/heads/agent/ws-a"]), "lease_required");
+    }
+    std::fs::write(repo.join("onus.yaml"), "git:\n  people: task\n").unwrap();
+    for who in [&[][..], &named] {
+        refused(&fleet.git_by(&repo, who, &EMPTY), "lease_required");
+        refused(&fleet.git_by(&repo, who, &["branch", "topic"]), "lease_required");
+    }
+    let task = fleet.site.add("mine");
+    fleet.site.by_person(&["claim", &task]);
+    passed(&fleet.git_by(&repo, &[], &EMPTY));
+    let message = fleet.git_by(&repo, &[], &["log", "-1", "--format=%B"]).stdout;
+    assert!(message.contains(&format!("Onus-Task: {task}")), "{message}");
+    // A clone that nobody calls their own.
+    std::fs::remove_file(repo.join("onus.yaml")).unwrap();
+    fleet.site.by_person(&["release", &task]);
+    passed(&fleet.git_by(&repo, &[], &["config", "--unset", "onus.person"]));
+    refused(&fleet.git_by(&repo, &[], &EMPTY), "identity_required");
+    fleet.site.by_person(&["hook", "install"]);
+    passed(&fleet.git_by(&repo, &[], &EMPTY));
+}
+
+#[test]
+fn init_puts_the_hooks_in_place_and_their_absence_is_told() {
+    let site = Site::empty();
+    let made = site.run(&["init", "--project", "T"]);
+    assert!(made.stdout.contains("Git asks Onus before a branch moves"), "{made:?}");
+    let states = |site: &Site| {
+        let hooks = site.ok(&["hook", "status"])["hooks"].clone();
+        hooks.as_array().unwrap().iter().map(|hook| text(&hook["state"]).to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(states(&site), ["current", "current", "current"]);
+    assert_eq!(site.ok(&["status"])["warnings"], serde_json::json!([]));
+    let bare = Site::new();
+    assert_eq!(states(&bare), ["missing", "missing", "missing"]);
+    let said = bare.ok(&["status"])["warnings"].to_string();
+    assert!(said.contains("reference-transaction") && said.contains("onus hook install"), "{said}");
+    let said = bare.run(&["prime", "--as", &bare.person]).stdout;
+    assert!(said.contains("WARNING: git asks nobody before a branch moves"), "{said}");
+    let said = bare.run(&["doctor"]).stdout;
+    assert!(said.contains("hooks: git may ask nobody") && said.contains("onus hook install"), "{said}");
+    assert_eq!(bare.ok(&["init", "--no-hooks"])["hooks"], "left_out");
+    assert_eq!(bare.ok(&["init"])["hooks"], "installed");
+    assert!(bare.run(&["doctor"]).stdout.contains("hooks: git asks before a branch moves"));
+}
+
 #[test]
 fn the_holder_commits_amends_rebases_and_pushes() {
     let fleet = Fleet::new();
@@ -114,7 +257,9 @@ fn the_holder_commits_amends_rebases_and_pushes() {
     let option = format!("onus={token}");
     let others = fleet.git("a", &["push", "-o", &option, "origin", "HEAD:refs/heads/agent/ws-b"]);
     refused(&others, "lease_required");
-    passed(&fleet.git("a", &["push", "--quiet", "-o", &option, "origin", "HEAD:refs/heads/main"]));
+    let on_main = ["push", "--quiet", "-o", &option, "origin", "HEAD:refs/heads/main"];
+    refused(&fleet.git("a", &on_main), "not_permitted");
+    passed(&fleet.git("a", &[&["-c", "core.hooksPath=/dev/null"], &on_main[..]].concat()));
     let backwards = fleet.git("a", &["push", "--force", "-o", &option, "origin", "HEAD~1:refs/heads/main"]);
     refused(&backwards, "not_permitted");
     fleet.site.assert_sound();

@@ -141,3 +141,60 @@ fn lanes_and_scopes_hold_against_32_processes() {
     assert!(most >= 4, "at most {most} at once: {codes:?}");
     site.assert_sound();
 }
+
+/// The worktree of a lane takes the work of that lane, the queue names no lane that there is not, and a worktree stays as
+/// long as its role needs it.
+#[test]
+fn a_worktree_belongs_to_its_lane() {
+    let site = Site::new();
+    site.by_person(&["worker", "add", "@one", "--kind", "agent"]);
+    site.commit_map("roles:\n  A-backend: { lanes: 2 }\n");
+    for lane in ["1", "2"] {
+        let name = format!("ws-backend-0{lane}");
+        site.by_person(&[
+            "workstation",
+            "add",
+            &name,
+            "--kind",
+            "worktree",
+            "--role",
+            "A-backend",
+            "--lane",
+            lane,
+        ]);
+    }
+    let add =
+        |more: &[&str]| text(&site.by_person(&[&["add", "work"], more].concat())["task"]["id"]).to_owned();
+    let second = add(&["--role", "A-backend", "--lane", "2"]);
+    let claim = |task: &str, place: &str| {
+        site.run(&["claim", task, "--as", &site.person, "--workstation", place, "--json"])
+    };
+    let refused = claim(&second, "ws-backend-01");
+    assert_eq!(refused.code(), "routing_denied", "{refused:#?}");
+    assert!(text(&refused.error()["detail"]).contains("A-backend:1"), "{refused:#?}");
+    assert_eq!(claim(&second, "ws-backend-02").exit, Some(0));
+
+    let ninth = add(&["--role", "A-backend", "--lane", "9"]);
+    let nobodys = add(&["--role", "Z-nobody"]);
+    let found = site.run(&["validate", "--json"]);
+    assert_eq!(found.code(), "queue_invalid");
+    let details = found.error()["findings"].to_string();
+    assert!(details.contains(&ninth) && details.contains(&nobodys), "{details}");
+    for task in [&ninth, &nobodys] {
+        site.by_person(&["drop", task, "--reason", "test"]);
+    }
+    site.ok(&["validate"]);
+
+    // Lane 2 is under way, and lane 1 has work to come that would have nowhere to go.
+    let first = add(&["--role", "A-backend", "--lane", "1"]);
+    for (place, task) in [("ws-backend-02", &second), ("ws-backend-01", &first)] {
+        let refused = site.run(&["workstation", "remove", place, "--as", &site.person, "--json"]);
+        assert_eq!(refused.code(), "workstation_busy", "{refused:#?}");
+        assert!(refused.error().to_string().contains(task.as_str()), "{refused:#?}");
+    }
+    for task in [&first, &second] {
+        site.by_person(&["drop", task, "--reason", "test"]);
+    }
+    site.by_person(&["workstation", "remove", "ws-backend-01"]);
+    site.assert_sound();
+}

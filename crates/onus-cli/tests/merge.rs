@@ -257,8 +257,7 @@ fn nothing_to_merge_is_said() {
 /// With git asking Onus about every branch: the holder's commits pass, a merge passes, and both sides agree afterwards.
 #[test]
 fn hooks_let_a_merge_through() {
-    let site = Site::new();
-    site.by_person(&["hook", "install"]);
+    let site = Site::guarded();
     let bench = site.bench("one");
     let task = ask(&site, &["guarded", "--scope", "src/**", "--check", "test -f src/a"]);
     bench.claim(&site, &task);

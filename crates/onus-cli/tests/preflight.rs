@@ -99,3 +99,20 @@ fn a_branch_that_fell_behind_is_told() {
     let view = preflight(&site, &at).json();
     assert_eq!((verdict(&view, "leases"), verdict(&view, "workstation")), ("warning", "warning"), "{view:#}");
 }
+
+/// It judges the workstation that a claim would take, not the one that the caller happens to stand in.
+#[test]
+fn it_looks_at_the_workstation_that_the_claim_would_take() {
+    let site = Site::seeded();
+    site.by_person(&["add", "limiter", "--type", "backend_feature", "--role", "A-backend"]);
+    site.by_person(&["workstation", "add", "ws-here-01", "--kind", "worktree"]);
+    let here = site.root().join("repo-ws-here-01");
+    let asked = ["preflight", "--role", "A-backend", "--as", AGENT, "--json"];
+    let stood = crate::support::start(site.command(&asked).current_dir(&here));
+    let view = crate::support::finish(stood).json();
+    let taken = ["claim", "--next", "--role", "A-backend", "--as", AGENT, "--json"];
+    let claimed =
+        crate::support::finish(crate::support::start(site.command(&taken).current_dir(&here))).json();
+    assert_eq!(view["workstation"], claimed["assignment"]["workstation"], "{view:#}");
+    assert_eq!(text(&view["workstation"]), "ws-backend-01");
+}

@@ -71,6 +71,7 @@ fn a_day_reads_as_it_should() {
         if who != "-" {
             args.extend(["--as".to_owned(), who.to_owned()]);
         }
+        args.push("--utc".to_owned());
         let output = site.command(&args).output().unwrap();
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         let shown = if who == "-" { String::new() } else { format!("{who} ") };

@@ -139,6 +139,22 @@ pub enum Command {
         commit: CommitId,
         onto: CommitId,
         checks: Vec<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        root_cause: Option<RootCause>,
+        #[serde(default)]
+        stage: Stage,
+        /// What the work is; seen, not said.
+        #[serde(default)]
+        proof: Proof,
+    },
+    /// Another worker should look at the work.
+    RequestReview {
+        commit: Option<CommitId>,
+    },
+    /// The holder goes on with the commits of an earlier epoch of the same task.
+    Adopt {
+        of: Epoch,
+        commits: Vec<CommitId>,
     },
     /// What the holder of an earlier epoch left behind is kept under a reference.
     Salvage {
@@ -160,6 +176,15 @@ pub enum Command {
         session: Seq,
         usage: Usage,
     },
+}
+
+/// How far a merge is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Stage {
+    /// Its checks have still to run: everything else is asked first.
+    Ask,
+    #[default]
+    Land,
 }
 
 /// What one run of a check showed.
@@ -221,6 +246,8 @@ impl Command {
             Command::RequestException { .. } => "exception request",
             Command::ApproveException { .. } => "exception approve",
             Command::Merge { .. } => "merge",
+            Command::RequestReview { .. } => "review request",
+            Command::Adopt { .. } => "adopt",
             Command::Salvage { .. } => "salvage",
             Command::StartSession => "session start",
             Command::StopSession => "session stop",
@@ -238,7 +265,7 @@ impl Command {
             Command::Renew { process, .. } => *process = None,
             Command::Release { handoff, .. } | Command::Block { handoff, .. } => *handoff = None,
             Command::Handoff { document, .. } => *document = Text::default(),
-            Command::Complete { proof, .. } => *proof = Proof::default(),
+            Command::Complete { proof, .. } | Command::Merge { proof, .. } => *proof = Proof::default(),
             _ => {}
         }
         said
@@ -256,16 +283,37 @@ impl Command {
             }
             Command::Note { text } => vec![text],
             Command::Handoff { note, document } => note.iter_mut().chain([document]).collect(),
-            Command::Complete { resolution, .. } => resolution.iter_mut().collect(),
+            Command::Complete { resolution, proof, .. } => {
+                resolution.iter_mut().chain(&mut proof.handoff).collect()
+            }
             Command::RecordCheck { run } => vec![&mut run.output],
             Command::Review { opinion } => opinion.note.iter_mut().collect(),
             _ => Vec::new(),
         }
     }
 
+    /// The same texts, to look at.
+    pub fn texts(&self) -> Vec<&Text> {
+        match self {
+            Command::Add { spec, archived, .. } => {
+                let resolution = archived.as_ref().and_then(|archive| archive.resolution.as_ref());
+                spec.body.iter().chain(resolution).collect()
+            }
+            Command::Release { note, handoff, .. } | Command::Block { note, handoff, .. } => {
+                note.iter().chain(handoff).collect()
+            }
+            Command::Note { text } => vec![text],
+            Command::Handoff { note, document } => note.iter().chain([document]).collect(),
+            Command::Complete { resolution, .. } => resolution.iter().collect(),
+            Command::RecordCheck { run } => vec![&run.output],
+            Command::Review { opinion } => opinion.note.iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether the identity map has a say.
     pub const fn needs_policy(&self) -> bool {
-        self.is_grant() || matches!(self, Command::Complete { .. })
+        self.is_grant() || matches!(self, Command::Complete { .. } | Command::Merge { .. })
     }
 
     /// Whether it would make somebody the holder.

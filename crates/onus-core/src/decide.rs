@@ -17,8 +17,11 @@ mod renew;
 mod reopen;
 mod review;
 mod salvage;
+mod screen;
 mod session;
 mod takeover;
+
+pub use screen::Screen;
 
 use crate::code::Code;
 use crate::command::{Command, Warrant};
@@ -49,6 +52,10 @@ impl Decision {
 
 pub fn decide(facts: &Facts<'_>, command: &Command, now: &Now, fresh: &Fresh) -> Result<Decision, Refusal> {
     let caller = identified(&facts.caller)?;
+    // The record would name a text that nobody has, and look broken for ever.
+    if command.texts().iter().any(|text| text.content().is_none()) {
+        return Err(Refusal::invalid("a text came without its words, by its digest only"));
+    }
     if let Command::Add { spec, depends_on, archived } = command {
         return add::decide(facts, caller, spec, depends_on, archived.as_ref(), fresh);
     }
@@ -92,7 +99,12 @@ pub fn decide(facts: &Facts<'_>, command: &Command, now: &Now, fresh: &Fresh) ->
             exception::request(&context, on, reason.as_deref(), rollback.as_deref(), adr.as_deref())
         }
         Command::ApproveException { on } => exception::approve(&context, on),
-        Command::Merge { commit, onto, checks } => merge::decide(&context, commit, onto, checks),
+        Command::Merge { commit, onto, checks, root_cause, stage, proof } => {
+            let (root_cause, stage) = (root_cause.as_ref(), *stage);
+            merge::decide(&context, &merge::Landing { commit, onto, checks, root_cause, stage, proof })
+        }
+        Command::RequestReview { commit } => merge::request_review(&context, commit.as_ref()),
+        Command::Adopt { of, commits } => merge::adopt(&context, *of, commits),
         Command::Salvage { of, reference, commit } => salvage::decide(&context, *of, reference, commit),
         Command::StartSession => session::start(&context),
         Command::StopSession => session::stop(&context),

@@ -1,7 +1,7 @@
 //! What else becomes true with an event: the rows that refer to the task (mission A3: they refer, they never copy).
 
 use crate::event::{CheckRun, Event, Reviewed, SessionCorrected, SessionUsed, Stamped};
-use crate::id::{Epoch, Seq};
+use crate::id::{CommitId, Epoch, Seq};
 use crate::session::Usage;
 use crate::task::{Assignment, State, Task};
 use crate::text::Text;
@@ -12,14 +12,40 @@ use crate::time::Timestamp;
 pub enum Effect {
     AssignmentStarted(Assignment),
     AssignmentRenewed(Assignment),
-    AssignmentEnded { epoch: Epoch, at: Timestamp, reason: EndReason },
-    SessionStarted { assignment: Assignment, at: Timestamp },
-    SessionStopped { epoch: Epoch, at: Timestamp, reason: EndReason },
-    SessionCorrected { session: Seq, started_at: Timestamp, ended_at: Timestamp },
-    SessionUsed { session: Seq, usage: Usage },
-    NoteWritten { kind: NoteKind, text: Text },
+    AssignmentEnded {
+        epoch: Epoch,
+        at: Timestamp,
+        reason: EndReason,
+    },
+    SessionStarted {
+        assignment: Assignment,
+        at: Timestamp,
+    },
+    SessionStopped {
+        epoch: Epoch,
+        at: Timestamp,
+        reason: EndReason,
+    },
+    SessionCorrected {
+        session: Seq,
+        started_at: Timestamp,
+        ended_at: Timestamp,
+    },
+    SessionUsed {
+        session: Seq,
+        usage: Usage,
+    },
+    NoteWritten {
+        kind: NoteKind,
+        text: Text,
+    },
     CheckRan(Box<CheckRun>),
     ReviewWritten(Box<Reviewed>),
+    /// Commits of the main of record that are the task's.
+    Landed {
+        epoch: Epoch,
+        commits: Vec<CommitId>,
+    },
 }
 
 /// Why an assignment or a session ended.
@@ -108,6 +134,7 @@ pub fn effects(before: Option<&Task>, entry: &Stamped, after: &Task) -> Vec<Effe
         Event::Reviewed(review) => effects.push(Effect::ReviewWritten(Box::new(review.clone()))),
         _ => {}
     }
+    effects.extend(landed(entry));
     effects.extend(fact(&entry.event));
     effects.extend(note(&entry.event).map(|(kind, text)| Effect::NoteWritten { kind, text: text.clone() }));
     effects
@@ -131,6 +158,21 @@ fn end(entry: &Stamped, old: &Assignment) -> (Timestamp, EndReason) {
         Event::SessionStopped(_) => (entry.at, EndReason::Stopped),
         _ => (entry.at, EndReason::Released),
     }
+}
+
+/// What an entry says has arrived in the main of record. One that an older version wrote names the last commit only.
+fn landed(entry: &Stamped) -> Option<Effect> {
+    let commits = match &entry.event {
+        Event::Merged(merged) => match &merged.landed {
+            Some(landed) if !landed.commits.is_empty() => landed.commits.clone(),
+            _ => vec![merged.commit.clone()],
+        },
+        Event::Completed(completed) => completed.landed.as_ref()?.commits.clone(),
+        _ => return None,
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    let commits: Vec<CommitId> = commits.into_iter().filter(|commit| seen.insert(commit.clone())).collect();
+    (!commits.is_empty()).then_some(Effect::Landed { epoch: entry.epoch, commits })
 }
 
 /// What is said about a session afterwards.

@@ -2,25 +2,16 @@
 
 use crate::code::Code;
 use crate::evidence::{CheckVerdict, Classification, Ground, ReviewVerdict, RootCause};
-use crate::hash::Digest;
 use crate::id::CheckId;
-use crate::id::{
-    BranchName, CommitId, Epoch, Handle, MilestoneName, ProjectKey, Role, Seq, TaskId, TokenId,
-    WorkstationName,
-};
+use crate::id::{CommitId, Epoch, Handle, Seq, TaskId, WorkstationName};
 use crate::lease::LeaseId;
-use crate::milestone::Selection;
-use crate::probe::{Probe, ProbeResult};
 use crate::process::{Death, Process};
 use crate::refusal::Finding;
 use crate::session::Usage;
 use crate::task::Check;
 use crate::task::{Blocker, Route, Spec, StateName, Task};
 use crate::text::Text;
-use crate::time::{Date, Millis, Tick, Timestamp};
-use crate::token::TokenKind;
-use crate::worker::Kind;
-use crate::workstation::{Lifecycle, WorkstationKind};
+use crate::time::{Millis, Tick, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use uuid::Uuid;
@@ -148,6 +139,14 @@ events! {
     MilestoneAdded = "milestone_added",
     /// Nothing was missing any more.
     MilestoneClosed = "milestone_closed",
+    /// The holder waits for another worker's word.
+    ReviewRequested = "review_requested",
+    /// The holder goes on with what an earlier holder of the task had committed.
+    Adopted = "adopted",
+    /// A clone of the repository uses the store.
+    CloneJoined = "clone_joined",
+    /// A person said which main branch counts.
+    MainOfRecordNamed = "main_of_record_named",
 }
 
 fn is_false(b: &bool) -> bool {
@@ -163,6 +162,10 @@ macro_rules! data {
         pub struct $name { $($(#[$fdoc])* pub $field: $type),* })+
     };
 }
+
+mod workspace;
+
+pub use workspace::*;
 
 data! {
     Added {
@@ -274,6 +277,29 @@ data! {
         commit: Option<CommitId>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         root_cause: Option<RootCause>,
+        /// What of it was found in the main of record, where no merge has recorded it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        landed: Option<Landed>,
+    }
+
+    /// Where work arrived, and which commits there are the task's.
+    Landed {
+        /// None where the local main branch is the main of record.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        remote: Option<String>,
+        branch: String,
+        /// The oldest first.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        commits: Vec<CommitId>,
+        /// Those of them that were made under another assignment.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        adopted: Vec<CommitId>,
+        /// The head of the main of record when this was seen.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tip: Option<CommitId>,
+        /// Whoever decided this had no git to ask: it is the caller's word.
+        #[serde(default, skip_serializing_if = "is_false")]
+        vouched: bool,
     }
 
     Reopened { reason: String }
@@ -346,6 +372,26 @@ data! {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         checks: Vec<String>,
         renewal: Renewal,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        landed: Option<Landed>,
+        /// Why the defect happened, where it was said before the merge.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        root_cause: Option<RootCause>,
+    }
+
+    ReviewRequested {
+        /// What there is to review.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<CommitId>,
+        renewal: Renewal,
+    }
+
+    Adopted {
+        /// Whose: the epoch under which it was made.
+        of: Epoch,
+        /// As they are kept, the oldest first.
+        commits: Vec<CommitId>,
+        renewal: Renewal,
     }
 
     Salvaged {
@@ -369,98 +415,6 @@ data! {
     SessionUsed {
         session: Seq,
         usage: Usage,
-    }
-
-    WorkspaceCreated { uid: Uuid, public_key: String }
-    ProjectAdded { key: ProjectKey }
-
-    WorkerAdded {
-        handle: Handle,
-        kind: Kind,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        tier: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        role: Option<Role>,
-        tz: String,
-    }
-
-    WorkstationAdded {
-        name: WorkstationName,
-        kind: WorkstationKind,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        path: Option<String>,
-        lifecycle: Lifecycle,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        branch: Option<BranchName>,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        probes: Vec<Probe>,
-    }
-
-    WorkerPaused { handle: Handle, reason: String }
-    WorkerResumed { handle: Handle }
-    WorkstationReady { name: WorkstationName }
-    WorkstationNotReady { name: WorkstationName, failed: Vec<ProbeResult> }
-    WorkstationQuarantined { name: WorkstationName, reason: String }
-    WorkstationRestored {
-        name: WorkstationName,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
-    }
-    WorkstationRetired {
-        name: WorkstationName,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
-        /// Its directory was removed.
-        #[serde(default, skip_serializing_if = "is_false")]
-        removed: bool,
-    }
-
-    TokenIssued {
-        id: TokenId,
-        /// The digest of what the store keeps of it: a row that was swapped shows, and the record opens nothing.
-        seal: Digest,
-        kind: TokenKind,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        worker: Option<Handle>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        workstation: Option<WorkstationName>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        label: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        expires_at: Option<Timestamp>,
-    }
-
-    TokenRevoked {
-        id: TokenId,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
-    }
-
-    /// A person declared every earlier lease token dead, after a restore or a lossy failover.
-    GenerationRaised { generation: i64, reason: String }
-
-    Imported { created: i64, existing: i64, digest: Text }
-
-    TimesheetApproved {
-        worker: Handle,
-        /// The first and the last day, in the worker's own zone.
-        from: Date,
-        to: Date,
-        /// Of the sessions and usages that were approved.
-        fingerprint: Digest,
-    }
-
-    MilestoneAdded {
-        name: MilestoneName,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        title: Option<String>,
-        selection: Selection,
-    }
-
-    MilestoneClosed {
-        name: MilestoneName,
-        /// Of what was verified.
-        fingerprint: Digest,
     }
 }
 

@@ -1,12 +1,15 @@
 //! Evidence: what a run of a check showed, and whether a task's evidence suffices (mission D7, D8, D9, D12).
 
 use crate::code::Code;
+use crate::event::Landed;
 use crate::id::{CheckId, CommitId, Handle, Seq, WorkstationName};
 use crate::identity_map::Policy;
+use crate::main_of_record::{self, RepositoryClone};
 use crate::refusal::Finding;
-use crate::scope::Scope;
-use crate::settings::ReviewPolicy;
+use crate::scope::{Glob, Scope};
+use crate::settings::{EvidencePolicy, ReviewPolicy};
 use crate::task::{Check, CheckKind, CheckState, Risk, Spec};
+use crate::text::Text;
 use crate::time::Timestamp;
 use crate::words;
 use schemars::JsonSchema;
@@ -23,6 +26,12 @@ words!(
 words!(
     /// What a reviewer says.
     ReviewVerdict { Approved = "approved", Rejected = "rejected" }
+);
+
+words!(
+    /// Where a run of a check was made: by Onus itself on a machine that it sees, or elsewhere, as a caller states it. What
+    /// a caller says about its own sandbox is not kept: nobody could have seen it.
+    RunPlace { Open = "none", Bubblewrap = "bubblewrap", Stated = "stated" }
 );
 
 impl CheckVerdict {
@@ -61,6 +70,9 @@ pub struct Evidence {
     pub verdict: CheckVerdict,
     pub ground: Ground,
     pub at: Timestamp,
+    /// Onus did not make the run itself: a caller says that it was made.
+    #[serde(default)]
+    pub stated: bool,
 }
 
 /// Another identity's word about the work (mission D12).
@@ -92,6 +104,24 @@ pub struct Proof {
     pub unmerged: usize,
     /// The main branch, for the hint.
     pub main: Option<String>,
+    /// The first paths of high risk among those that the work really changed.
+    #[serde(default)]
+    pub risky: Vec<String>,
+    /// What reviewers saw that is this very work, patch by patch: a rebase gives it another name.
+    #[serde(default)]
+    pub same_work: Vec<CommitId>,
+    /// The clones of a store for which nobody has named the main of record.
+    #[serde(default)]
+    pub rivals: Vec<RepositoryClone>,
+    /// What of the task is in the main of record and not yet recorded as landed.
+    #[serde(default)]
+    pub landed: Option<Landed>,
+    /// The handoff that goes with the end.
+    #[serde(default)]
+    pub handoff: Option<Text>,
+    /// Where the work is not: whoever is asked has no working tree and no git to look at.
+    #[serde(default)]
+    pub elsewhere: bool,
 }
 
 impl Proof {
@@ -106,6 +136,7 @@ pub struct Case<'a> {
     pub spec: &'a Spec,
     pub policy: &'a Policy,
     pub review: ReviewPolicy,
+    pub trust: EvidencePolicy,
     pub proof: &'a Proof,
     pub evidence: &'a [Evidence],
     pub reviews: &'a [Review],
@@ -115,7 +146,7 @@ pub struct Case<'a> {
 /// Everything that is missing. `TASK` in a hint stands for the task's id.
 pub fn findings(case: &Case<'_>) -> Vec<Finding> {
     let mut found: Vec<Finding> = case.spec.checks.iter().filter_map(|check| case.unproven(check)).collect();
-    if is_high_risk(case.policy, case.spec) {
+    if case.is_high_risk() {
         let kinds = [CheckKind::CodeAnchor, CheckKind::Runtime];
         found.extend(kinds.into_iter().filter_map(|kind| case.lacks(kind)));
     }
@@ -123,16 +154,25 @@ pub fn findings(case: &Case<'_>) -> Vec<Finding> {
         found.extend(case.rootless());
     }
     found.extend(case.unreviewed());
-    if case.proof.unmerged > 0 {
-        let main = case.proof.main.as_deref().unwrap_or("the main branch");
-        let detail = match case.proof.unmerged {
-            1 => format!("one commit is not in {main}"),
-            n => format!("{n} commits are not in {main}"),
-        };
-        found.push(Finding::new(Code::NotMerged, detail).hint("onus merge TASK"));
+    if !case.proof.rivals.is_empty() {
+        found.push(main_of_record::unset(&case.proof.rivals));
     }
+    found.extend(case.unmerged());
     found
 }
+
+/// Those of the changed paths that the map calls high risk.
+pub fn risky_paths(policy: &Policy, paths: &[String]) -> Vec<String> {
+    let Some(map) = policy.in_force().map(|in_force| &in_force.map) else {
+        return Vec::new();
+    };
+    let globs: Vec<Glob> = map.high_risk.paths.iter().filter_map(|text| Glob::parse(text).ok()).collect();
+    let risky = paths.iter().filter(|path| globs.iter().any(|glob| glob.matches(path)));
+    risky.take(RISKY_MAX).cloned().collect()
+}
+
+/// How many paths of high risk are told of.
+const RISKY_MAX: usize = 20;
 
 /// Terminal, authentication, provisioning, security, runtime: where words are not enough (mission D8).
 pub fn is_high_risk(policy: &Policy, spec: &Spec) -> bool {
@@ -152,6 +192,27 @@ pub fn is_high_risk(policy: &Policy, spec: &Spec) -> bool {
 }
 
 impl Case<'_> {
+    /// By what the task says of itself, or by what its work really touched.
+    fn is_high_risk(&self) -> bool {
+        !self.proof.risky.is_empty() || is_high_risk(self.policy, self.spec)
+    }
+
+    fn unmerged(&self) -> Option<Finding> {
+        let main = self.proof.main.as_deref().unwrap_or("the main branch");
+        let detail = match self.proof.unmerged {
+            0 => return None,
+            _ if self.proof.elsewhere => {
+                let detail = format!("this server has no working tree: it cannot tell what is in {main}");
+                let hint = "run it where the work is: onus complete TASK --resolution TEXT";
+                return Some(Finding::new(Code::NotMerged, detail).hint(hint));
+            }
+            1 => format!("one commit is not in {main}"),
+            n => format!("{n} commits are not in {main}"),
+        };
+        let hint = "where the work is: onus complete TASK --resolution TEXT merges it, too";
+        Some(Finding::new(Code::NotMerged, detail).hint(hint))
+    }
+
     fn last(&self, check: &Check) -> Option<&Evidence> {
         let id = check.id();
         self.evidence.iter().filter(|evidence| evidence.check == id).max_by_key(|evidence| evidence.seq)
@@ -188,6 +249,11 @@ impl Case<'_> {
                 let detail = format!("the check `{command}` passed at {then}; the work is at {now}");
                 (Code::ChecksMissing, detail, "onus check TASK")
             }
+            Some(last) if last.stated && self.trust == EvidencePolicy::Witnessed => (
+                Code::ChecksMissing,
+                format!("that the check `{command}` passed is only stated: Onus did not run it"),
+                "whoever works where the store is runs: onus check TASK",
+            ),
             Some(_) => return None,
         };
         Some(Finding::new(code, detail).hint(hint))
@@ -198,7 +264,13 @@ impl Case<'_> {
         let given = self.spec.checks.iter().any(|check| check.kind == kind && self.has_passed(check));
         let name = kind.name();
         (!given).then(|| {
-            let detail = format!("a high-risk task needs {name} evidence");
+            let detail = match self.proof.risky.first() {
+                Some(path) => {
+                    let path = crate::id::shown(path);
+                    format!("a change of {path}, which is of high risk, needs {name} evidence")
+                }
+                None => format!("a high-risk task needs {name} evidence"),
+            };
             Finding::new(Code::EvidenceMissing, detail).hint(format!(
                 "onus check TASK --add COMMAND --kind {name}; if that path comes later, block the task on it"
             ))
@@ -224,7 +296,7 @@ impl Case<'_> {
     fn unreviewed(&self) -> Option<Finding> {
         let asked = match self.review {
             ReviewPolicy::Never => false,
-            ReviewPolicy::HighRisk => is_high_risk(self.policy, self.spec),
+            ReviewPolicy::HighRisk => self.is_high_risk(),
             ReviewPolicy::Always => true,
         };
         let ask = "another worker runs, elsewhere: onus review TASK --approve --as-implemented";
@@ -238,12 +310,18 @@ impl Case<'_> {
             ),
             _ if !asked => return None,
             None => ("nobody has reviewed the work".to_owned(), ask),
-            Some(review) if review.commit != self.proof.ground.commit => {
+            Some(review) if !self.has_seen(review) => {
                 (format!("{} reviewed {}, and the work has gone on", review.by, short(&review.commit)), ask)
             }
             Some(_) => return None,
         };
-        Some(Finding::new(Code::EvidenceMissing, detail).hint(hint))
+        Some(Finding::new(Code::ReviewMissing, detail).hint(hint))
+    }
+
+    /// Whether a reviewer saw this very work, under this or another name.
+    fn has_seen(&self, review: &Review) -> bool {
+        review.commit == self.proof.ground.commit
+            || review.commit.as_ref().is_some_and(|commit| self.proof.same_work.contains(commit))
     }
 }
 

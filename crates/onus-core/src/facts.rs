@@ -98,8 +98,10 @@ pub struct Facts<'a> {
     pub occupied: Vec<Occupied>,
     /// For a grant of a verification: who built what it verifies. For a review: who built the task itself.
     pub builders: Vec<Builder>,
-    /// For a merge: the parent's slices that have a place in its order.
+    /// For a merge or a completion: the parent's slices that have a place in its order, and the task's own slices that
+    /// have not ended.
     pub slices: Vec<Slice>,
+    pub parts: Vec<(TaskId, StateName)>,
     /// For a completion: the runs of its checks, and what reviewers said.
     pub evidence: Vec<Evidence>,
     pub reviews: Vec<Review>,

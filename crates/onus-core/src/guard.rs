@@ -9,42 +9,115 @@ use crate::code::Code;
 use crate::id::{Generation, Handle, TaskId, WorkstationName, shown};
 use crate::lease::Token;
 use crate::refusal::{Finding, Refusal};
+use crate::settings::PeoplePolicy;
 use crate::task::Assignment;
-use crate::workstation::WorkstationState;
+use crate::worker::Kind;
+use crate::workstation::{WorkstationKind, WorkstationState};
+
+/// Where Onus keeps what must not be lost: salvaged work, the ledger's anchor.
+const RECORDS: &str = "refs/onus/";
 
 /// A live assignment and its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held<'a> {
     pub task: &'a TaskId,
     pub assignment: &'a Assignment,
+    /// What its holder is.
+    pub by: Kind,
 }
 
 /// A registered workstation, and what is held in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Post<'a> {
     pub workstation: &'a WorkstationName,
+    pub kind: WorkstationKind,
     pub state: WorkstationState,
     pub held: Option<Held<'a>>,
+}
+
+impl Post<'_> {
+    /// Whether only a lease opens it. The main checkout is its owner's as long as nobody works in it for a task.
+    fn is_reserved(&self) -> bool {
+        self.kind == WorkstationKind::Worktree
+            || self.held.is_some()
+            || self.state == WorkstationState::Quarantined
+    }
+}
+
+/// Who moves a reference, as far as it can be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mover<'a> {
+    /// A registered worker, by the name that the caller gives.
+    Named { handle: &'a Handle, kind: Kind },
+    /// Nobody said who it is: the person whose clone it is.
+    Owner(&'a Handle),
+    /// A name that the store does not know.
+    Unregistered(&'a Handle),
+    /// A coding client that does not say for whom it works, by its mark in the environment: an agent, not its owner.
+    Client(&'a str),
+    /// Nobody said who it is, and the clone has no owner on record.
+    Nobody,
+}
+
+impl<'a> Mover<'a> {
+    pub fn handle(&self) -> Option<&'a Handle> {
+        match self {
+            Mover::Named { handle, .. } | Mover::Owner(handle) | Mover::Unregistered(handle) => Some(handle),
+            Mover::Client(_) | Mover::Nobody => None,
+        }
+    }
+
+    /// The name that the caller gave itself.
+    fn named(&self) -> Option<&'a Handle> {
+        match self {
+            Mover::Named { handle, .. } | Mover::Unregistered(handle) => Some(handle),
+            Mover::Owner(_) | Mover::Client(_) | Mover::Nobody => None,
+        }
+    }
+
+    fn is_person(&self) -> bool {
+        matches!(self, Mover::Owner(_) | Mover::Named { kind: Kind::Human, .. })
+    }
+}
+
+/// The first variable that only coding clients set. `patterns` are names; one that ends in `*` stands for all that begin
+/// so, and one that begins with `!` for those that are not meant.
+pub fn client<'a>(patterns: &[String], variables: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let fits = |pattern: &str, name: &str| match pattern.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => name == pattern,
+    };
+    let is_mark = |name: &&str| {
+        let excluded = patterns.iter().filter_map(|pattern| pattern.strip_prefix('!'));
+        patterns.iter().any(|pattern| fits(pattern, name)) && !excluded.clone().any(|one| fits(one, name))
+    };
+    variables.into_iter().find(is_mark)
 }
 
 /// What the caller shows, and the store's present generation to compare it with.
 #[derive(Debug, Clone, Copy)]
 pub struct Credentials<'a> {
+    /// Shown by hand, or left where the caller stands by a claim in its own name.
     pub token: Option<&'a Token>,
     pub generation: Generation,
-    /// Who the caller says it is, if it says so (`ONUS_AS`).
-    pub worker: Option<&'a Handle>,
+    pub mover: Mover<'a>,
 }
 
-/// A branch that is about to move in a repository people work in.
+/// A reference that is about to move in a repository people work in: a branch, or a `HEAD` that is on none.
 #[derive(Debug, Clone, Copy)]
 pub struct Local<'a> {
     pub refname: &'a str,
+    pub change: Change,
+    /// The full name of the main branch, if there is one yet.
+    pub main: Option<&'a str>,
     /// The workstation that the branch is registered for.
     pub owner: Option<Post<'a>>,
-    /// The registered linked worktree that the caller stands in.
+    /// The registered workstation whose directory the caller stands in.
     pub from: Option<Post<'a>>,
+    /// The workstation whose live assignment the token names, wherever that is.
+    pub holder: Option<Post<'a>>,
     pub credentials: Credentials<'a>,
+    pub people: PeoplePolicy,
 }
 
 /// What happens to a reference.
@@ -71,28 +144,63 @@ pub struct Push<'a> {
     pub credentials: Credentials<'a>,
 }
 
-/// Under which assignment a local branch moves; `None` when it is nobody's business.
+/// Under which assignment a local reference moves; `None` when it needs none.
 pub fn local<'a>(update: &Local<'a>) -> Result<Option<Held<'a>>, Refusal> {
-    if !update.refname.starts_with("refs/heads/") {
+    if update.refname.starts_with(RECORDS) {
+        return record(update).map(|()| None);
+    }
+    if !update.refname.starts_with("refs/heads/") && update.refname != "HEAD" {
         return Ok(None);
     }
     // A retired workstation is gone; what it left behind is anybody's.
     let in_use = |post: &Post<'a>| post.state != WorkstationState::Retired;
     let (owner, from) = (update.owner.filter(in_use), update.from.filter(in_use));
     let mut held = None;
-    if let Some(from) = from {
+    if let Some(from) = from.filter(Post::is_reserved) {
         held = Some(opened(&from, &update.credentials).map_err(|finding| refusal(finding, &from))?);
     }
     match owner {
-        Some(owner) if from.is_some_and(|from| from.workstation == owner.workstation) => Ok(held),
+        Some(owner) if from.is_some_and(|from| from.workstation == owner.workstation) => return Ok(held),
         // The token has opened the caller's own workstation, so it is not stale: it is another one's.
-        Some(owner) if from.is_some() => Err(not_yours(update.refname, &owner)),
-        Some(owner) => match opened(&owner, &update.credentials) {
-            Ok(held) => Ok(Some(held)),
-            Err(finding) => Err(refusal(finding, &owner)),
-        },
-        None => Ok(held),
+        Some(owner) if held.is_some() => return Err(not_yours(update.refname, &owner)),
+        Some(owner) => {
+            let opened = opened(&owner, &update.credentials).map_err(|finding| refusal(finding, &owner))?;
+            return Ok(Some(opened));
+        }
+        None => {}
     }
+    if held.is_none()
+        && let Some(holder) = update.holder.filter(in_use)
+    {
+        held = Some(opened(&holder, &update.credentials).map_err(|finding| refusal(finding, &holder))?);
+    }
+    unowned(update, held)
+}
+
+/// A branch that is no workstation's: a person's as they like, an agent's under its lease; the main one a person's only.
+fn unowned<'a>(update: &Local<'a>, held: Option<Held<'a>>) -> Result<Option<Held<'a>>, Refusal> {
+    let Local { credentials: Credentials { mover, .. }, main, refname, .. } = update;
+    let is_main = Some(*refname) == *main;
+    match held {
+        Some(held) if is_main && held.by == Kind::Agent => Err(only_by_merge(refname, held.task)),
+        Some(held) => Ok(Some(held)),
+        None if mover.is_person() && update.people == PeoplePolicy::Free => Ok(None),
+        // Who has a token was a holder once.
+        None if update.credentials.token.is_some() => {
+            let detail = format!("the lease that you show is over: {} does not move", branch(refname));
+            Err(Refusal::new(Code::Fenced, detail).hint("stop writing; onus status tells what you hold"))
+        }
+        None => Err(nothing_held(mover, refname)),
+    }
+}
+
+/// What Onus keeps in git: anybody may fetch what is new, and a person may tidy up.
+fn record(update: &Local<'_>) -> Result<(), Refusal> {
+    if update.change == Change::Create || update.credentials.mover.is_person() {
+        return Ok(());
+    }
+    let detail = format!("{} is a record: agents neither move nor delete it", shown(update.refname));
+    Err(Refusal::new(Code::NotPermitted, detail).hint("leave it; a person may remove it"))
 }
 
 /// Under which assignment a pushed reference moves. Without a live one nothing does.
@@ -110,7 +218,7 @@ pub fn pushed<'a>(push: &Push<'a>) -> Result<Held<'a>, Refusal> {
     if push.refname == push.main && !is_lossless {
         return Err(not_permitted(push, "only goes forward", "rebase the work on it and push again"));
     }
-    if push.refname.starts_with("refs/onus/") && push.change != Change::Create {
+    if push.refname.starts_with(RECORDS) && push.change != Change::Create {
         return Err(not_permitted(push, "is a record: it is never moved", "push it under a new name"));
     }
     match push.owner {
@@ -132,8 +240,7 @@ pub fn within(held: &Held<'_>, findings: Vec<Finding>) -> Result<(), Refusal> {
 }
 
 /// What a commit says about the assignment it is made under.
-pub fn trailers(held: &Held<'_>) -> [(&'static str, String); 4] {
-    let Held { task, assignment } = held;
+pub fn trailers(task: &TaskId, assignment: &Assignment) -> [(&'static str, String); 4] {
     [
         ("Onus-Task", task.to_string()),
         ("Onus-Agent", assignment.assignee.to_string()),
@@ -158,11 +265,9 @@ fn opened<'a>(post: &Post<'a>, credentials: &Credentials<'_>) -> Result<Held<'a>
         return Err(Finding::new(Code::LeaseRequired, format!("nobody holds a task in {name}"))
             .hint(format!("onus claim TASK --workstation {name}")));
     };
-    let Held { task, assignment } = held;
+    let Held { task, assignment, .. } = held;
     let Some(token) = credentials.token else {
-        let detail = format!("{name} holds {task} for {}, and no lease was shown", assignment.assignee);
-        return Err(Finding::new(Code::LeaseRequired, detail)
-            .hint("work in that workstation's directory, or set ONUS_LEASE"));
+        return Err(not_the_holder(name, task, &assignment.assignee, &credentials.mover));
     };
     let is_live = token.generation == credentials.generation
         && token.epoch == assignment.epoch
@@ -172,12 +277,74 @@ fn opened<'a>(post: &Post<'a>, credentials: &Credentials<'_>) -> Result<Held<'a>
         return Err(Finding::new(Code::Fenced, format!("{task} is held by {assignee} since {assigned_at}"))
             .hint(format!("stop writing; onus show {task} tells what became of it")));
     }
-    match credentials.worker {
+    match credentials.mover.named() {
         Some(worker) if *worker != assignment.assignee => {
             let detail = format!("the lease of {task} is {}'s, not {worker}'s", assignment.assignee);
             Err(Finding::new(Code::Fenced, detail).hint("use your own workstation and your own lease"))
         }
         _ => Ok(held),
+    }
+}
+
+/// Somebody else, or the holder without its lease.
+fn not_the_holder(name: &WorkstationName, task: &TaskId, holder: &Handle, mover: &Mover<'_>) -> Finding {
+    let (detail, hint) = match mover.handle() {
+        Some(worker) if worker == holder => (
+            format!("{name} holds {task} for {holder}, and no lease was shown"),
+            "work in that workstation's directory, or set ONUS_LEASE".to_owned(),
+        ),
+        Some(worker) => (
+            format!("{name} holds {task} for {holder}, and you are {worker}"),
+            format!("work in your own workstation; if you are {holder}: export ONUS_AS={holder}"),
+        ),
+        None => (
+            format!("{name} holds {task} for {holder}, and nobody said who you are"),
+            format!("export ONUS_AS={holder} if you are; else work in your own workstation"),
+        ),
+    };
+    Finding::new(Code::LeaseRequired, detail).hint(hint)
+}
+
+/// Whoever holds nothing, and is not at liberty to do without.
+fn nothing_held(mover: &Mover<'_>, refname: &str) -> Refusal {
+    const CLAIM: &str = "onus claim --next --workstation NAME, then work in that workstation's directory";
+    let branch = branch(refname);
+    match mover {
+        Mover::Named { handle, kind: Kind::Agent } => {
+            Refusal::new(Code::LeaseRequired, format!("{handle} holds no task: it does not move {branch}"))
+                .hint(CLAIM)
+        }
+        Mover::Named { handle, .. } | Mover::Owner(handle) => Refusal::new(
+            Code::LeaseRequired,
+            format!("{handle} holds no task, and git.people in onus.yaml is `task`"),
+        )
+        .hint("onus claim TASK"),
+        Mover::Unregistered(handle) => {
+            Refusal::new(Code::UnknownWorker, format!("{handle} is not registered"))
+                .hint(format!("a person runs: onus worker add {handle} --kind agent"))
+        }
+        Mover::Client(mark) => Refusal::new(
+            Code::LeaseRequired,
+            format!("a coding client ({mark} is set) that names no worker holds no task: it does not move {branch}"),
+        )
+        .hint(format!("export ONUS_AS=@you, then {CLAIM}")),
+        Mover::Nobody => Refusal::new(Code::IdentityRequired, format!("who moves {branch}?")).hint(
+            "export ONUS_AS=@you; a person whose clone it is says so once: onus hook install --as @you",
+        ),
+    }
+}
+
+fn only_by_merge(refname: &str, task: &TaskId) -> Refusal {
+    let detail = format!("{} moves only by onus merge, or by a person", branch(refname));
+    Refusal::new(Code::NotPermitted, detail)
+        .task(task)
+        .hint(format!("commit on your workstation's own branch, then: onus merge {task}"))
+}
+
+fn branch(refname: &str) -> String {
+    match refname.strip_prefix("refs/heads/") {
+        Some(branch) => shown(branch),
+        None => "HEAD".to_owned(),
     }
 }
 
@@ -193,7 +360,7 @@ fn refusal(finding: Finding, post: &Post<'_>) -> Refusal {
 fn not_yours(refname: &str, owner: &Post<'_>) -> Refusal {
     let (branch, name) = (shown(refname.trim_start_matches("refs/heads/")), owner.workstation);
     let who = match owner.held {
-        Some(Held { task, assignment }) => format!("which {} holds for {task}", assignment.assignee),
+        Some(Held { task, assignment, .. }) => format!("which {} holds for {task}", assignment.assignee),
         None => "which nobody holds".to_owned(),
     };
     let detail = format!("{branch} is the branch of {name}, {who}");

@@ -62,6 +62,8 @@ pub enum Standing {
     Released,
     /// Somebody else holds it; the holder had no say in this document.
     TakenOver,
+    /// The work is complete.
+    Done,
 }
 
 impl Standing {
@@ -71,6 +73,7 @@ impl Standing {
             Standing::Blocked => "blocked",
             Standing::Released => "released",
             Standing::TakenOver => "taken_over",
+            Standing::Done => "done",
         }
     }
 }
@@ -100,6 +103,9 @@ pub struct TestRun {
     pub verdict: String,
     pub commit: Option<CommitId>,
     pub at: Timestamp,
+    /// A caller says so: Onus did not run it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stated: bool,
 }
 
 /// How many of each list were left out.
@@ -228,7 +234,10 @@ impl Handoff {
         let _ = writeln!(text, "- **Depends on satisfied**: {}", self.dependencies());
         section(&mut text, "Commits", self.commits.iter().map(commit_line), self.left_out.commits);
         section(&mut text, "Files", self.files.iter().map(|path| code(path)), self.left_out.files);
-        let tests = self.tests_run.iter().map(|run| format!("{} {}", run.verdict, code(&run.command)));
+        let tests = self.tests_run.iter().map(|run| {
+            let stated = if run.stated { " (stated)" } else { "" };
+            format!("{}{stated} {}", run.verdict, code(&run.command))
+        });
         section(&mut text, "Tests run", tests, 0);
         let dirty = self.dirty.iter().map(|path| code(path));
         let risks = self.risks.iter().map(|risk| plain(risk));

@@ -161,6 +161,17 @@ impl TokenId {
 }
 
 checked_name!(
+    /// A clone of a repository, by a name that it drew for itself.
+    CloneId, "^[0-9a-hjkmnp-tv-z]{16}$", "a clone's id",
+    |text| text.len() == 16 && text.bytes().all(|b| BASE32.contains(&b))
+);
+impl CloneId {
+    pub fn new(random: &[u8; 10]) -> CloneId {
+        CloneId(encode_base32(random).into())
+    }
+}
+
+checked_name!(
     /// A branch, without `refs/heads/`: `agent/ws-backend-01`.
     BranchName, "^[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}$", "a branch name", is_branch
 );

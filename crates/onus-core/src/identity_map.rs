@@ -14,7 +14,7 @@ pub use condition::{PriorityRange, When};
 pub use document::{Candidate, CoEdited, Contract, HighRisk, IdentityMap, RoleRule, Rule, TypePattern};
 pub use explain::{CandidateView, Explanation, Verdict, Winner, explain};
 pub use history::{Change, Sends, Version, since};
-pub use route::{candidates, needs_independence, places_of, route, workstation_for};
+pub use route::{candidates, needs_independence, places_of, route, unlisted, workstation_for};
 
 use crate::id::{Handle, TaskId, WorkstationName};
 use crate::refusal::Finding;

@@ -1,6 +1,7 @@
 //! Who may register workers, workstations and projects (mission B7, C3): people. An agent that could register a
 //! workstation could step around the gate.
 
+pub mod probe_report;
 pub mod token;
 pub mod worker;
 pub mod workstation;

@@ -48,8 +48,30 @@ fn glob(text: &str) -> Result<Glob, String> {
     Glob::parse(&line).map_err(|reason| format!("the scope `{line}` {reason}"))
 }
 
+/// The scope of a live assignment, read once.
+#[derive(Debug)]
+pub struct Taken {
+    task: TaskId,
+    holder: Handle,
+    scope: Result<Scope, Vec<String>>,
+}
+
+impl Taken {
+    pub fn of((task, holder, scope): &(TaskId, Handle, Vec<String>)) -> Taken {
+        Taken { task: task.clone(), holder: holder.clone(), scope: Scope::parse(scope) }
+    }
+}
+
 /// One finding per live assignment whose scope meets this one. A task without a scope overlaps nothing.
 pub fn findings(scope: &[String], live: &[(TaskId, Handle, Vec<String>)]) -> Vec<Finding> {
+    if scope.is_empty() {
+        return Vec::new();
+    }
+    findings_against(scope, &live.iter().map(Taken::of).collect::<Vec<Taken>>())
+}
+
+/// The same, for many tasks that are compared with the same live assignments.
+pub fn findings_against(scope: &[String], live: &[Taken]) -> Vec<Finding> {
     if scope.is_empty() {
         return Vec::new();
     }
@@ -59,8 +81,8 @@ pub fn findings(scope: &[String], live: &[(TaskId, Handle, Vec<String>)]) -> Vec
             return reasons.into_iter().map(|reason| Finding::new(Code::InvalidInput, reason)).collect();
         }
     };
-    let met = live.iter().filter_map(|(task, holder, theirs)| {
-        let detail = match Scope::parse(theirs).map(|theirs| own.overlap(&theirs)) {
+    let met = live.iter().filter_map(|Taken { task, holder, scope }| {
+        let detail = match scope.as_ref().map(|theirs| own.overlap(theirs)) {
             Ok(None) => return None,
             Ok(Some(path)) => format!("{} is also in the scope of {task}, held by {holder}", shown(&path)),
             // What cannot be read cannot be told apart, either.

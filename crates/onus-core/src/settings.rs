@@ -19,6 +19,7 @@ pub struct Settings {
     pub queue: QueueSettings,
     pub complete: CompleteSettings,
     pub git: GitSettings,
+    pub workstation: WorkstationSettings,
     pub routing: RoutingSettings,
     pub exception: ExceptionSettings,
     pub effort: EffortSettings,
@@ -95,6 +96,18 @@ pub struct CompleteSettings {
     pub merged: MergePolicy,
     /// Whose work another worker must have reviewed.
     pub review: ReviewPolicy,
+    /// Whether a passed check counts that a caller elsewhere states.
+    pub evidence: EvidencePolicy,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EvidencePolicy {
+    /// What a holder's own machine reports counts.
+    #[default]
+    Stated,
+    /// Only what Onus itself ran on a machine that it sees.
+    Witnessed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -128,13 +141,101 @@ impl Default for QueueSettings {
     }
 }
 
-/// What the repository's branches mean (mission C1).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+/// What the repository's branches mean (mission C1), and who moves them (mission E1).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GitSettings {
     /// The branch that policy is read from and work is merged to. Without it: `main`, else `master`, else the branch
     /// that the main checkout is on.
     pub main: Option<String>,
+    /// The remote whose branch is the main of record, e.g. `origin`. The store remembers it for every clone. Without it
+    /// the local branch is, as long as one clone uses the store.
+    pub remote: Option<String>,
+    /// How work gets there.
+    pub land: Land,
+    /// What `consistency` makes of commits in the main of record that belong to no task.
+    pub unowned: Unowned,
+    /// Whether people need a task to commit where no workstation is.
+    pub people: PeoplePolicy,
+    /// The environment variables by which a coding client is known. Whoever sets one and does not say who it is
+    /// (`ONUS_AS`) is an agent without a lease. A name that ends in `*` stands for all that begin so; one that begins with
+    /// `!` is not meant.
+    pub clients: Vec<String>,
+}
+
+impl Default for GitSettings {
+    fn default() -> Self {
+        let clients = CLIENTS.iter().map(|name| (*name).to_owned()).collect();
+        GitSettings {
+            main: None,
+            remote: None,
+            land: Land::default(),
+            unowned: Unowned::default(),
+            people: PeoplePolicy::default(),
+            clients,
+        }
+    }
+}
+
+/// What the clients set for the commands that they run; not what people set to configure them.
+const CLIENTS: &[&str] = &[
+    "CLAUDECODE",
+    "GEMINI_CLI",
+    "CODEX_*",
+    "!CODEX_HOME",
+    "!CODEX_API_KEY",
+    "CURSOR_*",
+    "!CURSOR_TRACE_ID",
+    "OPENCODE",
+    "CLINE_ACTIVE",
+    "AUGMENT_AGENT",
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PeoplePolicy {
+    /// They commit on branches that are no workstation's as they like, and move the main branch.
+    #[default]
+    Free,
+    /// They hold a task, like everybody.
+    Task,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Land {
+    /// `merge` and `complete` push it.
+    #[default]
+    Push,
+    /// They push the branch; somebody merges its pull request, and that counts as landing.
+    Pr,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unowned {
+    Allow,
+    /// They are told of, and nothing is refused for them.
+    #[default]
+    Warn,
+    /// They are findings.
+    Refuse,
+}
+
+/// What happens in a worktree when work begins there (mission D3).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WorkstationSettings {
+    /// Whether a grant puts the worktree on the main of record; what was there before is kept.
+    pub sync: WorktreeSync,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WorktreeSync {
+    #[default]
+    Claim,
+    Never,
 }
 
 /// How strictly the executor identity map is taken (mission C1).

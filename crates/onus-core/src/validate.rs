@@ -3,7 +3,9 @@
 
 use crate::check;
 use crate::code::Code;
-use crate::id::{Epoch, TaskId};
+use crate::id::{Epoch, Role, TaskId};
+use crate::identity_map::Policy;
+use crate::lane;
 use crate::queue;
 use crate::refusal::Finding;
 use crate::task::{Check, StateName};
@@ -18,6 +20,8 @@ pub struct Standing {
     pub fence: Fence,
     pub parent: Option<TaskId>,
     pub checks: Vec<Check>,
+    pub role: Option<Role>,
+    pub lane: Option<i64>,
 }
 
 /// Whether the row bears a lease.
@@ -48,7 +52,7 @@ pub struct Found {
 const NAMED: usize = 10;
 
 /// Everything at once, in the order of the tasks; empty means sound.
-pub fn findings(queue: &Queue) -> Vec<Found> {
+pub fn findings(queue: &Queue, policy: &Policy) -> Vec<Found> {
     let places: HashMap<&TaskId, usize> =
         queue.tasks.iter().enumerate().map(|(i, task)| (&task.id, i)).collect();
     let mut survey = Survey { queue, places, found: Vec::new() };
@@ -56,6 +60,7 @@ pub fn findings(queue: &Queue) -> Vec<Found> {
     survey.parents();
     survey.holders();
     survey.checks();
+    survey.roles(policy);
     let Survey { places, mut found, .. } = survey;
     found.sort_by_key(|found| places.get(&found.task).copied().unwrap_or(usize::MAX));
     found
@@ -158,6 +163,15 @@ impl<'a> Survey<'a> {
         }
     }
 
+    /// A role that nobody plays, or a lane that there is not: such a task can never be claimed.
+    fn roles(&mut self, policy: &Policy) {
+        for task in self.queue.tasks.iter().filter(|task| !task.state.is_terminal()) {
+            if let Some(finding) = lane::unknown(policy, task.role.as_ref(), task.lane) {
+                self.report(&task.id, finding);
+            }
+        }
+    }
+
     fn pair(&self, from: &TaskId, to: &TaskId) -> Option<(u32, u32)> {
         let place = |id| self.places.get(id).and_then(|place| u32::try_from(*place).ok());
         Some((place(from)?, place(to)?))
@@ -200,6 +214,7 @@ fn disagreement(task: &Standing, live: &[Epoch]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::identity_map::InForce;
     use crate::task::{CheckKind, CheckState};
 
     fn id(text: &str) -> TaskId {
@@ -217,11 +232,15 @@ mod tests {
                 fence: Fence::Down,
                 parent: None,
                 checks: Vec::new(),
+                role: None,
+                lane: None,
             };
             for word in words {
                 match word.split_once('=') {
                     None => task.fence = Fence::Up,
                     Some(("parent", parent)) => task.parent = Some(id(parent)),
+                    Some(("role", role)) => task.role = Some(role.parse().unwrap()),
+                    Some(("lane", lane)) => task.lane = Some(lane.parse().unwrap()),
                     Some((_, command)) => task.checks.push(Check {
                         command: command.replace('_', " "),
                         state: CheckState::Proposed,
@@ -250,8 +269,21 @@ mod tests {
         }
     }
 
+    /// The role `A` has two lanes.
+    fn policy() -> Policy {
+        let map = serde_json::from_str(r#"{"roles": {"A": {"lanes": 2}}}"#).unwrap();
+        Policy::InForce(Box::new(InForce { map, commit: None, hash: String::new(), edited: false }))
+    }
+
+    #[test]
+    fn a_role_and_a_lane_must_be_there() {
+        check("1 open role=A; 2 open role=A lane=2; 3 complete role=B", "", "", "");
+        check("1 open role=A lane=9; 2 open role=B", "", "", "T-1 queue_invalid; T-2 queue_invalid");
+        check("1 open role=A lane=0", "", "", "T-1 queue_invalid");
+    }
+
     fn check(tasks: &str, edges: &str, live: &str, expected: &str) {
-        let found = findings(&queue(tasks, edges, live));
+        let found = findings(&queue(tasks, edges, live), &policy());
         let text: Vec<String> = found.iter().map(|f| format!("{} {}", f.task, f.finding.code)).collect();
         assert_eq!(text.join("; "), expected, "{tasks} | {edges} | {live}: {found:#?}");
     }

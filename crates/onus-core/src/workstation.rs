@@ -1,6 +1,6 @@
 //! A workstation is a named, registered execution context: where an assignment happens (mission C3).
 
-use crate::id::{BranchName, WorkstationName};
+use crate::id::{BranchName, Role, WorkstationName};
 use crate::probe::Probe;
 use crate::words;
 use schemars::JsonSchema;
@@ -49,4 +49,9 @@ pub struct Workstation {
     pub probes: Vec<Probe>,
     /// Why it is quarantined or retired.
     pub reason: Option<String>,
+    /// Whose work goes there, and in which of its slots (mission D2, D3). None: anybody's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lane: Option<i64>,
 }

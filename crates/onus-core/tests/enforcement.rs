@@ -3,7 +3,8 @@
 mod table {
     use crate::tests::support::contract::assert_file;
     use crate::tests::support::{Done, World, handle, spec, task_id, text, workstation_of};
-    use onus_core::command::{Archive, Command, Warrant, WhileBlocked};
+    use onus_core::command::{Archive, Command, Stage, Warrant, WhileBlocked};
+    use onus_core::evidence::Proof;
     use onus_core::id::{Handle, TaskId};
     use onus_core::lease::Token;
     use onus_core::session::{Counts, Usage};
@@ -197,6 +198,7 @@ been expired (`human_required`). *session correct* and *session usage* are about
             ("exception request", except()),
             ("exception approve", Command::ApproveException { on: task_id(2) }),
             ("merge", merge()),
+            ("review request", Command::RequestReview { commit: None }),
             ("session start", Command::StartSession),
             ("session stop", Command::StopSession),
             ("session correct", correct()),
@@ -263,7 +265,8 @@ been expired (`human_required`). *session correct* and *session usage* are about
 
     fn merge() -> Command {
         let (commit, onto) = ("c".repeat(40).parse().unwrap(), "0".repeat(40).parse().unwrap());
-        Command::Merge { commit, onto, checks: Vec::new() }
+        let (root_cause, stage, proof) = (None, Stage::Land, Proof::default());
+        Command::Merge { commit, onto, checks: Vec::new(), root_cause, stage, proof }
     }
 
     /// Writes the dependency into the row: an ended task can have one, but no command gives it one any more.

@@ -1,12 +1,17 @@
 //! The guard, row by row: whose branch, where the caller stands, what it shows, and what comes of it.
 
 use onus_core::code::Code;
-use onus_core::guard::{Change, Credentials, Held, Local, Post, Push, local, pushed, trailers, within};
+use onus_core::guard::{
+    Change, Credentials, Held, Local, Mover, Post, Push, client, local, pushed, trailers, within,
+};
 use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::lease::{Lease, LeaseId, Token};
 use onus_core::refusal::{Finding, Refusal};
+use onus_core::settings::{GitSettings, PeoplePolicy};
 use onus_core::task::Assignment;
 use onus_core::time::{Millis, Tick, Timestamp};
+use onus_core::worker::Kind::{self, Agent, Human};
+use onus_core::workstation::WorkstationKind::{self, Checkout, Logical, Worktree};
 use onus_core::workstation::WorkstationState::{self, Quarantined, Ready, Retired};
 
 const GENERATION: i64 = 2;
@@ -14,11 +19,17 @@ const GENERATION: i64 = 2;
 /// A workstation by name; those that hold a task have a lease of their own number.
 struct Station {
     name: WorkstationName,
+    kind: WorkstationKind,
     state: WorkstationState,
-    held: Option<(TaskId, Assignment)>,
+    held: Option<(TaskId, Assignment, Kind)>,
 }
 
-fn station(name: &str, state: WorkstationState, held: Option<(&str, &str, u8)>) -> Station {
+fn station(
+    name: &str,
+    kind: WorkstationKind,
+    state: WorkstationState,
+    held: Option<(&str, &str, u8)>,
+) -> Station {
     let name: WorkstationName = name.parse().unwrap();
     let held = held.map(|(task, assignee, number)| {
         let lease = Lease {
@@ -44,25 +55,32 @@ fn station(name: &str, state: WorkstationState, held: Option<(&str, &str, u8)>) 
             base: None,
             resting: false,
         };
-        (task.parse().unwrap(), assignment)
+        (task.parse().unwrap(), assignment, if assignee == "@ada" { Human } else { Agent })
     });
-    Station { name, state, held }
+    Station { name, kind, state, held }
 }
 
 fn stations() -> Vec<Station> {
     vec![
-        station("a", Ready, Some(("API-1", "@ann", 5))),
-        station("b", Ready, Some(("API-2", "@bob", 6))),
-        station("free", Ready, None),
-        station("sick", Quarantined, Some(("API-3", "@ann", 7))),
-        station("gone", Retired, None),
+        station("a", Worktree, Ready, Some(("API-1", "@ann", 5))),
+        station("b", Worktree, Ready, Some(("API-2", "@bob", 6))),
+        station("free", Worktree, Ready, None),
+        station("sick", Worktree, Quarantined, Some(("API-3", "@ann", 7))),
+        station("gone", Worktree, Retired, None),
+        // Main checkouts: one that nobody holds, one held by an agent, one by a person.
+        station("top", Checkout, Ready, None),
+        station("busy", Checkout, Ready, Some(("API-4", "@bob", 8))),
+        station("own", Checkout, Ready, Some(("API-5", "@ada", 9))),
+        // A name only: it is wherever its worker stands.
+        station("name", Logical, Ready, Some(("API-6", "@cat", 10))),
     ]
 }
 
 fn post<'a>(stations: &'a [Station], name: &str) -> Option<Post<'a>> {
     let station = stations.iter().find(|station| station.name.as_str() == name)?;
-    let held = station.held.as_ref().map(|(task, assignment)| Held { task, assignment });
-    Some(Post { workstation: &station.name, state: station.state, held })
+    let held = station.held.as_ref();
+    let held = held.map(|(task, assignment, by)| Held { task, assignment, by: *by });
+    Some(Post { workstation: &station.name, kind: station.kind, state: station.state, held })
 }
 
 /// `a`, `b` and `sick` are live tokens of those workstations; the others are not.
@@ -71,6 +89,9 @@ fn token(word: &str) -> Option<Token> {
         "a" => (GENERATION, 5, 5),
         "b" => (GENERATION, 6, 6),
         "sick" => (GENERATION, 7, 7),
+        "busy" => (GENERATION, 8, 8),
+        "own" => (GENERATION, 9, 9),
+        "name" => (GENERATION, 10, 10),
         "stale" => (GENERATION, 4, 4),
         "forged" => (GENERATION, 5, 99),
         "wrong-epoch" => (GENERATION, 4, 5),
@@ -91,74 +112,222 @@ fn answer(result: Result<Option<Held<'_>>, Refusal>) -> String {
     }
 }
 
-/// `branch-of  stands-in  token  ONUS_AS`
-fn check_local(row: &str, expected: &str) {
+const MAIN: &str = "refs/heads/main";
+
+/// `@ada` is a person, `@zed` not registered, `owner` the person whose clone it is, `client` a coding client without a
+/// name, and every other name an agent's.
+fn mover<'a>(word: &str, handle: &'a Handle) -> Mover<'a> {
+    match word {
+        "@ada" => Mover::Named { handle, kind: Human },
+        "@zed" => Mover::Unregistered(handle),
+        "owner" => Mover::Owner(handle),
+        "client" => Mover::Client("CLAUDECODE"),
+        "-" => Mover::Nobody,
+        _ => Mover::Named { handle, kind: Agent },
+    }
+}
+
+/// `branch-of  stands-in  token  who`; `main` and `head` as the first word are the main branch and a `HEAD` on no branch.
+fn judged(row: &str, people: PeoplePolicy) -> String {
     let words: Vec<&str> = row.split_whitespace().collect();
-    let [owner, from, shown, worker] = words[..] else { panic!("{row}") };
+    let [owner, from, shown, who] = words[..] else { panic!("{row}") };
     let (stations, token) = (stations(), token(shown));
-    let worker: Option<Handle> = worker.parse().ok();
+    let handle: Handle = if who.starts_with('@') { who } else { "@ada" }.parse().unwrap();
     let update = Local {
-        refname: "refs/heads/agent/x",
+        refname: match owner {
+            "main" => MAIN,
+            "head" => "HEAD",
+            _ => "refs/heads/agent/x",
+        },
+        change: Change::Forward,
+        main: Some(MAIN),
         owner: post(&stations, owner),
         from: post(&stations, from),
-        credentials: Credentials { token: token.as_ref(), generation: GENERATION, worker: worker.as_ref() },
+        holder: token.as_ref().and_then(|_| post(&stations, shown)),
+        credentials: Credentials {
+            token: token.as_ref(),
+            generation: GENERATION,
+            mover: mover(who, &handle),
+        },
+        people,
     };
-    assert_eq!(answer(local(&update)), expected, "{row}");
+    answer(local(&update))
+}
+
+fn check_all(rows: &[(&str, &str)], people: PeoplePolicy) {
+    let wrong: Vec<String> = rows
+        .iter()
+        .map(|(row, expected)| (row, expected, judged(row, people)))
+        .filter(|(_, expected, found)| found != *expected)
+        .map(|(row, expected, found)| format!("{row}: {found}, not {expected}"))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
-fn a_local_branch() {
-    for (row, expected) in [
-        // Nobody's branch, moved from no registered worktree.
-        ("-     -     -     -", "passes"),
-        ("-     -     stale @bob", "passes"),
-        ("gone  -     -     -", "passes"),
-        ("-     gone  -     -", "passes"),
-        // The branch of a workstation, from anywhere: its holder only.
-        ("a     -     a     -", "API-1"),
-        ("a     -     a     @ann", "API-1"),
-        ("a     a     a     @ann", "API-1"),
-        ("a     a     a     @bob", "fenced"),
-        ("a     -     -     -", "lease_required"),
-        ("a     a     -     @ann", "lease_required"),
-        ("free  -     -     -", "lease_required"),
-        ("free  free  stale @ann", "fenced"),
-        ("a     a     stale @ann", "fenced"),
-        ("a     a     forged -", "fenced"),
-        ("a     a     wrong-epoch -", "fenced"),
-        ("a     a     restored -", "fenced"),
-        ("a     -     b     -", "fenced"),
-        // Nobody's branch from a registered worktree: the lease held there.
-        ("-     a     a     -", "API-1"),
-        ("-     a     -     -", "lease_required"),
-        ("-     a     b     -", "fenced"),
-        ("-     free  -     -", "lease_required"),
-        // A branch of one workstation from another one: neither lease opens both.
-        ("b     a     a     @ann", "lease_required"),
-        ("b     a     b     @bob", "fenced"),
-        ("free  a     a     @ann", "lease_required"),
-        ("gone  a     a     @ann", "API-1"),
-        // Quarantine suspends the live lease, too.
-        ("sick  sick  sick  @ann", "workstation_quarantined"),
-        ("sick  -     -     -", "workstation_quarantined"),
-        ("-     sick  sick  @ann", "workstation_quarantined"),
-    ] {
-        check_local(row, expected);
-    }
+fn the_branch_of_a_workstation_is_its_holders() {
+    check_all(
+        &[
+            ("a     -     a     -", "API-1"),
+            ("a     -     a     @ann", "API-1"),
+            ("a     top   a     @ann", "API-1"),
+            ("a     a     a     @ann", "API-1"),
+            ("a     a     a     @bob", "fenced"),
+            ("a     a     a     @zed", "fenced"),
+            ("a     a     a     owner", "API-1"),
+            ("a     -     -     -", "lease_required"),
+            ("a     a     -     -", "lease_required"),
+            ("a     a     -     owner", "lease_required"),
+            ("a     a     -     client", "lease_required"),
+            ("a     a     -     @ada", "lease_required"),
+            ("a     a     -     @bob", "lease_required"),
+            ("a     a     -     @ann", "lease_required"),
+            ("a     top   -     owner", "lease_required"),
+            ("free  -     -     -", "lease_required"),
+            ("free  top   -     owner", "lease_required"),
+            ("free  free  stale @ann", "fenced"),
+            ("a     a     stale @ann", "fenced"),
+            ("a     a     forged -", "fenced"),
+            ("a     a     wrong-epoch -", "fenced"),
+            ("a     a     restored -", "fenced"),
+            ("a     -     b     -", "fenced"),
+            // A branch of one workstation from another one: neither lease opens both.
+            ("b     a     a     @ann", "lease_required"),
+            ("b     a     b     @bob", "fenced"),
+            ("free  a     a     @ann", "lease_required"),
+            ("gone  a     a     @ann", "API-1"),
+            // Quarantine suspends the live lease, too.
+            ("sick  sick  sick  @ann", "workstation_quarantined"),
+            ("sick  -     -     -", "workstation_quarantined"),
+            ("-     sick  sick  @ann", "workstation_quarantined"),
+        ],
+        PeoplePolicy::Free,
+    );
 }
 
 #[test]
-fn only_branches_are_guarded_locally() {
+fn a_branch_that_is_nobodys() {
+    check_all(
+        &[
+            // A person moves it freely, an agent under its lease.
+            ("-     -     -     owner", "passes"),
+            ("-     top   -     @ada", "passes"),
+            ("-     top   stale @ada", "passes"),
+            ("gone  top   -     owner", "passes"),
+            ("-     gone  -     owner", "passes"),
+            ("-     -     -     @bob", "lease_required"),
+            ("-     top   -     @bob", "lease_required"),
+            ("gone  top   -     @bob", "lease_required"),
+            ("-     top   stale @bob", "fenced"),
+            ("-     top   -     client", "lease_required"),
+            ("-     top   -     -", "identity_required"),
+            ("-     top   -     @zed", "unknown_worker"),
+            ("-     top   a     @ann", "API-1"),
+            ("-     top   a     @bob", "fenced"),
+            ("-     top   name  @cat", "API-6"),
+            ("-     top   name  client", "API-6"),
+            // In a registered worktree only the lease held there counts.
+            ("-     a     a     @ann", "API-1"),
+            ("-     a     a     -", "API-1"),
+            ("-     a     -     owner", "lease_required"),
+            ("-     a     b     @bob", "fenced"),
+            ("-     free  -     owner", "lease_required"),
+            ("-     free  -     @ann", "lease_required"),
+            // In the main checkout as soon as somebody holds a task there.
+            ("-     busy  -     owner", "lease_required"),
+            ("-     busy  -     @ann", "lease_required"),
+            ("-     busy  busy  @bob", "API-4"),
+            ("-     own   -     @bob", "lease_required"),
+            ("-     own   own   owner", "API-5"),
+            // What is on no branch could become one.
+            ("head  top   -     owner", "passes"),
+            ("head  top   -     @bob", "lease_required"),
+            ("head  a     a     @ann", "API-1"),
+            ("head  a     -     @bob", "lease_required"),
+        ],
+        PeoplePolicy::Free,
+    );
+}
+
+#[test]
+fn the_main_branch_is_moved_by_merge_or_by_a_person() {
+    check_all(
+        &[
+            ("main  top   -     owner", "passes"),
+            ("main  top   -     @ada", "passes"),
+            ("main  own   own   @ada", "API-5"),
+            ("main  top   -     @bob", "lease_required"),
+            ("main  top   -     client", "lease_required"),
+            ("main  top   -     -", "identity_required"),
+            ("main  a     a     @ann", "not_permitted"),
+            ("main  busy  busy  @bob", "not_permitted"),
+            ("main  busy  -     owner", "lease_required"),
+            ("main  top   name  @cat", "not_permitted"),
+        ],
+        PeoplePolicy::Free,
+    );
+}
+
+#[test]
+fn people_need_a_task_where_the_team_says_so() {
+    check_all(
+        &[
+            ("main  top   -     owner", "lease_required"),
+            ("-     top   -     @ada", "lease_required"),
+            ("head  top   -     @ada", "lease_required"),
+            ("main  own   own   owner", "API-5"),
+            ("-     own   own   @ada", "API-5"),
+        ],
+        PeoplePolicy::Task,
+    );
+}
+
+#[test]
+fn what_is_neither_branch_nor_record_is_not_guarded_locally() {
     let stations = stations();
-    for refname in ["refs/tags/v1", "HEAD", "refs/remotes/origin/x", "refs/headsx/y"] {
+    let record = "refs/onus/salvage/API-1/4";
+    let ann: Handle = "@ann".parse().unwrap();
+    for (refname, change, who, expected) in [
+        ("refs/tags/v1", Change::Delete, "-", "passes"),
+        ("HEADS", Change::Rewrite, "-", "passes"),
+        ("refs/stash", Change::Rewrite, "@ann", "passes"),
+        ("refs/remotes/origin/x", Change::Rewrite, "@ann", "passes"),
+        ("refs/headsx/y", Change::Create, "@ann", "passes"),
+        (record, Change::Create, "-", "passes"),
+        (record, Change::Delete, "@ann", "not_permitted"),
+        (record, Change::Rewrite, "client", "not_permitted"),
+        (record, Change::Delete, "owner", "passes"),
+    ] {
         let update = Local {
             refname,
+            change,
+            main: Some(MAIN),
             owner: None,
             from: post(&stations, "a"),
-            credentials: Credentials { token: None, generation: GENERATION, worker: None },
+            holder: None,
+            credentials: Credentials { token: None, generation: GENERATION, mover: mover(who, &ann) },
+            people: PeoplePolicy::Free,
         };
-        assert_eq!(answer(local(&update)), "passes", "{refname}");
+        assert_eq!(answer(local(&update)), expected, "{refname} {change:?} {who}");
     }
+}
+
+#[test]
+fn a_coding_client_is_known_by_what_it_sets() {
+    let patterns = GitSettings::default().clients;
+    for (variables, expected) in [
+        (&["PATH", "HOME"][..], None),
+        (&["PATH", "CLAUDECODE"], Some("CLAUDECODE")),
+        (&["GEMINI_CLI"], Some("GEMINI_CLI")),
+        (&["CODEX_SANDBOX"], Some("CODEX_SANDBOX")),
+        (&["CURSOR_AGENT"], Some("CURSOR_AGENT")),
+        // What people set to configure a client, or an editor sets in their own terminal.
+        (&["CODEX_HOME", "CURSOR_TRACE_ID", "CLAUDECODER"], None),
+        (&["CODEX_HOME", "CODEX_SANDBOX"], Some("CODEX_SANDBOX")),
+    ] {
+        assert_eq!(client(&patterns, variables.iter().copied()), expected, "{variables:?}");
+    }
+    assert_eq!(client(&[], ["CLAUDECODE"]), None);
 }
 
 /// `reference  change  branch-of  token`; the caller finds the holder by the token, as the store does.
@@ -179,7 +348,7 @@ fn check_push(row: &str, expected: &str) {
         main: "refs/heads/main",
         owner: post(&stations, owner),
         holder: post(&stations, if matches!(shown, "restored" | "wrong-epoch") { "a" } else { shown }),
-        credentials: Credentials { token: token.as_ref(), generation: GENERATION, worker: None },
+        credentials: Credentials { token: token.as_ref(), generation: GENERATION, mover: Mover::Nobody },
     };
     assert_eq!(answer(pushed(&push).map(Some)), expected, "{row}");
 }
@@ -226,9 +395,18 @@ fn a_push() {
 fn a_refusal_names_the_task_and_its_holder_but_no_token() {
     let stations = stations();
     let token = token("b").unwrap();
-    let credentials = Credentials { token: Some(&token), generation: GENERATION, worker: None };
-    let owner = post(&stations, "a");
-    let refusal = local(&Local { refname: "refs/heads/a", owner, from: None, credentials }).unwrap_err();
+    let credentials = Credentials { token: Some(&token), generation: GENERATION, mover: Mover::Nobody };
+    let update = Local {
+        refname: "refs/heads/a",
+        change: Change::Forward,
+        main: None,
+        owner: post(&stations, "a"),
+        from: None,
+        holder: None,
+        credentials,
+        people: PeoplePolicy::Free,
+    };
+    let refusal = local(&update).unwrap_err();
     assert_eq!(refusal.task.as_deref(), Some("API-1"));
     assert!(refusal.detail.contains("@ann"), "{refusal}");
     assert!(!format!("{refusal:?}").contains("0606"), "{refusal:?}");
@@ -249,6 +427,7 @@ fn every_path_outside_is_told_at_once() {
 fn trailers_name_the_assignment() {
     let stations = stations();
     let held = post(&stations, "b").unwrap().held.unwrap();
-    let text: Vec<String> = trailers(&held).iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    let text = trailers(held.task, held.assignment);
+    let text: Vec<String> = text.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     assert_eq!(text, ["Onus-Task: API-2", "Onus-Agent: @bob", "Onus-Workstation: b", "Onus-Epoch: 6"]);
 }

@@ -1,4 +1,4 @@
-//! The few lines of a repository's `config` that say where its working tree is.
+//! The few lines of a repository's `config` that say where its working tree is, which store it belongs to, and whose it is.
 //!
 //! Read here and not by git, because every command needs them before it does anything and a process costs more than
 //! the command itself.
@@ -10,10 +10,16 @@ use std::{ffi::OsString, os::unix::ffi::OsStringExt};
 pub(crate) struct GitConfig {
     pub(crate) bare: bool,
     pub(crate) worktree: Option<PathBuf>,
+    /// `core.hooksPath`
+    pub(crate) hooks_path: Option<PathBuf>,
     /// The main working tree has a `config.worktree` of its own that overrides this file.
     pub(crate) worktree_config: bool,
-    /// `onus.store`: the store that a repository without a working tree belongs to.
+    /// `onus.store`: the address of the store that the clone belongs to.
     pub(crate) store: Option<String>,
+    /// `onus.tokenFile`: where the token for that store is kept.
+    pub(crate) token_file: Option<PathBuf>,
+    /// `onus.person`: whose clone it is.
+    pub(crate) person: Option<String>,
 }
 
 impl GitConfig {
@@ -33,8 +39,17 @@ impl GitConfig {
             match (section.as_slice(), key.as_slice()) {
                 (b"core", b"bare") => self.bare = is_true(value.as_deref()),
                 (b"core", b"worktree") => self.worktree = value.map(|v| PathBuf::from(OsString::from_vec(v))),
+                (b"core", b"hookspath") => {
+                    self.hooks_path = value.map(|v| PathBuf::from(OsString::from_vec(v)));
+                }
                 (b"onus", b"store") => {
                     self.store = value.map(|v| String::from_utf8_lossy(&v).into_owned());
+                }
+                (b"onus", b"tokenfile") => {
+                    self.token_file = value.map(|v| PathBuf::from(OsString::from_vec(v)));
+                }
+                (b"onus", b"person") => {
+                    self.person = value.map(|v| String::from_utf8_lossy(&v).into_owned());
                 }
                 (b"extensions", b"worktreeconfig") => self.worktree_config = is_true(value.as_deref()),
                 _ => {}

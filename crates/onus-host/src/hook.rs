@@ -10,6 +10,7 @@ mod push;
 mod shim;
 mod ticket;
 
+pub use config::{keep_person, keep_store};
 pub use message::sign;
 pub use movement::moving;
 pub use push::{Pushed, Update, pushed, pushed_token, updates};
@@ -189,6 +190,23 @@ pub fn status(repo: &Repo, site: Site, onus: &Path) -> Result<Vec<Hook>, Refusal
         }
     }
     Ok(hooks)
+}
+
+/// Which hooks of ours git would not run here, as far as the repository's own files tell: no process is started.
+pub fn absent(repo: &Repo, site: Site) -> Result<Vec<&'static str>, Refusal> {
+    let local = config::hooks_path(repo)?;
+    let default = repo.common_dir.join("hooks");
+    let dir = match (local, &repo.root) {
+        (None, _) => default,
+        (Some(path), Some(root)) => root.join(path),
+        (Some(path), None) => repo.common_dir.join(path),
+    };
+    let is_there = |name: &str| {
+        let path = dir.join(name);
+        let runs = fs::metadata(&path).is_ok_and(|entry| entry.is_file() && entry.mode() & 0o111 != 0);
+        runs && read_capped(&path, SHIM_MAX).is_ok_and(|text| shim::is_ours(&text))
+    };
+    Ok(site.names().iter().copied().filter(|name| !is_there(name)).collect())
 }
 
 /// A hook runs in another directory than the one it was installed from.

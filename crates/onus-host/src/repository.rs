@@ -6,7 +6,7 @@ use crate::env::Env;
 use crate::file::{if_exists, read_capped, refused, shown};
 use crate::git_config::GitConfig;
 use onus_core::code::Code;
-use onus_core::id::ProjectKey;
+use onus_core::id::{Handle, ProjectKey};
 use onus_core::refusal::Refusal;
 use std::ffi::OsStr;
 use std::fs;
@@ -69,16 +69,27 @@ impl Place {
         }
     }
 
-    /// The store that a bare repository was told to ask (`onus hook install` there). A repository with working trees
-    /// has its own.
+    /// The store that this clone was told to ask: by `onus --store URL init`, or by `onus hook install` in a bare one.
     pub fn configured_store(&self) -> Result<Option<String>, Refusal> {
-        match &self.repo {
-            Some(Repo { root: None, common_dir, .. }) => {
-                let config = read_config(common_dir);
-                Ok(config.map_err(|e| refused("read the config of", common_dir, &e))?.store)
-            }
-            _ => Ok(None),
-        }
+        Ok(self.config()?.and_then(|config| config.store))
+    }
+
+    /// Where the token for that store is kept.
+    pub fn configured_token_file(&self) -> Result<Option<PathBuf>, Refusal> {
+        Ok(self.config()?.and_then(|config| config.token_file))
+    }
+
+    /// The person whose clone it is: whoever commits here without a word is taken for them.
+    pub fn person(&self) -> Result<Option<Handle>, Refusal> {
+        let person = self.config()?.and_then(|config| config.person);
+        person.map(|handle| handle.parse()).transpose().map_err(|why: String| {
+            Refusal::invalid(format!("onus.person in git's configuration: {why}"))
+                .hint("git config onus.person @you")
+        })
+    }
+
+    fn config(&self) -> Result<Option<GitConfig>, Refusal> {
+        self.repo.as_ref().map(Repo::config).transpose()
     }
 
     /// One store, one set of settings: those of the main checkout. An agent in a worktree of its own could otherwise
@@ -126,6 +137,11 @@ impl Place {
 }
 
 impl Repo {
+    /// What its configuration says of the few things that we ask.
+    pub(crate) fn config(&self) -> Result<GitConfig, Refusal> {
+        read_config(&self.common_dir).map_err(|e| refused("read the config of", &self.common_dir, &e))
+    }
+
     /// The name of the main checkout, whichever working tree asks.
     fn name(&self) -> Option<&OsStr> {
         let is_hidden = |name: &OsStr| name.as_bytes().starts_with(b".");

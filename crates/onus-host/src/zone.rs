@@ -57,6 +57,16 @@ fn zoned(zone: &str, at: Timestamp) -> Result<jiff::Zoned, String> {
     Ok(at.to_zoned(get(zone)?))
 }
 
+/// A moment on this machine's own wall clock: `14:05` today, `2026-11-16 14:05` on another day.
+pub fn local(at: Timestamp, now: Timestamp) -> Option<String> {
+    let zone = TimeZone::system();
+    let on =
+        |moment: Timestamp| Some(jiff::Timestamp::from_millisecond(moment.0).ok()?.to_zoned(zone.clone()));
+    let (at, now) = (on(at)?, on(now)?);
+    let format = if at.date() == now.date() { "%H:%M" } else { "%Y-%m-%d %H:%M" };
+    Some(at.strftime(format).to_string())
+}
+
 /// A moment as people write it: with an offset (`2026-11-16T14:05:00Z`), or in the zone (`2026-11-16 14:05`).
 pub fn moment(zone: &str, text: &str) -> Result<Timestamp, String> {
     if let Ok(at) = text.parse::<jiff::Timestamp>() {

@@ -100,11 +100,15 @@ fn only_a_branch_that_is_about_to_move_is_asked_about() {
     case.install();
     let old = case.area.head("main");
     assert!(case.git(&["tag", "t"]) && case.git(&["update-ref", "refs/x/y", "HEAD"]));
+    assert!(case.git(&["symbolic-ref", "HEAD", "refs/heads/main"]) && case.git(&["stash"]));
+    let calls = case.calls();
+    assert!(!calls.contains("reference-transaction"), "{calls}");
+    // A commit on no branch could become one.
     assert!(
         case.git(&["checkout", "-q", "--detach"]) && case.git(&["commit", "-q", "--allow-empty", "-m", "x"])
     );
     let calls = case.calls();
-    assert!(!calls.contains("reference-transaction"), "{calls}");
+    assert!(calls.contains(&format!("{old} {} HEAD\n", case.area.head("main"))), "{calls}");
     assert!(case.git(&["branch", "other", &old]));
     let zeros = "0".repeat(40);
     let expected = format!("run hook run reference-transaction prepared\n{zeros} {old} refs/heads/other\n\n");
@@ -115,6 +119,8 @@ fn only_a_branch_that_is_about_to_move_is_asked_about() {
         &["branch", "-D", "other"],
         &["branch", "-m", "other", "third"],
         &["update-ref", "-d", "refs/heads/other"],
+        &["symbolic-ref", "refs/heads/other", "refs/heads/main"],
+        &["update-ref", "refs/onus/salvage/T-1/1", "HEAD"],
     ] {
         assert!(!case.git(args), "{args:?}");
     }

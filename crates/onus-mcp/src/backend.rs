@@ -26,6 +26,7 @@ impl From<Shown> for Who {
 pub trait Backend: Send + Sync + 'static {
     fn ask<T: Send + 'static>(
         &self,
+        who: &Who,
         question: impl FnOnce(&mut Onus) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal>;
 

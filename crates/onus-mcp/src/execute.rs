@@ -4,6 +4,7 @@ use crate::backend::{Backend, Who};
 use crate::summary::{self, Card};
 use crate::tool::{self, Call};
 use onus_app::queue::LIMIT_MAX;
+use onus_app::show::StoryPart;
 use onus_app::submit::{Receipt, Target};
 use onus_app::{Onus, Sight};
 use onus_core::code::Code;
@@ -25,7 +26,7 @@ pub(crate) fn act<D: Backend>(desk: &D, who: &Who, call: Call) -> Result<Value, 
     match call {
         Call::Ready(call) => act.ready(call),
         Call::Claim(call) => act.claim(call),
-        Call::Show(call) => act.show(&task(&call.task)?),
+        Call::Show(call) => act.show(&call),
         Call::Note(call) => act.note(call),
         Call::Check(call) => act.check(&call),
         Call::Handoff(call) => act.handoff(call),
@@ -58,7 +59,7 @@ struct Act<'a, D> {
 impl<D: Backend> Act<'_, D> {
     fn ready(&self, call: tool::Ready) -> Result<Value, Refusal> {
         let (filter, worker) = (filter(call.r#type, call.role)?, self.who.worker.clone());
-        let view = self.desk.ask(move |onus| {
+        let view = self.desk.ask(self.who, move |onus| {
             let limit = limit(onus, call.limit);
             onus.ready_for(worker.as_ref(), &filter, limit)
         })?;
@@ -76,7 +77,7 @@ impl<D: Backend> Act<'_, D> {
                     .ok_or_else(|| Refusal::invalid(format!("state: no such one: {word}")))?,
             ),
         };
-        let view = self.desk.ask(move |onus| {
+        let view = self.desk.ask(self.who, move |onus| {
             let limit = limit(onus, call.limit);
             onus.list(which, &filter, call.cursor.as_deref(), limit)
         })?;
@@ -85,13 +86,13 @@ impl<D: Backend> Act<'_, D> {
     }
 
     fn stale(&self) -> Result<Value, Refusal> {
-        let view = self.desk.ask(|onus| onus.stale())?;
+        let view = self.desk.ask(self.who, |onus| onus.stale())?;
         Ok(json!({ "stale": view.stale, "untrusted": true }))
     }
 
-    fn show(&self, id: &TaskId) -> Result<Value, Refusal> {
-        let id = id.clone();
-        let view = self.desk.ask(move |onus| onus.show(&id))?;
+    fn show(&self, call: &tool::Show) -> Result<Value, Refusal> {
+        let (id, part) = (task(&call.task)?, StoryPart { before: call.before, limit: None });
+        let view = self.desk.ask(self.who, move |onus| onus.show_part(&id, part))?;
         Ok(summary::story(&view))
     }
 
@@ -126,7 +127,7 @@ impl<D: Backend> Act<'_, D> {
             Some(site) => site.secure(&receipt)?,
             None => {
                 let lost = receipt.clone();
-                self.desk.ask(move |onus| match onus.evicted(&lost)? {
+                self.desk.ask(self.who, move |onus| match onus.evicted(&lost)? {
                     Some(evicted) => onus.bar(&evicted),
                     None => Ok(()),
                 })?;
@@ -146,7 +147,7 @@ impl<D: Backend> Act<'_, D> {
         let envelope = self.envelope(named, None, request, command)?;
         if self.desk.site().is_some() {
             let probed = envelope.clone();
-            self.desk.ask(move |onus| onus.probe_before(&probed))?;
+            self.desk.ask(self.who, move |onus| onus.probe_before(&probed))?;
         }
         self.desk.submit(self.who, envelope, target)
     }
@@ -156,7 +157,7 @@ impl<D: Backend> Act<'_, D> {
         let held = receipt.task.assignment().map(|held| held.workstation.clone());
         let directory = match held {
             Some(name) if self.desk.site().is_some() => {
-                self.desk.ask(move |onus| onus.directory_of(&name))?
+                self.desk.ask(self.who, move |onus| onus.directory_of(&name))?
             }
             _ => None,
         };
@@ -195,7 +196,7 @@ impl<D: Backend> Act<'_, D> {
         if let Some(refusal) = failed {
             return Err(refusal.task(&id));
         }
-        let view = self.desk.ask(move |onus| onus.checks(&id))?;
+        let view = self.desk.ask(self.who, move |onus| onus.checks(&id))?;
         Ok(summary::checks(&view))
     }
 
@@ -242,7 +243,7 @@ impl<D: Backend> Act<'_, D> {
         };
         let commit = parsed("commit", call.commit.as_deref())?;
         let about = id.clone();
-        let proof: Proof = self.desk.ask(move |onus| match onus.sight {
+        let proof: Proof = self.desk.ask(self.who, move |onus| match onus.sight {
             Sight::Workstations => onus.proof(&about),
             Sight::Store => onus.stated_proof(&about, commit),
         })?;
@@ -283,12 +284,12 @@ impl<D: Backend> Act<'_, D> {
         words: &Words,
     ) -> Result<Option<Text>, Refusal> {
         let (id, on, words) = (id.clone(), on.cloned(), words.clone());
-        self.desk.ask(move |onus| onus.compose_handoff(&id, standing, on.as_ref(), &words))
+        self.desk.ask(self.who, move |onus| onus.compose_handoff(&id, standing, on.as_ref(), &words))
     }
 
     /// The workstation that the caller stands in.
     fn here(&self) -> Result<Option<onus_core::id::WorkstationName>, Refusal> {
-        self.desk.ask(|onus| match onus.sight {
+        self.desk.ask(self.who, |onus| match onus.sight {
             Sight::Workstations => {
                 let cwd = onus.place.cwd.clone();
                 Ok(onus.workstation_at(&cwd)?.map(|(name, _)| name))

@@ -1,6 +1,6 @@
 //! `onus://task/{id}` and `onus://task/{id}/handoff`: what a client may attach to a conversation by itself.
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Who};
 use crate::summary;
 use onus_app::prime::PrimeView;
 use onus_core::code::Code;
@@ -28,17 +28,17 @@ pub(crate) fn held(view: &PrimeView) -> Vec<Resource> {
     view.holds.iter().map(|held| one(&held.task)).collect()
 }
 
-pub(crate) fn read<D: Backend>(desk: &D, uri: &str) -> Result<Value, Refusal> {
+pub(crate) fn read<D: Backend>(desk: &D, who: &Who, uri: &str) -> Result<Value, Refusal> {
     let unknown = || Refusal::new(Code::UnknownName, "there is no such resource").hint("onus://task/API-12");
     let rest = uri.strip_prefix(TASK).ok_or_else(unknown)?;
     match rest.split_once('/') {
         None => {
             let id: TaskId = rest.parse().map_err(|_| unknown())?;
-            desk.ask(move |onus| onus.show(&id)).map(|view| summary::story(&view))
+            desk.ask(who, move |onus| onus.show(&id)).map(|view| summary::story(&view))
         }
         Some((id, "handoff")) => {
             let id: TaskId = id.parse().map_err(|_| unknown())?;
-            let view = desk.ask(move |onus| onus.handoff_of(&id))?;
+            let view = desk.ask(who, move |onus| onus.handoff_of(&id))?;
             serde_json::to_value(view).map_err(|error| Refusal::new(Code::Internal, error.to_string()))
         }
         Some(_) => Err(unknown()),

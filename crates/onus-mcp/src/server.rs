@@ -131,10 +131,11 @@ impl<D: Backend> ServerHandler for Server<D> {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let who = self.who(&context).map_err(protocol)?;
-        let Some(worker) = who.worker else {
+        let Some(worker) = who.worker.clone() else {
             return Ok(ListResourcesResult::default());
         };
-        let view = self.waiting(move |desk| desk.ask(move |onus| onus.prime(Some(&worker), None))).await;
+        let prime = move |desk: &D| desk.ask(&who, move |onus| onus.prime(Some(&worker), None));
+        let view = self.waiting(prime).await;
         Ok(ListResourcesResult::with_all_items(view.map(|view| resource::held(&view)).map_err(protocol)?))
     }
 
@@ -143,16 +144,17 @@ impl<D: Backend> ServerHandler for Server<D> {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.who(&context).map_err(protocol)?;
+        let who = self.who(&context).map_err(protocol)?;
         let uri = request.uri.clone();
-        let value = self.waiting(move |desk| resource::read(desk, &uri)).await.map_err(|refusal| {
-            match refusal.code {
-                Code::UnknownTask | Code::UnknownName => {
-                    ErrorData::resource_not_found(refusal.detail.clone(), Some(view::error(&refusal)))
-                }
-                _ => protocol(refusal),
-            }
-        })?;
+        let value =
+            self.waiting(move |desk| resource::read(desk, &who, &uri)).await.map_err(
+                |refusal| match refusal.code {
+                    Code::UnknownTask | Code::UnknownName => {
+                        ErrorData::resource_not_found(refusal.detail.clone(), Some(view::error(&refusal)))
+                    }
+                    _ => protocol(refusal),
+                },
+            )?;
         let contents =
             ResourceContents::text(value.to_string(), request.uri).with_mime_type("application/json");
         Ok(ReadResourceResult::new(vec![contents]).into())
@@ -176,8 +178,9 @@ impl<D: Backend> ServerHandler for Server<D> {
             return Err(ErrorData::invalid_params("there is no such prompt", None));
         }
         let who = self.who(&context).map_err(protocol)?;
-        let view =
-            self.waiting(move |desk| desk.ask(move |onus| onus.prime(who.worker.as_ref(), None))).await;
+        let worker = who.worker.clone();
+        let prime = move |desk: &D| desk.ask(&who, move |onus| onus.prime(worker.as_ref(), None));
+        let view = self.waiting(prime).await;
         let text = onus_app::prime::text(&view.map_err(protocol)?);
         Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]).into())
     }

@@ -5,13 +5,15 @@ use onus_app::submit::Receipt;
 use onus_app::view::{AddView, ChecksView, ClaimView, ReadyView, StoryView, TaskView};
 use onus_core::id::{Handle, OriginRef, Role, TaskId, TaskType, WorkstationName};
 use onus_core::task::{Check, Priority, Risk, StateName};
+use onus_core::text::shortened;
 use onus_core::time::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// How many notes a story tells, the newest last, and how much of a check's output.
+/// How many notes a story tells, the newest last, and how much of each, and of a check's output.
 const NOTES: usize = 8;
+const NOTE: usize = 4_000;
 const OUTPUT: usize = 2_000;
 
 /// A task in few words.
@@ -109,17 +111,24 @@ pub(crate) fn ready(view: &ReadyView) -> Value {
 
 pub(crate) fn story(view: &StoryView) -> Value {
     let notes = &view.notes[view.notes.len().saturating_sub(NOTES)..];
+    // Where what is not told here can be asked for.
+    let earlier = if view.notes.len() > NOTES { notes.first().map(|note| note.seq) } else { view.earlier };
     let notes: Vec<Value> = notes
         .iter()
-        .map(|note| json!({ "kind": note.kind, "by": note.by, "at": note.at, "text": note.text, "untrusted": true }))
+        .map(|note| {
+            let text = shortened(&note.text, NOTE);
+            json!({ "kind": note.kind, "by": note.by, "at": note.at, "text": text, "untrusted": true })
+        })
         .collect();
     json!({
         "task": Sheet::from(&view.task),
         "dependencies": view.dependencies,
         "dependents": view.dependents,
         "handoff": view.handoff,
+        "reviews": view.reviews,
         "notes": notes,
         "earlier_notes": view.notes.len().saturating_sub(NOTES),
+        "earlier": earlier,
     })
 }
 

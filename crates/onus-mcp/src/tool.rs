@@ -159,6 +159,8 @@ pub(crate) struct Claim {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Show {
     pub(crate) task: String,
+    /// `earlier` of the last answer
+    pub(crate) before: Option<i64>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

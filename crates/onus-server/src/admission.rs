@@ -2,18 +2,22 @@
 //! caller that is remembered, and its token is judged in the transaction that carries it out: memory permits nothing, it
 //! saves each command a question of its own.
 
+use crate::allowance::Share;
+use crate::auth;
 use crate::route::{Asked, Next, Route};
 use crate::serve::Server;
 use crate::store::Store;
+use axum::http::HeaderMap;
 use onus_app::submit::{Receipt, Target};
 use onus_app::token::{Shown, parse};
+use onus_app::weight::Weight;
 use onus_core::code::Code;
 use onus_core::command::Envelope;
 use onus_core::hash::Digest;
 use onus_core::refusal::Refusal;
 use onus_core::token::{Principal, TokenText};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// So many are remembered. A team has fewer; when it has not, they are asked for again.
@@ -26,6 +30,11 @@ pub(crate) struct Bearers {
 }
 
 impl Bearers {
+    /// Whether the token was good when it was last shown.
+    pub(crate) fn knows(&self, text: &TokenText) -> bool {
+        self.known().contains_key(&text.hash())
+    }
+
     fn recall(&self, text: &TokenText) -> Option<Principal> {
         self.known().get(&text.hash()).cloned()
     }
@@ -51,11 +60,27 @@ impl Bearers {
 pub(crate) type Made = (Shown, Result<Next, Refusal>);
 
 impl Server {
-    /// The bearer of the token, if it may ask now.
-    pub(crate) fn admit(&self, store: &mut Store, presented: &str) -> Result<Shown, Refusal> {
-        let principal = store.authenticate(presented)?;
-        self.pace(&principal)?;
-        Ok(Shown { text: parse(presented)?, principal })
+    /// The bearer of the token, if it may ask for so much now.
+    pub(crate) fn admit(&self, store: &mut Store, presented: &str, weight: Weight) -> Result<Shown, Refusal> {
+        let text = parse(presented)?;
+        let principal = match store.authenticate(presented) {
+            Ok(principal) => principal,
+            Err(refusal) => {
+                self.bearers.forget(&text);
+                return Err(refusal);
+            }
+        };
+        self.bearers.remember(&text, &principal);
+        self.pace(&principal, weight)?;
+        Ok(Shown { text, principal })
+    }
+
+    /// Whose share of the server a request takes: that of the bearer of a token that was good before, or of all strangers.
+    pub(crate) fn share_of(&self, headers: &HeaderMap) -> Share {
+        let presented = auth::presented(headers).ok().or_else(|| auth::kept(headers));
+        let text = presented.and_then(|presented| parse(&presented).ok());
+        let known = text.filter(|text| self.bearers.knows(text));
+        known.map_or(Share::Strangers, |text| Share::Bearer(text.hash()))
     }
 
     /// The commands that a request leads to. Whoever is remembered need not be asked for, since the commands are judged by
@@ -73,7 +98,7 @@ impl Server {
             Some(principal) => principal,
             None => self.recognise(store, &text)?,
         };
-        self.pace(&principal)?;
+        self.pace(&principal, Weight::Light)?;
         let mut asked = make(Shown { text, principal });
         let mut next = (route.act)(store, &asked);
         if !is_certain && !matches!(next, Ok(Next::Submit { .. })) {
@@ -81,6 +106,19 @@ impl Server {
             next = (route.act)(store, &asked);
         }
         Ok((asked.shown, next))
+    }
+
+    /// Whom a token was good for when it was last shown, or is now. It permits no more than to go on asking.
+    pub(crate) async fn bearer(self: &Arc<Self>, text: TokenText) -> Result<Principal, Refusal> {
+        match self.bearers.recall(&text) {
+            Some(principal) => Ok(principal),
+            None => {
+                let guard = Arc::clone(self);
+                self.readers
+                    .ask(&Share::Strangers, Weight::Light, move |store| guard.recognise(store, &text))
+                    .await
+            }
+        }
     }
 
     /// The bearer of a token that is shown for commands.
@@ -106,9 +144,10 @@ impl Server {
     }
 
     /// Whether the bearer of a token does not ask too often.
-    fn pace(&self, principal: &Principal) -> Result<(), Refusal> {
+    fn pace(&self, principal: &Principal, weight: Weight) -> Result<(), Refusal> {
         self.paced(
             principal.token_id.as_str(),
+            weight,
             "wait, then repeat the call with the same Idempotency-Key",
             || {
                 let worker = principal.worker.as_ref().map(ToString::to_string);
@@ -118,8 +157,14 @@ impl Server {
     }
 
     /// Whether whoever is counted under `key` does not ask too often. Only who does is told by name.
-    pub(crate) fn paced(&self, key: &str, hint: &str, who: impl FnOnce() -> String) -> Result<(), Refusal> {
-        if self.rate.allows(key, Instant::now()) {
+    pub(crate) fn paced(
+        &self,
+        key: &str,
+        weight: Weight,
+        hint: &str,
+        who: impl FnOnce() -> String,
+    ) -> Result<(), Refusal> {
+        if self.rate.allows(key, weight, Instant::now()) {
             return Ok(());
         }
         let detail = format!("{} asks more often than {} times a second", who(), self.config.rate);

@@ -1,6 +1,7 @@
 //! The board over HTTP: pages for whoever has signed in, what they load, and the way in. Pages only ask; what is done on
 //! them comes back as ordinary calls of the interface.
 
+use crate::allowance::Share;
 use crate::auth;
 use crate::problem::Problem;
 use crate::serve::Server;
@@ -11,6 +12,7 @@ use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::http::request::Parts;
 use axum::http::{Response, StatusCode};
 use axum::routing::{get, post};
+use onus_app::weight::Weight;
 use onus_board::{Download, Page, PageRequest, Part, asset, signin};
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
@@ -87,14 +89,14 @@ async fn drawn(
     parts: &Parts,
 ) -> Result<Response<Body>, Refusal> {
     let presented = presented(&parts.headers)?;
-    let (guard, part) = (Arc::clone(server), part(&parts.headers));
+    let (guard, part, weight) = (Arc::clone(server), part(&parts.headers), page.weight());
     let (path, query) = (parts.uri.path().to_owned(), parts.uri.query().map(str::to_owned));
     let question = move |store: &mut crate::store::Store| {
-        let principal = guard.admit(store, &presented)?.principal;
+        let principal = guard.admit(store, &presented, weight)?.principal;
         let seen = PageRequest::new(store.store.as_mut(), principal, &path, params, query.as_deref())?;
         Ok((seen.now, onus_board::draw(store, &page, &seen, part)))
     };
-    let (now, (status, html)) = server.readers.ask(question).await?;
+    let (now, (status, html)) = server.readers.ask(&Share::of(&parts.extensions), weight, question).await?;
     let mut response = html_answer(&parts.headers, html);
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(NOW, HeaderValue::from(now.0));
@@ -122,11 +124,11 @@ async fn made(server: &Arc<Server>, file: Download, parts: &Parts) -> Result<Bod
     let guard = Arc::clone(server);
     let (path, query) = (parts.uri.path().to_owned(), parts.uri.query().map(str::to_owned));
     let question = move |store: &mut crate::store::Store| {
-        let principal = guard.admit(store, &presented)?.principal;
+        let principal = guard.admit(store, &presented, Weight::Heavy)?.principal;
         let seen = PageRequest::new(store.store.as_mut(), principal, &path, Vec::new(), query.as_deref())?;
         (file.ask)(store, &seen)
     };
-    server.readers.ask(question).await.map(Body::from)
+    server.readers.ask(&Share::of(&parts.extensions), Weight::Heavy, question).await.map(Body::from)
 }
 
 /// The token of whoever is signed in.
@@ -259,7 +261,10 @@ async fn sign_in(server: Arc<Server>, headers: HeaderMap, request: Request) -> R
 async fn sign_out(server: Arc<Server>, headers: HeaderMap) -> Response<Body> {
     let mut response = gone_to("/signin");
     if let (Some(presented), true) = (auth::kept(&headers), auth::is_same_origin(&headers)) {
-        let ended = server.readers.ask(move |store| store.sign_out(&presented)).await;
+        let ended = server
+            .readers
+            .ask(&Share::Strangers, Weight::Light, move |store| store.sign_out(&presented))
+            .await;
         if let Err(refusal) = ended {
             tracing::warn!(
                 operation = "signout",
@@ -282,12 +287,12 @@ async fn admitted(server: &Arc<Server>, headers: &HeaderMap, said: signin::Said)
             .hint("open this page itself and sign in again"));
     }
     let guard = Arc::clone(server);
-    let token = server.readers.ask(move |store| {
+    let token = server.readers.ask(&Share::Strangers, Weight::Light, move |store| {
         let token = match said.link {
             true => store.redeem_link(&said.token)?.secret,
             false => said.token,
         };
-        guard.admit(store, &token)?;
+        guard.admit(store, &token, Weight::Light)?;
         Ok(token)
     });
     let token = token.await?;

@@ -3,17 +3,19 @@
 //! It is no part of the HTTP contract: both ends are Onus, of about the same age. The same rules apply as on every other
 //! path, because the same functions are called in the name of the same token.
 
+use crate::allowance::Share;
 use crate::auth;
+use crate::body::read;
 use crate::problem::Problem;
-use crate::serve::{Server, named, read};
+use crate::serve::{Server, named};
 use crate::traces::Trace;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use axum::http::{HeaderName, Response};
 use onus_app::idempotent_admin::Asker;
-use onus_app::remote;
-use onus_app::token::Shown;
+use onus_app::remote::{self, CallName};
+use onus_app::token::{Shown, parse};
 use onus_core::code::Code;
 use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
@@ -52,27 +54,25 @@ pub(crate) async fn called(server: Arc<Server>, name: String, request: Request) 
 async fn answered(server: &Arc<Server>, name: String, request: Request) -> Result<String, Problem> {
     let (parts, body) = request.into_parts();
     let presented = auth::presented(&parts.headers)?;
+    let call = CallName::known(&name)?;
     let believed = believed(&parts.headers)?;
     let request = named(&parts.headers)?;
+    // Not a byte of what somebody sends is read who may not send it.
+    remote::permits(&server.bearer(parse(&presented)?).await?, call)?;
     let guard = Arc::clone(server);
+    let (share, weight) = (Share::of(&parts.extensions), call.weight());
     let admit = move |store: &mut crate::store::Store| -> Result<Shown, Refusal> {
-        let shown = guard.admit(store, &presented)?;
+        let shown = guard.admit(store, &presented, weight)?;
         is_who_it_believes(&shown.principal, believed.as_ref())?;
+        remote::permits(&shown.principal, call)?;
         Ok(shown)
     };
-    let limit = match remote::size_limit(&name) {
-        Some(limit) => {
-            // Strangers send no more than a command.
-            server.readers.ask(admit.clone()).await?;
-            limit
-        }
-        None => server.config.body_limit,
-    };
-    let bytes = read(server, &parts.headers, body, limit).await?;
+    let limit = call.class().body_limit(server.config.body_limit);
+    let (bytes, _portion) = read(server, &share, &parts.headers, body, limit).await?;
     let arguments =
         String::from_utf8(bytes.to_vec()).map_err(|_| Refusal::invalid("the call is not UTF-8"))?;
-    if name == "submit" {
-        let carried = server.readers.ask(move |store| {
+    if call == CallName::Submit {
+        let carried = server.readers.ask(&share, weight, move |store| {
             let shown = admit(store)?;
             let (envelope, target) = remote::arrived(&arguments, shown.principal.worker.as_ref())?;
             Ok(((store.witnessed(shown.principal.carry(envelope)?)?, target), shown))
@@ -81,16 +81,14 @@ async fn answered(server: &Arc<Server>, name: String, request: Request) -> Resul
         let receipt = server.submitted(vec![call], Some(shown)).await?.into_iter().next();
         return Ok(remote::receipt(receipt.ok_or_else(crate::route::unanswered)??)?);
     }
-    let wakes = remote::is_write(&name);
-    let answer = server.readers.ask(move |store| {
+    let answer = server.readers.ask(&share, weight, move |store| {
         let shown = admit(store)?;
-        remote::permits(&shown.principal, &name)?;
         let actor = shown.principal.worker.as_ref();
         let asker = Asker { actor, request: request.as_ref(), shown: Some(&shown) };
-        remote::answer(store, asker, &name, &arguments)
+        remote::answer(store, asker, call, &arguments)
     });
     let answer = answer.await?;
-    if wakes {
+    if call.class().is_write() {
         server.hub.wake();
     }
     Ok(answer)

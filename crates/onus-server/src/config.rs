@@ -19,6 +19,7 @@ pub struct Config {
     pub rate: u32,
     /// How long a caller may take to send its headers, and as long again for its body.
     pub patience: Duration,
+    /// In all. One token has a quarter of them at most, and streams of events on an eighth.
     pub connections: usize,
     pub body_limit: usize,
     pub readers: usize,

@@ -20,7 +20,10 @@ use tokio::sync::watch;
 const KEPT: usize = 4_096;
 
 /// So many entries are read at once.
-pub(crate) const PAGE: i64 = 1_000;
+const PAGE: i64 = 1_000;
+
+/// So many of those in memory are told to a listener at once.
+const TOLD_AT_ONCE: usize = 256;
 
 /// How often the record is looked at for what other processes wrote, while somebody listens.
 const LOOK: Duration = Duration::from_millis(100);
@@ -45,16 +48,18 @@ pub(crate) struct EventView {
 pub(crate) struct Event {
     pub(crate) seq: Seq,
     pub(crate) verb: String,
+    /// It is about the workspace itself: its workers, workstations, tokens.
+    pub(crate) is_workspace: bool,
     pub(crate) document: Arc<str>,
 }
 
 impl Event {
     pub(crate) fn new(entry: EntryView) -> Event {
-        let (seq, verb) = (entry.seq, entry.verb.clone());
+        let (seq, verb, is_workspace) = (entry.seq, entry.verb.clone(), entry.task.is_none());
         let view = EventView { state: leads_to(&verb), entry };
         // A struct of texts, numbers and JSON always becomes JSON.
         let document = serde_json::to_string(&view).unwrap_or_default();
-        Event { seq, verb, document: document.into() }
+        Event { seq, verb, is_workspace, document: document.into() }
     }
 }
 
@@ -210,7 +215,7 @@ impl Hub {
             _ if seq >= *self.last.borrow() => Behind::Known(Vec::new()),
             Some(first) if first.seq <= seq + 1 => {
                 let from = usize::try_from(seq + 1 - first.seq).unwrap_or(usize::MAX);
-                Behind::Known(latest.iter().skip(from).cloned().collect())
+                Behind::Known(latest.iter().skip(from).take(TOLD_AT_ONCE).cloned().collect())
             }
             _ => Behind::Older,
         }

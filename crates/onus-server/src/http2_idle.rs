@@ -1,6 +1,7 @@
 //! Connections of HTTP/2 on which nothing is asked: they end as those of HTTP/1 do, which knows by itself when a caller has
 //! had long enough to ask.
 
+use crate::allowance::Seat;
 use crate::drain_body::Unread;
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -53,15 +54,16 @@ impl Drop for OnItsWay {
 pub(crate) struct Counting {
     routes: TowerToHyperService<Router>,
     requests: Arc<Requests>,
+    seat: Arc<Seat>,
 }
 
 impl Counting {
-    pub(crate) fn new(routes: Router) -> Counting {
-        Counting { routes: TowerToHyperService::new(routes), requests: Arc::default() }
+    pub(crate) fn new(routes: Router, seat: Arc<Seat>) -> Counting {
+        Counting { routes: TowerToHyperService::new(routes), requests: Arc::default(), seat }
     }
 
-    /// Serves the connection that this service is for, until its caller leaves, or has asked nothing for `patience`, or the
-    /// server ends; what is on its way is answered first.
+    /// Serves the connection that this service is for, until its caller leaves, or has asked nothing for `patience`, or
+    /// has more connections than its share, or the server ends; what is on its way is answered first.
     pub(crate) async fn serve<C: GracefulConnection>(
         &self,
         connection: C,
@@ -74,6 +76,7 @@ impl Counting {
             let is_over = tokio::select! {
                 _ = connection.as_mut() => return,
                 _ = ending.wait_for(|has_ended| *has_ended), if !is_told => true,
+                () = self.seat.leave.notified(), if !is_told => true,
                 () = sleep(rest) => self.requests.were_none(&mut seen),
             };
             match (is_over, is_told) {
@@ -94,7 +97,8 @@ impl Service<Request<Incoming>> for Counting {
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
 
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        request.extensions_mut().insert(Arc::clone(&self.seat));
         self.requests.begun.fetch_add(1, Ordering::Relaxed);
         let one = OnItsWay(Arc::clone(&self.requests));
         let answer = self.routes.call(request.map(Unread::new));

@@ -1,15 +1,18 @@
 //! `POST /v1/intake/{channel}`: asks of other systems. Their signature stands in for a token.
 
+use crate::allowance::Share;
+use crate::body::read;
 use crate::precondition::Known;
 use crate::problem::Problem;
 use crate::route::{Answer, unanswered};
-use crate::serve::{Server, read, response};
+use crate::serve::{Server, response};
 use crate::traces::Trace;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, Response};
 use onus_app::intake::{Arrival, IntakeView};
 use onus_app::submit::Target;
+use onus_app::weight::Weight;
 use onus_core::intake::channel::Delivery;
 use std::sync::Arc;
 use std::time::Instant;
@@ -40,10 +43,12 @@ pub(crate) async fn received(server: Arc<Server>, channel: String, request: Requ
 async fn answered(server: &Arc<Server>, channel: String, request: Request) -> Result<Answer, Problem> {
     let (parts, body) = request.into_parts();
     let name = channel.clone();
-    let headers = server.readers.ask(move |store| store.headers_of(&name)).await?;
-    let body = read(server, &parts.headers, body, server.config.body_limit).await?;
+    let headers =
+        server.readers.ask(&Share::Strangers, Weight::Light, move |store| store.headers_of(&name)).await?;
+    let (body, _portion) =
+        read(server, &Share::Strangers, &parts.headers, body, server.config.body_limit).await?;
     let guard = Arc::clone(server);
-    let arrival = server.readers.ask(move |store| {
+    let arrival = server.readers.ask(&Share::Strangers, Weight::Light, move |store| {
         let text = |name: &str| text(&parts.headers, name);
         let delivery = Delivery {
             signature: text(headers.signature),
@@ -54,7 +59,7 @@ async fn answered(server: &Arc<Server>, channel: String, request: Request) -> Re
         let arrival = store.receive(&channel, &delivery)?;
         // Counted once it is believed: strangers cannot use a channel's share up.
         let who = format!("the channel {channel}");
-        guard.paced(&who, "wait, then send the delivery again", || who.clone())?;
+        guard.paced(&who, Weight::Light, "wait, then send the delivery again", || who.clone())?;
         Ok(arrival)
     });
     let view = match arrival.await? {

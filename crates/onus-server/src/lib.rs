@@ -4,8 +4,10 @@
 //! with the documents that `onus --json` prints. Nothing here decides anything: every front end submits the same commands.
 
 mod admission;
+mod allowance;
 mod auth;
 mod board;
+mod body;
 mod call;
 mod config;
 mod drain_body;

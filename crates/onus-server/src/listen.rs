@@ -1,5 +1,6 @@
 //! Sockets: accept, TLS, limits, and an end that loses nothing.
 
+use crate::allowance::Seat;
 use crate::config::{Config, Tls};
 use crate::drain_body::Unread;
 use crate::http2_idle::Counting;
@@ -181,6 +182,7 @@ impl Connection {
     ) {
         let patience = self.server.config.patience;
         let (io, router) = (TokioIo::new(stream), self.router.clone());
+        let seat = Arc::new(Seat::default());
         match version {
             Version::One => {
                 let mut http = http1::Builder::new();
@@ -189,8 +191,10 @@ impl Connection {
                     .max_buf_size(HEADERS_MAX as usize)
                     .half_close(false);
                 let routes = TowerToHyperService::new(router);
-                let service =
-                    service_fn(move |request: Request<Incoming>| routes.call(request.map(Unread::new)));
+                let service = service_fn(move |mut request: Request<Incoming>| {
+                    request.extensions_mut().insert(Arc::clone(&seat));
+                    routes.call(request.map(Unread::new))
+                });
                 drop(watcher.watch(http.serve_connection(io, service)).await);
             }
             Version::Two => {
@@ -198,7 +202,7 @@ impl Connection {
                 http.timer(TokioTimer::new())
                     .max_concurrent_streams(STREAMS)
                     .max_header_list_size(HEADERS_MAX);
-                let service = Counting::new(router);
+                let service = Counting::new(router, seat);
                 let connection = http.serve_connection(io, service.clone());
                 service.serve(connection, patience, self.server.ending.clone()).await;
                 // The end of the server waits for whoever is watched.

@@ -1,5 +1,6 @@
 //! `/mcp`: the tools of agents' clients, for the bearer of a token. No check is run here and no path is touched.
 
+use crate::allowance::Share;
 use crate::auth;
 use crate::readers::busy;
 use crate::serve::Server;
@@ -10,6 +11,7 @@ use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use axum::http::{Response, StatusCode};
 use axum::routing::{MethodRouter, any};
 use onus_app::submit::{Receipt, Target};
+use onus_app::weight::Weight;
 use onus_core::command::Envelope;
 use onus_core::refusal::Refusal;
 use onus_mcp::{Backend, Tools, Who};
@@ -25,9 +27,11 @@ struct Counter {
 impl Backend for Counter {
     fn ask<T: Send + 'static>(
         &self,
+        who: &Who,
         question: impl FnOnce(&mut Store) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
-        Handle::current().block_on(self.server.readers.ask(question))
+        let share = who.shown.as_ref().map_or(Share::Strangers, |shown| Share::Bearer(shown.text.hash()));
+        Handle::current().block_on(self.server.readers.ask(&share, Weight::Light, question))
     }
 
     fn submit(&self, who: &Who, envelope: Envelope, target: Target) -> Result<Receipt, Refusal> {
@@ -79,7 +83,9 @@ fn unparsed() -> Response<Body> {
 async fn admitted(server: &Arc<Server>, mut request: Request) -> Result<Request, Refusal> {
     let presented = auth::presented(request.headers())?;
     let guard = Arc::clone(server);
-    let shown = server.readers.ask(move |store| guard.admit(store, &presented)).await?;
+    let share = Share::of(request.extensions());
+    let admitted = move |store: &mut Store| guard.admit(store, &presented, Weight::Light);
+    let shown = server.readers.ask(&share, Weight::Light, admitted).await?;
     request.headers_mut().remove(AUTHORIZATION);
     request.extensions_mut().insert(Who::from(shown));
     Ok(request)
@@ -145,7 +151,7 @@ mod tests {
         let config = Config { readers: 1, ..Config::new(([127, 0, 0, 1], 0).into()) };
         let server = Arc::new(Server::start(config, &(Arc::new(move || open(&path)) as _), ending).unwrap());
         let counter = Counter { server: Arc::clone(&server) };
-        let principal = server.admit(&mut store, &secret).unwrap().principal;
+        let principal = server.admit(&mut store, &secret, Weight::Light).unwrap().principal;
         let who = Who::from(Shown { text: parse(&secret).unwrap(), principal: principal.clone() });
         let submit = |request: &'static str| {
             let (counter, who) = (Counter { server: Arc::clone(&counter.server) }, who.clone());

@@ -1,10 +1,15 @@
 //! A few threads that ask the store. Each has its own connection, so that questions wait neither for each other nor for
 //! the writer.
+//!
+//! Callers take turns, however many questions each of them has waiting, and none has all the threads: whoever asks little is
+//! answered soon. What takes long has threads of its own, on which each caller has one question at a time.
 
+use crate::allowance::Share;
 use crate::store::{Open, Store, is_lost, reopen};
+use onus_app::weight::Weight;
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
@@ -12,26 +17,51 @@ use tokio::sync::oneshot;
 /// So many questions may wait; the next one is told to come back.
 const WAITING: usize = 4_096;
 
+/// So many of one caller's.
+const WAITING_EACH: usize = 1_024;
+
+/// So many of one caller's that take long.
+const HEAVY_EACH: usize = 16;
+
+/// How many threads there are for what takes long: one more than a single caller can keep busy.
+const HEAVY_THREADS: usize = 2;
+
+/// How much what takes long gives way to everything else, where there are too few processors for both.
+const GIVES_WAY: i32 = 10;
+
 /// Says whether the connection must be replaced.
 type Job = Box<dyn FnOnce(&mut Store) -> bool + Send>;
 
 #[derive(Debug)]
 pub struct Readers {
-    line: Arc<Line>,
+    light: Arc<Line>,
+    heavy: Arc<Line>,
     threads: Vec<JoinHandle<()>>,
 }
 
 /// Questions that wait. One that comes wakes one thread, and no other.
-#[derive(Default)]
 struct Line {
     waiting: Mutex<Waiting>,
     come: Condvar,
+    /// So many questions of one caller are answered at the same time, and so many may wait.
+    at_once: usize,
+    waiting_each: usize,
 }
 
 #[derive(Default)]
 struct Waiting {
-    jobs: VecDeque<Job>,
+    callers: HashMap<Share, Caller>,
+    /// Everybody who has a question waiting; the next one is first.
+    turns: VecDeque<Share>,
+    count: usize,
     is_closed: bool,
+}
+
+#[derive(Default)]
+struct Caller {
+    jobs: VecDeque<Job>,
+    /// How many of its questions are being answered.
+    running: usize,
 }
 
 impl std::fmt::Debug for Line {
@@ -41,32 +71,65 @@ impl std::fmt::Debug for Line {
 }
 
 impl Line {
+    fn new(at_once: usize, waiting_each: usize) -> Arc<Line> {
+        Arc::new(Line { waiting: Mutex::default(), come: Condvar::new(), at_once, waiting_each })
+    }
+
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn join(&self, job: Job) -> Result<(), Refusal> {
+    fn join(&self, share: Share, job: Job) -> Result<(), Refusal> {
         let mut waiting = self.waiting();
-        if waiting.jobs.len() >= WAITING {
+        if waiting.count >= WAITING {
             return Err(busy("too many questions wait already"));
         }
-        waiting.jobs.push_back(job);
+        let caller = waiting.callers.entry(share.clone()).or_default();
+        if caller.jobs.len() >= self.waiting_each {
+            let detail = format!("{} questions of this token wait already", caller.jobs.len());
+            return Err(
+                Refusal::new(Code::TooManyRequests, detail).hint("wait for the answers, then try again")
+            );
+        }
+        caller.jobs.push_back(job);
+        if caller.jobs.len() == 1 {
+            waiting.turns.push_back(share);
+        }
+        waiting.count += 1;
         drop(waiting);
         self.come.notify_one();
         Ok(())
     }
 
-    /// The next question; none when there will never be one again.
-    fn next(&self) -> Option<Job> {
+    /// The next question, and whose it is; none when there will never be one again.
+    fn next(&self) -> Option<(Share, Job)> {
         let mut waiting = self.waiting();
         loop {
-            if let Some(job) = waiting.jobs.pop_front() {
-                return Some(job);
+            if let Some(found) = waiting.take(self.at_once) {
+                return Some(found);
             }
-            if waiting.is_closed {
+            if waiting.is_closed && waiting.count == 0 {
                 return None;
             }
             waiting = self.come.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// A question was answered: another one of the same caller may have waited for it.
+    fn answered(&self, share: &Share) {
+        let mut waiting = self.waiting();
+        if let Some(caller) = waiting.callers.get_mut(share) {
+            caller.running = caller.running.saturating_sub(1);
+            if caller.running == 0 && caller.jobs.is_empty() {
+                waiting.callers.remove(share);
+            }
+        }
+        let (is_over, is_any) = (waiting.is_closed && waiting.count == 0, waiting.count > 0);
+        drop(waiting);
+        if is_over {
+            self.come.notify_all();
+        } else if is_any {
+            self.come.notify_one();
         }
     }
 
@@ -76,36 +139,78 @@ impl Line {
     }
 }
 
+impl Waiting {
+    /// The first question of the next caller that has room for it.
+    fn take(&mut self, at_once: usize) -> Option<(Share, Job)> {
+        for _ in 0..self.turns.len() {
+            let share = self.turns.pop_front()?;
+            let Some(caller) = self.callers.get_mut(&share) else { continue };
+            if caller.running >= at_once {
+                self.turns.push_back(share);
+                continue;
+            }
+            let Some(job) = caller.jobs.pop_front() else { continue };
+            caller.running += 1;
+            self.count -= 1;
+            if !caller.jobs.is_empty() {
+                self.turns.push_back(share.clone());
+            }
+            return Some((share, job));
+        }
+        None
+    }
+}
+
 impl Readers {
     pub fn start(open: &Open, count: usize) -> Result<Readers, Refusal> {
-        let line = Arc::new(Line::default());
-        let mut threads = Vec::with_capacity(count);
-        for _ in 0..count {
-            let (store, open, line) = (open()?, Arc::clone(open), Arc::clone(&line));
-            threads.push(std::thread::spawn(move || answer(store, &open, &line)));
+        // One thread is left to the others, however much one caller asks.
+        let light = Line::new(count.saturating_sub(1).max(1), WAITING_EACH);
+        let heavy = Line::new(1, HEAVY_EACH);
+        let mut threads = Vec::with_capacity(count + HEAVY_THREADS);
+        for line in std::iter::repeat_n(&light, count).chain(std::iter::repeat_n(&heavy, HEAVY_THREADS)) {
+            let gives_way = Arc::ptr_eq(line, &heavy);
+            let (store, open, line) = (open()?, Arc::clone(open), Arc::clone(line));
+            threads.push(std::thread::spawn(move || {
+                if gives_way {
+                    // Linux counts this for the thread alone, and for those it starts. Without it all is only slower.
+                    let _ = rustix::process::nice(GIVES_WAY);
+                }
+                answer(store, &open, &line);
+            }));
         }
-        Ok(Readers { line, threads })
+        Ok(Readers { light, heavy, threads })
     }
 
-    /// Runs `question` on one of the threads.
-    pub async fn ask<T: Send + 'static>(
+    /// Runs `question` on one of the threads, when it is the caller's turn.
+    pub(crate) async fn ask<T: Send + 'static>(
         &self,
+        share: &Share,
+        weight: Weight,
         question: impl FnOnce(&mut Store) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         let (reply, answer) = oneshot::channel();
-        self.line.join(Box::new(move |store| {
+        let line = match weight {
+            Weight::Light => &self.light,
+            Weight::Heavy => &self.heavy,
+        };
+        let job = Box::new(move |store: &mut Store| {
+            // Nobody waits for the answer any more: what is only asked need not be looked up.
+            if reply.is_closed() {
+                return false;
+            }
             let answer = question(store);
             let lost = is_lost(&answer);
-            // Whoever asked may have gone.
             drop(reply.send(answer));
             lost
-        }))?;
+        });
+        line.join(share.clone(), job)?;
         answer.await.unwrap_or_else(|_| Err(busy("the server is shutting down")))
     }
 
     /// Answers what waits, then ends the threads.
     pub fn finish(self) {
-        self.line.close();
+        self.light.close();
+        self.heavy.close();
         for thread in self.threads {
             drop(thread.join());
         }
@@ -113,8 +218,10 @@ impl Readers {
 }
 
 fn answer(mut store: Store, open: &Open, line: &Line) {
-    while let Some(job) = line.next() {
-        if job(&mut store) {
+    while let Some((share, job)) = line.next() {
+        let lost = job(&mut store);
+        line.answered(&share);
+        if lost {
             reopen(&mut store, open);
         }
     }
@@ -122,4 +229,124 @@ fn answer(mut store: Store, open: &Open, line: &Line) {
 
 pub(crate) fn busy(detail: &str) -> Refusal {
     Refusal::new(Code::StoreBusy, detail).hint("try again")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onus_app::{Onus, Sight};
+    use onus_core::hash::Digest;
+    use onus_core::settings::Settings;
+    use onus_store::location::Location;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use tokio::task::JoinSet;
+
+    fn readers(directory: &std::path::Path, count: usize) -> Readers {
+        let path = directory.join("onus.db");
+        drop(Location::File(path.clone()).create(onus_host::clock::now).unwrap());
+        let open = move || {
+            let store = Location::File(path.clone()).open(onus_host::clock::now)?;
+            let place = onus_host::repository::find(path.parent().unwrap())?;
+            Ok(Onus { store, settings: Settings::default(), path: path.clone(), place, sight: Sight::Store })
+        };
+        Readers::start(&(Arc::new(open) as Open), count).unwrap()
+    }
+
+    fn bearer(n: u8) -> Share {
+        Share::Bearer(Digest([n; 32]))
+    }
+
+    /// A question that says when it is asked, and is answered when it is told to.
+    fn held(
+        begun: &Sender<&'static str>,
+        name: &'static str,
+    ) -> (Sender<()>, impl FnOnce(&mut Store) -> Result<(), Refusal> + use<>) {
+        let (go, wait): (Sender<()>, Receiver<()>) = channel();
+        let begun = begun.clone();
+        (go, move |_: &mut Store| {
+            begun.send(name).unwrap();
+            let _ = wait.recv();
+            Ok(())
+        })
+    }
+
+    /// Asks all of these at once; none is answered before `then` has seen who began.
+    fn asked(
+        readers: Readers,
+        questions: &[(&'static str, u8, Weight)],
+        then: impl FnOnce(&Receiver<&'static str>, &mut HashMap<&'static str, Sender<()>>) + Send,
+    ) {
+        let (begun, began) = channel();
+        let (mut gates, readers) = (HashMap::new(), Arc::new(readers));
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let mut asking = JoinSet::new();
+        for (name, who, weight) in questions {
+            let (go, question) = held(&begun, name);
+            gates.insert(*name, go);
+            let (readers, share, weight) = (Arc::clone(&readers), bearer(*who), *weight);
+            let (joined, is_in) = channel();
+            asking.spawn_on(
+                async move {
+                    let answer = readers.ask(&share, weight, question);
+                    // Polled once, it stands in the line.
+                    let mut answer = std::pin::pin!(answer);
+                    let first = futures_util::poll!(answer.as_mut());
+                    joined.send(()).unwrap();
+                    match first {
+                        std::task::Poll::Ready(answer) => answer.unwrap(),
+                        std::task::Poll::Pending => answer.await.unwrap(),
+                    }
+                },
+                runtime.handle(),
+            );
+            is_in.recv().unwrap();
+        }
+        then(&began, &mut gates);
+        gates.clear();
+        runtime.block_on(async { while asking.join_next().await.transpose().unwrap().is_some() {} });
+        drop(runtime);
+        Arc::into_inner(readers).unwrap().finish();
+    }
+
+    #[test]
+    fn one_caller_never_has_all_the_threads() {
+        let directory = tempfile::tempdir().unwrap();
+        let all = [("a1", 1), ("a2", 1), ("a3", 1), ("a4", 1), ("a5", 1), ("b1", 2)];
+        let all = all.map(|(name, who)| (name, who, Weight::Light));
+        asked(readers(directory.path(), 4), &all, |began, gates| {
+            let mut first: Vec<_> = (0..4).map(|_| began.recv().unwrap()).collect();
+            first.sort_unstable();
+            assert_eq!(first, ["a1", "a2", "a3", "b1"], "the fourth thread is left to the others");
+            gates.remove("a1");
+            assert_eq!(began.recv().unwrap(), "a4");
+        });
+    }
+
+    #[test]
+    fn what_takes_long_goes_one_by_one_and_stops_nobody() {
+        let directory = tempfile::tempdir().unwrap();
+        let (light, heavy) = (Weight::Light, Weight::Heavy);
+        let all = [("a1", 1, heavy), ("a2", 1, heavy), ("b1", 2, heavy), ("a3", 1, light), ("c1", 3, light)];
+        asked(readers(directory.path(), 2), &all, |began, gates| {
+            let mut first: Vec<_> = (0..4).map(|_| began.recv().unwrap()).collect();
+            first.sort_unstable();
+            assert_eq!(first, ["a1", "a3", "b1", "c1"]);
+            assert!(began.try_recv().is_err(), "the second one of the same caller waits");
+            gates.remove("a1");
+            assert_eq!(began.recv().unwrap(), "a2");
+        });
+    }
+
+    #[test]
+    fn a_caller_who_does_not_wait_for_answers_is_told_to() {
+        let line = Line::new(1, 2);
+        let job = || -> Job { Box::new(|_| false) };
+        line.join(bearer(1), job()).unwrap();
+        line.join(bearer(1), job()).unwrap();
+        assert_eq!(line.join(bearer(1), job()).unwrap_err().code, Code::TooManyRequests);
+        line.join(bearer(2), job()).unwrap();
+        let turns: Vec<Share> = (0..2).map(|_| line.next().unwrap().0).collect();
+        assert_eq!(turns, [bearer(1), bearer(2)], "callers take turns");
+    }
 }

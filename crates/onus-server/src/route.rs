@@ -6,10 +6,11 @@ use axum::body::Bytes;
 use axum::extract::Query;
 use axum::http::{Method, Uri};
 use onus_app::idempotent_admin::Asker;
-use onus_app::remote;
+use onus_app::remote::{self, CallName};
 use onus_app::submit::{Receipt, Target};
 use onus_app::token::Shown;
 use onus_app::view::document;
+use onus_app::weight::{self, Weight};
 use onus_core::command::{Command, Envelope};
 use onus_core::id::{Handle, ProjectKey, RequestId, TaskId};
 use onus_core::lease::Token;
@@ -24,6 +25,8 @@ type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 /// One operation.
 pub(crate) struct Route {
     pub(crate) sort: RouteKind,
+    /// Of the call that has the same name.
+    pub(crate) weight: Weight,
     pub(crate) path: &'static str,
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
@@ -211,6 +214,7 @@ where
 {
     Route {
         sort: RouteKind::Question,
+        weight: weight::of_route(name),
         path,
         name,
         about,
@@ -292,6 +296,7 @@ where
 {
     Route {
         sort: RouteKind::Command,
+        weight: weight::of_route(name),
         path,
         name,
         about,
@@ -305,7 +310,7 @@ where
 /// A change of the workspace itself. It has the name of the call that the command line makes for it, and its permission.
 pub(crate) fn administration<B, V>(
     path: &'static str,
-    name: &'static str,
+    call: CallName,
     about: &'static str,
     act: fn(&mut Store, &Asked, B) -> Result<V, Refusal>,
 ) -> Route
@@ -313,11 +318,15 @@ where
     B: DeserializeOwned + JsonSchema + 'static,
     V: Rendered + JsonSchema + 'static,
 {
-    let administered = submitting::<B, V>(path, name, about, move |store, asked, body| {
-        remote::permits(&asked.shown.principal, name)?;
+    let administered = submitting::<B, V>(path, call.name(), about, move |store, asked, body| {
         Ok(Next::Answer(act(store, asked, body)?.told()?))
     });
-    Route { sort: RouteKind::Administration, ..administered }
+    // Who may not is told so before anybody looks at what it sent.
+    let permitted: Act = Box::new(move |store, asked| {
+        remote::permits(&asked.shown.principal, call)?;
+        (administered.act)(store, asked)
+    });
+    Route { sort: RouteKind::Administration, act: permitted, ..administered }
 }
 
 pub(crate) fn unanswered() -> Refusal {

@@ -1,6 +1,8 @@
 //! From a request to its answer: who asks, what is asked, then the threads that know the store.
 
 use crate::admission::Bearers;
+use crate::allowance::{Allowance, Seat, Share};
+use crate::body::read;
 use crate::config::Config;
 use crate::events::{Hub, newest};
 use crate::metrics::Metrics;
@@ -10,18 +12,18 @@ use crate::problem::Problem;
 use crate::rate::Rate;
 use crate::readers::Readers;
 use crate::route::{After, Answer, Asked, Next, Route, RouteKind};
-use crate::store::Open;
+use crate::store::{Open, Store};
 use crate::traces::{Trace, Traces};
 use crate::writer::Writer;
-use crate::{auth, board, call, error_pages, intake, mcp, openapi, origin, precondition, routes, sse};
+use crate::{auth, board, body, call, error_pages, intake, mcp, openapi, origin, precondition, routes, sse};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, RawPathParams, Request};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::http::{Response, StatusCode};
 use axum::routing::{MethodFilter, MethodRouter, get, on, post};
-use http_body_util::LengthLimitError;
 use onus_app::token::parse;
+use onus_app::weight::Weight;
 use onus_core::code::Code;
 use onus_core::id::{RequestId, TaskId};
 use onus_core::refusal::Refusal;
@@ -45,6 +47,11 @@ pub(crate) struct Server {
     origins: Origins,
     pub(crate) rate: Rate,
     pub(crate) bearers: Bearers,
+    connections: Arc<Allowance>,
+    pub(crate) streams: Arc<Allowance>,
+    /// Bytes that are being read, and bytes of answers that have not been taken yet.
+    pub(crate) reading: Arc<Allowance>,
+    pub(crate) sending: Arc<Allowance>,
     /// True once the server ends: what lasts for ever ends then, too.
     pub(crate) ending: watch::Receiver<bool>,
     events: JoinHandle<()>,
@@ -57,6 +64,8 @@ impl Server {
         ending: watch::Receiver<bool>,
     ) -> Result<Server, Refusal> {
         let metrics = Arc::new(Metrics::new());
+        // Most of the connections are left to the others, and half of them to whoever does not only listen.
+        let part = |of: usize| (config.connections / of).max(1);
         let (hub, events) = Hub::start(open, config.database.as_ref())?;
         let (told, counted) = (Arc::clone(&hub), Arc::clone(&metrics));
         let committed = Box::new(move |commands| {
@@ -72,6 +81,10 @@ impl Server {
             origins: Origins::new(&config),
             rate: Rate::new(config.rate),
             bearers: Bearers::default(),
+            connections: Allowance::new("connections", part(4), usize::MAX),
+            streams: Allowance::new("event streams", part(8), part(2)),
+            reading: Allowance::new("bytes on their way in", body::READING_EACH, 8 * body::READING_EACH),
+            sending: Allowance::new("bytes on their way out", body::SENDING_EACH, 8 * body::SENDING_EACH),
             ending,
             events,
             config,
@@ -154,10 +167,19 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
             let guard = Arc::clone(&guard);
             async move {
                 origin::put_host(&mut request);
-                match guard.origins.check(request.headers()) {
-                    Ok(()) => next.run(request).await,
-                    Err(refusal) => guard.refused("", None, refusal.into()),
+                if let Err(refusal) = guard.origins.check(request.headers()) {
+                    return guard.refused("", None, refusal.into());
                 }
+                let share = guard.share_of(request.headers());
+                if let Some(Err(refusal)) =
+                    request.extensions().get::<Arc<Seat>>().map(|seat| seat.sit(&guard.connections, &share))
+                {
+                    let mut response = guard.refused("", None, refusal.into());
+                    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                    return response;
+                }
+                request.extensions_mut().insert(share.clone());
+                guard.counted(&share, next.run(request).await)
             }
         }))
 }
@@ -170,7 +192,7 @@ pub(crate) async fn text(kind: &'static str, body: String) -> Response<Body> {
 
 /// Whether the store answers.
 async fn readiness(server: Arc<Server>) -> Response<Body> {
-    match server.readers.ask(newest).await {
+    match server.readers.ask(&Share::Strangers, Weight::Light, newest).await {
         Ok(_) => text("text/plain; charset=utf-8", "ok\n".to_owned()).await,
         Err(refusal) => Problem::from(refusal).response(),
     }
@@ -182,8 +204,10 @@ async fn listened(server: Arc<Server>, request: Request) -> Response<Body> {
         let presented = auth::presented_or_kept(&parts.method, &parts.headers)?;
         let after = sse::resume_at(&parts.headers, &parts.uri)?;
         let guard = Arc::clone(&server);
-        server.readers.ask(move |store| guard.admit(store, &presented).map(drop)).await?;
-        sse::answer(Arc::clone(&server), after).await
+        let share = Share::of(&parts.extensions);
+        let admitted = move |store: &mut Store| guard.admit(store, &presented, Weight::Light);
+        let text = server.readers.ask(&share, Weight::Light, admitted).await?.text;
+        sse::answer(Arc::clone(&server), text, after).await
     };
     match begun.await {
         Ok(response) => response,
@@ -253,32 +277,31 @@ async fn asked(
     let (parts, body) = request.into_parts();
     let presented = auth::presented_or_kept(&parts.method, &parts.headers)?;
     let key = key(&parts.headers)?;
+    let share = Share::of(&parts.extensions);
     let is_question = route.sort == RouteKind::Question;
     seen.key = (!is_question).then(|| key.to_string());
     let param = |wanted: &str| params.iter().find(|(name, _)| *name == wanted).map(|(_, text)| text);
     let task = param("id").map(str::parse::<TaskId>).transpose().map_err(Refusal::invalid)?;
     seen.task = task.clone();
-    let (version, known, body) = if is_question {
-        (None, precondition::seen(&parts.headers), Bytes::new())
+    let (version, known, (body, _portion)) = if is_question {
+        (None, precondition::seen(&parts.headers), (Bytes::new(), None))
     } else {
-        (
-            precondition::required(&parts.headers)?,
-            Known::default(),
-            read(server, &parts.headers, body, server.config.body_limit).await?,
-        )
+        let limit = server.config.body_limit;
+        let (body, portion) = read(server, &share, &parts.headers, body, limit).await?;
+        (precondition::required(&parts.headers)?, Known::default(), (body, Some(portion)))
     };
     let name = param("name").map(str::to_owned);
     let (guard, act) = (Arc::clone(server), Arc::clone(route));
-    let uri = parts.uri;
+    let (uri, weight) = (parts.uri, route.weight);
     let part = seen.trace.part("ask");
     let (shown, next) = server
         .readers
-        .ask(move |store| {
+        .ask(&share, weight, move |store| {
             let make = |shown| Asked { shown, task, name, uri, body, key, version };
             match act.sort {
                 RouteKind::Command => guard.commanded(store, &act, parse(&presented)?, make),
                 RouteKind::Question | RouteKind::Administration => {
-                    let asked = make(guard.admit(store, &presented)?);
+                    let asked = make(guard.admit(store, &presented, weight)?);
                     // Who asked is worth knowing also where the answer is no.
                     let next = (act.act)(store, &asked);
                     Ok((asked.shown, next))
@@ -303,7 +326,7 @@ async fn asked(
                 After::Answer(answer) => answer,
                 After::Ask(ask) => {
                     let _part = seen.trace.part("ask again");
-                    server.readers.ask(ask).await?
+                    server.readers.ask(&share, Weight::Light, ask).await?
                 }
             }
         }
@@ -366,37 +389,6 @@ fn key(headers: &HeaderMap) -> Result<RequestId, Refusal> {
             Uuid::to_string(&id).parse().map_err(|error: String| failed(&error))
         }
     }
-}
-
-pub(crate) async fn read(
-    server: &Server,
-    headers: &HeaderMap,
-    body: Body,
-    limit: usize,
-) -> Result<Bytes, Problem> {
-    let reading = tokio::time::timeout(server.config.patience, axum::body::to_bytes(body, limit));
-    let bytes = match reading.await {
-        Err(_) => return Err(Problem::input(StatusCode::REQUEST_TIMEOUT, "the body did not come in time")),
-        Ok(Ok(bytes)) => bytes,
-        Ok(Err(error)) if is_too_long(&error) => {
-            let detail = format!("the body is longer than {limit} bytes");
-            return Err(Problem::input(StatusCode::PAYLOAD_TOO_LARGE, detail));
-        }
-        Ok(Err(error)) => {
-            return Err(Refusal::invalid(format!("the body did not come whole: {error}")).into());
-        }
-    };
-    let kind = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
-    let kind = kind.and_then(|kind| kind.split(';').next()).map(str::trim);
-    match kind {
-        Some(kind) if kind.eq_ignore_ascii_case("application/json") => Ok(bytes),
-        None if bytes.is_empty() => Ok(bytes),
-        _ => Err(Problem::input(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json")),
-    }
-}
-
-fn is_too_long(error: &axum::Error) -> bool {
-    std::error::Error::source(error).is_some_and(|cause| cause.is::<LengthLimitError>())
 }
 
 pub(crate) fn response(answer: Answer, known: &Known, key: Option<&str>) -> Response<Body> {

@@ -3,6 +3,7 @@
 use crate::codec::{exceptions_text, goes_on, json_text, list_text, sign_text};
 use crate::error::{Result, StoreError};
 use crate::evidence;
+use crate::landed;
 use crate::load::request_key;
 use crate::port::Tx;
 use crate::read::audit;
@@ -381,6 +382,7 @@ fn apply_effect(tx: &mut dyn Tx, task: &str, seq: Seq, effect: &Effect) -> Resul
         }
         Effect::CheckRan(run) => evidence::insert_run(tx, task, seq, run),
         Effect::ReviewWritten(review) => evidence::insert_review(tx, task, seq, review),
+        Effect::Landed { epoch, commits } => landed::insert(tx, task, seq, *epoch, commits),
         Effect::SessionCorrected { .. } | Effect::SessionUsed { .. } => {
             let fact = audit::session_fact(seq, effect)
                 .ok_or_else(|| StoreError::Guard("a fact that says nothing".into()))?;

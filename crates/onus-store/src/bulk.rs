@@ -21,7 +21,7 @@ sql! {
     RESOLVED_TASKS = "SELECT CASE WHEN t.state IN ('complete', 'dropped') THEN (SELECT n.text FROM note n \
         WHERE n.workspace = t.workspace AND n.task = t.id AND n.kind = 'resolution' ORDER BY n.seq DESC LIMIT 1) END, ",
         task_columns!(), task_from!(), "WHERE t.workspace = ?1 ORDER BY t.born";
-    STANDINGS = "SELECT id, state, epoch, CASE WHEN lease_id IS NULL THEN 0 ELSE 1 END, parent, checks FROM task \
+    STANDINGS = "SELECT id, state, epoch, CASE WHEN lease_id IS NULL THEN 0 ELSE 1 END, parent, checks, role, lane FROM task \
         WHERE workspace = ?1 ORDER BY born";
     EDGES = "SELECT task, depends_on FROM dependency WHERE workspace = ?1";
     LIVE = "SELECT task, epoch FROM assignment WHERE workspace = ?1 AND ended_at IS NULL";
@@ -91,6 +91,8 @@ fn standing(row: &mut Row) -> Result<Standing> {
         fence: if row.flag()? { Fence::Up } else { Fence::Down },
         parent: row.opt_parsed()?,
         checks: codec::json_list(row)?,
+        role: row.opt_parsed()?,
+        lane: row.opt_int()?,
     })
 }
 

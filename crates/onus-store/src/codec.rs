@@ -63,7 +63,7 @@ macro_rules! assignment_columns {
 /// The columns of [`workstation`], in its order, from `workstation w`.
 macro_rules! workstation_columns {
     () => {
-        "w.name, w.kind, w.path, w.state, w.lifecycle, w.version, w.branch, w.probes, w.reason "
+        "w.name, w.kind, w.path, w.state, w.lifecycle, w.version, w.branch, w.probes, w.reason, w.role, w.lane "
     };
 }
 
@@ -238,6 +238,8 @@ pub(crate) fn workstation(row: &mut Row) -> Result<Workstation> {
         branch: row.opt_parsed()?,
         probes: json_list(row)?,
         reason: row.opt_text()?,
+        role: row.opt_parsed()?,
+        lane: row.opt_int()?,
     })
 }
 

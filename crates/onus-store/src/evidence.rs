@@ -5,7 +5,7 @@ use crate::error::{Result, StoreError};
 use crate::port::{Tx, Value};
 use crate::{args, sql};
 use onus_core::event::{CheckRun, Reviewed};
-use onus_core::evidence::{CheckVerdict, Classification, Evidence, Ground, Review, ReviewVerdict};
+use onus_core::evidence::{CheckVerdict, Classification, Evidence, Ground, Review, ReviewVerdict, RunPlace};
 use onus_core::id::{Seq, TaskId};
 use onus_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -16,11 +16,11 @@ sql! {
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
     INSERT_REVIEW = "INSERT INTO review (workspace, task, seq, note, verdict, classification, commit_id) \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    pub(crate) EVIDENCE = "SELECT e.seq, e.check_id, e.verdict, e.commit_id, e.dirty, l.at FROM evidence e \
+    pub(crate) EVIDENCE = "SELECT e.seq, e.check_id, e.verdict, e.commit_id, e.dirty, l.at, e.sandbox FROM evidence e \
         JOIN ledger l ON l.workspace = e.workspace AND l.seq = e.seq WHERE e.workspace = ?1 AND e.task = ?2";
     pub(crate) REVIEWS = "SELECT r.seq, l.actor, l.workstation, r.verdict, r.classification, r.commit_id FROM review r \
         JOIN ledger l ON l.workspace = r.workspace AND l.seq = r.seq WHERE r.workspace = ?1 AND r.task = ?2";
-    RUNS = "SELECT e.seq, e.check_id, e.verdict, e.commit_id, e.dirty, l.at, l.actor, l.workstation, e.exit, e.signal, \
+    RUNS = "SELECT e.seq, e.check_id, e.verdict, e.commit_id, e.dirty, l.at, e.sandbox, l.actor, l.workstation, e.exit, e.signal, \
         e.took_ms, e.output, e.output_length, e.output_sha256, e.environment, e.sandbox FROM evidence e \
         JOIN ledger l ON l.workspace = e.workspace AND l.seq = e.seq WHERE e.workspace = ?1 AND e.task = ?2 ORDER BY e.seq DESC LIMIT ?3";
 }
@@ -85,24 +85,25 @@ fn read(row: &mut crate::port::Row) -> Result<Evidence> {
         verdict: word(row.text()?.as_str(), CheckVerdict::parse)?,
         ground: Ground { commit: row.opt_parsed()?, dirty: row.flag()? },
         at: Timestamp(row.int()?),
+        stated: row.text()? == RunPlace::Stated.name(),
     })
 }
 
 pub fn reviews(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<Review>> {
     let workspace = tx.workspace();
     let rows = tx.rows(&REVIEWS, &args![workspace.0, task.to_string()])?;
-    rows.into_iter()
-        .map(|mut row| {
-            Ok(Review {
-                seq: row.int()?,
-                by: row.parsed()?,
-                workstation: row.opt_parsed()?,
-                verdict: word(row.text()?.as_str(), ReviewVerdict::parse)?,
-                classification: word(row.text()?.as_str(), Classification::parse)?,
-                commit: row.opt_parsed()?,
-            })
-        })
-        .collect()
+    rows.into_iter().map(|mut row| review(&mut row)).collect()
+}
+
+pub(crate) fn review(row: &mut crate::port::Row) -> Result<Review> {
+    Ok(Review {
+        seq: row.int()?,
+        by: row.parsed()?,
+        workstation: row.opt_parsed()?,
+        verdict: word(row.text()?.as_str(), ReviewVerdict::parse)?,
+        classification: word(row.text()?.as_str(), Classification::parse)?,
+        commit: row.opt_parsed()?,
+    })
 }
 
 /// A run with everything that is kept of it.

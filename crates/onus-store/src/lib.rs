@@ -7,6 +7,7 @@ pub mod bulk;
 mod codec;
 pub mod error;
 pub mod evidence;
+pub mod landed;
 pub mod load;
 pub mod location;
 pub mod milestone;

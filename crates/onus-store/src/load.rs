@@ -11,7 +11,7 @@ use crate::apply;
 use crate::codec::{self, goes_on, task_columns, task_from};
 use crate::error::{Result, StoreError};
 use crate::evidence;
-use crate::port::{Sql, Tx, Value};
+use crate::port::{Row, Sql, Tx, Value};
 use crate::{args, sql, token};
 use onus_core::command::{Command, Envelope};
 use onus_core::evidence::{Evidence, Review};
@@ -19,6 +19,7 @@ use onus_core::facts::{Caller, Dependency, Slice};
 use onus_core::hash::Digest;
 use onus_core::id::{Generation, Handle, OriginRef, RequestId, Seq, TaskId, TokenId, WorkspaceId};
 use onus_core::identity_map::Policy;
+use onus_core::main_of_record::Named;
 use onus_core::session::Recorded;
 use onus_core::task::{Blocker, State, StateName, Task};
 use onus_core::time::Timestamp;
@@ -31,6 +32,7 @@ pub use crate::codec::StoredTask as Stored;
 sql! {
     /// By the chain's index SQLite would read every entry of the workspace to find the last one.
     pub(crate) WORKSPACE = "SELECT uid, generation, head, public_key, anchor, created_at, \
+        main_remote, main_branch, main_url, main_guarded, \
         (SELECT seq FROM ledger WHERE +workspace = ?1 ORDER BY seq DESC LIMIT 1) FROM workspace WHERE id = ?1";
     pub(crate) REQUEST = "SELECT fingerprint, seq FROM request WHERE workspace = ?1 AND id = ?2";
     ANSWER = "SELECT answer FROM request WHERE workspace = ?1 AND id = ?2";
@@ -46,6 +48,7 @@ sql! {
         WHERE d.workspace = ?1 AND d.task = ?2 ORDER BY d.depends_on";
     pub(crate) SLICES = "SELECT id, state, merge_order FROM task WHERE workspace = ?1 AND parent = ?2 AND id <> ?3 \
         AND merge_order IS NOT NULL";
+    pub(crate) PARTS = "SELECT id, state FROM task WHERE workspace = ?1 AND parent = ?2 ORDER BY born";
     pub(crate) STATE = "SELECT state FROM task WHERE workspace = ?1 AND id = ?2";
     /// Everything that can be reached from one task along `depends_on`, as edges. CROSS JOIN keeps SQLite to this order.
     pub(crate) REACHABLE = "WITH RECURSIVE reach (task, depends_on) AS ( \
@@ -67,6 +70,8 @@ pub struct Workspace {
     pub public_key: String,
     pub anchor: Option<String>,
     pub created_at: Timestamp,
+    /// The shared branch that counts; none where nobody named one.
+    pub main: Option<Named>,
     pub last_seq: Seq,
 }
 
@@ -83,8 +88,19 @@ pub fn workspace(tx: &mut dyn Tx) -> Result<Workspace> {
         public_key: row.text()?,
         anchor: row.opt_text()?,
         created_at: Timestamp(row.int()?),
+        main: main_of_record(&mut row)?,
         last_seq: row.opt_int()?.unwrap_or(0),
     })
+}
+
+fn main_of_record(row: &mut Row) -> Result<Option<Named>> {
+    let (remote, branch, url, guarded) =
+        (row.opt_text()?, row.opt_parsed()?, row.opt_text()?, row.opt_int()?);
+    match (remote, branch) {
+        (Some(remote), Some(branch)) => Ok(Some(Named { remote, branch, url, guarded: guarded == Some(1) })),
+        (None, None) => Ok(None),
+        _ => Err(StoreError::Corrupt("the main of record is half a name".into())),
+    }
 }
 
 /// A request that was already carried out.
@@ -191,6 +207,7 @@ pub struct Loaded {
     pub reachable: BTreeMap<TaskId, Vec<TaskId>>,
     pub existing: Option<TaskId>,
     pub slices: Vec<Slice>,
+    pub parts: Vec<(TaskId, StateName)>,
     pub evidence: Vec<Evidence>,
     pub reviews: Vec<Review>,
     /// For a correction or a usage.
@@ -241,6 +258,7 @@ fn foreseen<'e>(workspace: i64, envelope: &'e Envelope, questions: &mut Vec<Ques
                 (&HOLDER, of_task()),
                 (&evidence::EVIDENCE, of_task()),
                 (&evidence::REVIEWS, of_task()),
+                (&PARTS, of_task()),
                 (&apply::SOME_DEPENDENT, of_task()),
             ]),
             _ => questions.push((&HOLDER, of_task())),
@@ -300,6 +318,7 @@ pub fn facts_of(
         reachable: BTreeMap::new(),
         existing: None,
         slices: Vec::new(),
+        parts: Vec::new(),
         evidence: Vec::new(),
         reviews: Vec::new(),
         session: None,
@@ -339,14 +358,11 @@ pub fn facts_of(
                 loaded.rested = session::rested(tx, worker, &found.name)?;
             }
         }
-        Command::Merge { .. } => {
+        Command::Merge { .. } | Command::Complete { .. } => {
             if let Some(stored) = &loaded.task {
                 loaded.dependencies = dependencies_of(tx, &stored.task)?;
                 loaded.slices = slices(tx, &stored.task)?;
-            }
-        }
-        Command::Complete { .. } => {
-            if let Some(stored) = &loaded.task {
+                loaded.parts = parts(tx, &stored.task.id)?;
                 loaded.evidence = evidence::evidence(tx, &stored.task.id)?;
                 loaded.reviews = evidence::reviews(tx, &stored.task.id)?;
             }
@@ -392,7 +408,7 @@ fn mentioned_task(tx: &mut dyn Tx, id: &TaskId) -> Result<Dependency> {
 /// The other slices of the task's parent that have a place in its order.
 fn slices(tx: &mut dyn Tx, task: &Task) -> Result<Vec<Slice>> {
     let workspace = tx.workspace();
-    let Some(parent) = &task.spec.parent else {
+    let (Some(parent), Some(_)) = (&task.spec.parent, task.spec.merge_order) else {
         return Ok(Vec::new());
     };
     let rows = tx.rows(&SLICES, &args![workspace.0, parent.to_string(), task.id.to_string()])?;
@@ -402,6 +418,13 @@ fn slices(tx: &mut dyn Tx, task: &Task) -> Result<Vec<Slice>> {
             Ok(Slice { id, state: state_name(&row.text()?)?, merge_order: row.int()? })
         })
         .collect()
+}
+
+/// The task's own slices. All of them, so that the answer hangs on the tasks that it names.
+fn parts(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<(TaskId, StateName)>> {
+    let workspace = tx.workspace();
+    let rows = tx.rows(&PARTS, &args![workspace.0, task.to_string()])?;
+    rows.into_iter().map(|mut row| Ok((row.parsed()?, state_name(&row.text()?)?))).collect()
 }
 
 /// What a blocker names, as the store knows it.

@@ -43,6 +43,14 @@ impl Location {
         }
     }
 
+    /// The same without a secret: what may be written into a file that others read.
+    pub fn public_url(&self) -> String {
+        match self {
+            Location::Database(address) => address.public_url(),
+            Location::File(_) | Location::Server(_) => self.url().to_string_lossy().into_owned(),
+        }
+    }
+
     /// What people may see.
     pub fn shown(&self) -> String {
         match self {

@@ -351,12 +351,23 @@ impl<D: Driver + ?Sized> Store for D {}
 /// A store that is elsewhere, behind a server that keeps the rules: it is asked whole questions, never statements.
 pub trait RemoteStore: std::fmt::Debug + Send {
     /// Asks one question; question and answer are JSON. Under a request id it may be asked again: it has one effect.
-    fn call(
-        &mut self,
-        name: &str,
-        arguments: String,
-        request: Option<&RequestId>,
-    ) -> std::result::Result<String, Refusal>;
+    fn call(&mut self, call: RemoteCall<'_>) -> std::result::Result<String, Refusal>;
+}
+
+/// A call on its way to whoever has the store.
+#[derive(Debug)]
+pub struct RemoteCall<'a> {
+    pub name: &'static str,
+    pub effect: Effect,
+    pub arguments: String,
+    pub request: Option<&'a RequestId>,
+}
+
+/// Whether a call could have changed something when nobody knows whether it was heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    Reads,
+    Changes,
 }
 
 /// Whether the transaction's changes stay.

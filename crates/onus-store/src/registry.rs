@@ -1,13 +1,15 @@
 //! Workspaces, projects, workers and workstations: who and where.
 
-use crate::codec::{self, workstation_columns};
+use crate::codec::{self, in_force, workstation_columns};
 use crate::error::Result;
 use crate::load;
 use crate::port::Tx;
 use crate::{args, sql};
 use onus_core::hash::Digest;
-use onus_core::id::{Generation, Handle, ProjectKey, TaskId, WorkstationName};
+use onus_core::id::{Generation, Handle, ProjectKey, Role, TaskId, WorkstationName};
 use onus_core::probe::ProbeResult;
+use onus_core::registry::workstation::Pending;
+use onus_core::task::StateName;
 use onus_core::time::Timestamp;
 use onus_core::worker::Worker;
 use onus_core::workstation::Workstation;
@@ -29,15 +31,17 @@ sql! {
         FROM worker w WHERE w.workspace = ?1 AND (CAST(?2 AS TEXT) IS NULL OR w.handle = ?2) ORDER BY w.handle";
     PUT_WORKER = "UPDATE worker SET state = ?3 WHERE workspace = ?1 AND handle = ?2";
     INSERT_WORKSTATION = "INSERT INTO workstation (workspace, name, kind, path, state, lifecycle, version, branch, probes, \
-        reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+        reason, role, lane) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
     PUT_WORKSTATION = "UPDATE workstation SET kind = ?3, path = ?4, state = ?5, lifecycle = ?6, version = ?7, branch = ?8, \
-        probes = ?9, reason = ?10 WHERE workspace = ?1 AND name = ?2";
+        probes = ?9, reason = ?10, role = ?11, lane = ?12 WHERE workspace = ?1 AND name = ?2";
     PUT_PROBES = "INSERT INTO probe (workspace, workstation, at, results) VALUES (?1, ?2, ?3, ?4) \
         ON CONFLICT (workspace, workstation) DO UPDATE SET at = excluded.at, results = excluded.results";
     pub(crate) PROBES = "SELECT results FROM probe WHERE workspace = ?1 AND workstation = ?2";
     HOLDING_DIRECTORY = "SELECT w.path FROM assignment a \
         JOIN workstation w ON w.workspace = a.workspace AND w.name = a.workstation \
         WHERE a.workspace = ?1 AND a.task = ?2 AND a.assignee = ?3 AND a.ended_at IS NULL";
+    PENDING = "SELECT t.id, t.state, coalesce(a.lane, t.lane) FROM task t ", in_force!(), "WHERE t.workspace = ?1 \
+        AND t.role = ?2 AND t.state <> 'complete' AND t.state <> 'dropped' ORDER BY t.priority, t.born LIMIT 200";
     WORKSTATIONS = "SELECT ", workstation_columns!(), ", a.task, a.assignee \
         FROM workstation w LEFT JOIN assignment a ON a.workspace = w.workspace AND a.workstation = w.name \
         AND a.ended_at IS NULL WHERE w.workspace = ?1 ORDER BY w.name";
@@ -138,8 +142,23 @@ pub fn put_workstation(tx: &mut dyn Tx, put: Put, workstation: &Workstation) -> 
             workstation.branch.as_ref().map(|branch| branch.as_str()),
             codec::list_text(&workstation.probes)?,
             workstation.reason.as_deref(),
+            workstation.role.as_ref().map(|role| role.as_str()),
+            workstation.lane,
         ],
     )
+}
+
+/// The tasks of a role that have not ended, each with its lane.
+pub fn pending(tx: &mut dyn Tx, role: &Role) -> Result<Vec<Pending>> {
+    let workspace = tx.workspace();
+    let rows = tx.rows(&PENDING, &args![workspace.0, role.as_str()])?;
+    rows.into_iter()
+        .map(|mut row| {
+            let task = row.parsed()?;
+            let state = codec::word(row.text()?.as_str(), StateName::parse)?;
+            Ok(Pending { task, state, lane: row.opt_int()? })
+        })
+        .collect()
 }
 
 /// Keeps what the probes of a workstation said, in place of what they said before.

@@ -2,7 +2,7 @@
 
 use crate::evidence;
 use crate::port::Sql;
-use crate::read::{effort, queue, report, show};
+use crate::read::{effort, ledger, queue, report, show};
 use crate::{apply, load, load::grant, load::session, token};
 
 /// Every statement of a call by token, of add, claim, claim --next, renew, note, complete, release, takeover, list, ready and show,
@@ -17,6 +17,7 @@ pub const HOT: &[Sql] = &[
     load::DEPENDENCIES,
     load::HOLDER,
     load::SLICES,
+    load::PARTS,
     grant::LIVE_SCOPES,
     grant::OCCUPIED,
     grant::BUILDERS,
@@ -46,6 +47,8 @@ pub const HOT: &[Sql] = &[
     queue::LIST_ACTIVE,
     queue::READY,
     queue::READY_MATCHING,
+    queue::READY_AFTER,
+    queue::READY_PAGE,
     queue::WINDOW,
     queue::WINDOW_MATCHING,
     report::TIMES,
@@ -57,6 +60,9 @@ pub const HOT: &[Sql] = &[
     show::SESSIONS,
     show::NOTES,
     show::NOTE,
+    show::LAST_NOTE,
+    show::LAST_ASSIGNMENTS,
+    ledger::TASK_BEFORE,
     show::DEPENDENTS,
     apply::NEXT_NUMBER,
     apply::UPDATE_TASK,

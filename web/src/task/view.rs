@@ -34,7 +34,9 @@ pub(super) struct TaskPage {
     pub(super) reviews: Vec<Review>,
     pub(super) seal: Seal,
     pub(super) entries: Vec<EntryView>,
-    pub(super) left_out: usize,
+    /// Where what came before is told, and what came last.
+    pub(super) earlier: Option<String>,
+    pub(super) latest: Option<String>,
     pub(super) now: Timestamp,
 }
 
@@ -94,6 +96,7 @@ pub(super) struct Ran {
     pub(super) took: String,
     pub(super) commit: Option<String>,
     pub(super) dirty: bool,
+    pub(super) stated: bool,
     pub(super) output: String,
 }
 
@@ -109,6 +112,7 @@ impl CheckLine {
                 took: span(run.took_ms),
                 commit: run.commit.map(|commit| commit.to_string()),
                 dirty: run.dirty,
+                stated: run.stated,
                 output: run.output,
             }),
         }

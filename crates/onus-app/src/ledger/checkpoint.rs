@@ -8,6 +8,7 @@ use super::heads::{Heads, WORKSPACE_CHAIN};
 use super::unexpected;
 use crate::idempotent_admin::{Asker, once};
 use crate::registry::record;
+use crate::remote::calls;
 use crate::{Onus, anchor};
 use onus_core::code::Code;
 use onus_core::hash::{Digest, encode_hex};
@@ -70,7 +71,7 @@ enum Consent {
 impl Onus {
     /// Signs the heads of all chains and anchors them. Any registered worker may.
     pub fn checkpoint(&mut self, actor: Option<&Handle>) -> Result<CheckpointView, Refusal> {
-        if let Some(answer) = self.remote_call("checkpoint", &())? {
+        if let Some(answer) = self.remote(|| calls::Checkpoint {})? {
             return Ok(answer);
         }
         self.ask(|tx| load::caller(tx, actor))
@@ -84,7 +85,7 @@ impl Onus {
         asker: impl Into<Asker<'a>>,
         reason: Option<&str>,
     ) -> Result<GenerationView, Refusal> {
-        let asked = asker.into().asks("raise_generation", &(reason,))?;
+        let asked = asker.into().asks(&calls::RaiseGeneration { reason: reason.map(str::to_owned) })?;
         if let Some(answer) = self.remote_once(&asked)? {
             return Ok(answer);
         }

@@ -3,6 +3,7 @@
 use super::unexpected;
 use crate::Onus;
 use crate::progress::Progress;
+use crate::remote::calls;
 use onus_core::code::Code;
 use onus_core::hash::{Digest, encode_hex};
 use onus_core::ledger::{Checkpoint, Entry};
@@ -80,7 +81,7 @@ impl Onus {
         writer: &mut dyn Write,
         progress: &mut dyn Progress,
     ) -> Result<ExportedView, Refusal> {
-        if let Some((view, text)) = self.remote_call::<(ExportedView, String)>("export_ledger", &())? {
+        if let Some((view, text)) = self.remote(|| calls::ExportLedger {})? {
             writer.write_all(text.as_bytes()).map_err(|error| unwritable(&error))?;
             return Ok(view);
         }

@@ -6,7 +6,7 @@ use onus_core::effect::{Effect, effects};
 use onus_core::event::{CheckRun, Reviewed};
 use onus_core::event::{Event, Stamped};
 use onus_core::hash::Digest;
-use onus_core::id::Seq;
+use onus_core::id::{CommitId, Epoch, Seq};
 use onus_core::task::{Assignment, Inconsistent, Spec, Task, evolve};
 use onus_core::time::Timestamp;
 use onus_store::args;
@@ -25,6 +25,7 @@ pub(super) trait Listener {
     fn note(&mut self, seq: Seq, kind: &'static str, text: &Digest);
     fn run(&mut self, seq: Seq, run: &CheckRun);
     fn review(&mut self, seq: Seq, review: &Reviewed);
+    fn landed(&mut self, seq: Seq, epoch: Epoch, commits: &[CommitId]);
 }
 
 #[derive(Debug, Default)]
@@ -76,6 +77,7 @@ impl Fold {
                 }
                 Effect::CheckRan(run) => listener.run(entry.seq, &run),
                 Effect::ReviewWritten(review) => listener.review(entry.seq, &review),
+                Effect::Landed { epoch, commits } => listener.landed(entry.seq, epoch, &commits),
                 Effect::SessionCorrected { .. } | Effect::SessionUsed { .. } => {
                     listener.session_fact(entry.seq, &effect);
                 }
@@ -161,6 +163,12 @@ impl Listener for Weigh<'_> {
         let rest: Vec<Value<'_>> = std::iter::once(Value::from(seq)).chain(rest).collect();
         self.balance.add(self.scale.weigh(About::Review, [&text, &rest]));
     }
+
+    fn landed(&mut self, seq: Seq, epoch: Epoch, commits: &[CommitId]) {
+        for commit in commits {
+            self.balance.add(self.scale.weigh(About::Landed, [&[], &args![seq, commit.as_str(), epoch]]));
+        }
+    }
 }
 
 /// Keeps everything, to compare it row by row.
@@ -173,6 +181,7 @@ pub(super) struct Collect {
     pub(super) notes: Vec<(Seq, &'static str, Digest)>,
     pub(super) runs: Vec<(Seq, CheckRun)>,
     pub(super) reviews: Vec<(Seq, Reviewed)>,
+    pub(super) landed: Vec<(Seq, String, Epoch)>,
 }
 
 impl Listener for Collect {
@@ -203,5 +212,9 @@ impl Listener for Collect {
 
     fn review(&mut self, seq: Seq, review: &Reviewed) {
         self.reviews.push((seq, review.clone()));
+    }
+
+    fn landed(&mut self, seq: Seq, epoch: Epoch, commits: &[CommitId]) {
+        self.landed.extend(commits.iter().map(|commit| (seq, commit.to_string(), epoch)));
     }
 }

@@ -173,7 +173,30 @@ fn rows(
     let runs = said.runs.iter().map(|(seq, run)| (*seq, run_columns(run))).collect();
     shown(tx, name, Shown::Run, runs, found)?;
     let reviews = said.reviews.iter().map(|(seq, review)| (*seq, review_columns(review))).collect();
-    shown(tx, name, Shown::Review, reviews, found)
+    shown(tx, name, Shown::Review, reviews, found)?;
+    landed(tx, name, said.landed, found)
+}
+
+/// Which commits an entry says have landed.
+fn landed(
+    tx: &mut dyn Tx,
+    name: &str,
+    mut said: Vec<(Seq, String, i64)>,
+    found: &mut Findings,
+) -> Result<()> {
+    for row in audit::landed_of(tx, name)? {
+        match said.iter().position(|one| *one == row) {
+            Some(at) => drop(said.swap_remove(at)),
+            None => {
+                let detail = format!("no entry says that {} landed", onus_core::id::shown(&row.1));
+                found.add(Kind::RowDiffers, row.0, Some(name), detail);
+            }
+        }
+    }
+    for (seq, commit, _) in said {
+        found.add(Kind::RowMissing, seq, Some(name), format!("that {commit} landed is gone"));
+    }
+    Ok(())
 }
 
 /// Runs and reviews: the text by its digest, the rest column by column.

@@ -3,6 +3,7 @@
 
 use super::finding::{FindingView, Kind};
 use crate::Onus;
+use crate::remote::calls;
 use onus_core::hash::Digest;
 use onus_core::id::Seq;
 use onus_core::ledger::Entry;
@@ -31,7 +32,7 @@ pub struct RangeView {
 impl Onus {
     /// At most `limit` entries behind `after`.
     pub fn verify_range(&mut self, after: Seq, limit: i64) -> Result<RangeView, Refusal> {
-        if let Some(answer) = self.remote_call("verify_range", &(after, limit))? {
+        if let Some(answer) = self.remote(|| calls::VerifyRange { after, limit })? {
             return Ok(answer);
         }
         self.ask(|tx| {

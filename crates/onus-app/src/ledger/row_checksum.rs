@@ -40,6 +40,7 @@ pub(super) enum About {
     Note,
     Run,
     Review,
+    Landed,
 }
 
 /// Turns statements into numbers.

@@ -10,6 +10,7 @@ use super::row_checksum::{About, Scale};
 use super::signed::{self, AsOf, Authority};
 use super::workspace::{Register, tolerate};
 use crate::progress::Progress;
+use crate::remote::calls;
 use crate::{Onus, anchor};
 use onus_core::id::Seq;
 use onus_core::ledger::EntryRef;
@@ -60,7 +61,7 @@ impl VerifyView {
 
 impl Onus {
     pub fn verify(&mut self, progress: &mut dyn Progress) -> Result<VerifyView, Refusal> {
-        if let Some(answer) = self.remote_call("verify", &())? {
+        if let Some(answer) = self.remote(|| calls::Verify {})? {
             return Ok(answer);
         }
         let uid = self.ask(|tx| load::workspace(tx))?.uid;
@@ -184,6 +185,8 @@ impl Reader<'_, '_> {
         let read = audit::runs(tx, &mut |task, row| self.said(About::Run, task, row));
         tolerate(read, self.found)?;
         let read = audit::reviews(tx, &mut |task, row| self.said(About::Review, task, row));
+        tolerate(read, self.found)?;
+        let read = audit::landed(tx, &mut |task, row| self.said(About::Landed, task, row));
         tolerate(read, self.found)?;
         self.progress.end();
         Ok(())

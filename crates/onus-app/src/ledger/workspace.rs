@@ -4,8 +4,9 @@ use super::finding::{Findings, Kind};
 use super::locate::{self, Site};
 use onus_core::event::{Event, Stamped, TimesheetApproved, WorkspaceCreated};
 use onus_core::hash::Digest;
-use onus_core::id::{Generation, Handle, MilestoneName, ProjectKey, Seq, TokenId, WorkstationName};
+use onus_core::id::{CloneId, Generation, Handle, MilestoneName, ProjectKey, Seq, TokenId, WorkstationName};
 use onus_core::ledger::EntryRef;
+use onus_core::main_of_record::{Named, RepositoryClone};
 use onus_core::milestone::{self, Milestone};
 use onus_core::registry::{token, worker, workstation};
 use onus_core::token::AccessToken;
@@ -30,6 +31,8 @@ pub(super) struct Register {
     tokens: BTreeMap<TokenId, (Seq, AccessToken)>,
     milestones: BTreeMap<MilestoneName, (Seq, Milestone)>,
     approvals: BTreeMap<Seq, TimesheetApproved>,
+    clones: BTreeMap<CloneId, (Seq, RepositoryClone)>,
+    main: Option<Named>,
     last: Digest,
     count: i64,
     is_suspect: bool,
@@ -46,6 +49,8 @@ impl Register {
             tokens: BTreeMap::new(),
             milestones: BTreeMap::new(),
             approvals: BTreeMap::new(),
+            clones: BTreeMap::new(),
+            main: None,
             last: Digest::ZERO,
             count: 0,
             is_suspect: false,
@@ -76,6 +81,14 @@ impl Register {
             }
             Event::Imported(_) => true,
             Event::TimesheetApproved(approved) => self.approvals.insert(seq, approved).is_none(),
+            Event::CloneJoined(joined) => {
+                let clone = RepositoryClone::from(&joined);
+                self.clones.insert(joined.id, (seq, clone.clone())).is_none_or(|(_, before)| before != clone)
+            }
+            Event::MainOfRecordNamed(named) => {
+                let named = Some(Named::from(&named));
+                std::mem::replace(&mut self.main, named.clone()) != named
+            }
             event => return self.register(&Stamped { event, ..entry }),
         };
         if is_new { Ok(()) } else { Err("it cannot follow what came before it".to_owned()) }
@@ -140,6 +153,9 @@ impl Register {
             let detail = format!("the generation is {}, its row says {}", self.generation, row.generation);
             found.add(Kind::RowDiffers, None, None, detail);
         }
+        if self.main != row.main {
+            found.add(Kind::RowDiffers, None, None, "the main of record is not the one that was named");
+        }
         tolerate(self.registered(tx, found), found)
     }
 
@@ -176,6 +192,11 @@ impl Register {
             differs(found, "milestone", is.name.as_str(), milestones.remove(&is.name).as_ref(), &is);
         }
         gone(found, "milestone", &milestones);
+        let mut clones = self.clones.clone();
+        for is in onus_store::landed::clones(tx)? {
+            differs(found, "clone", is.id.as_str(), clones.remove(&is.id).as_ref(), &is);
+        }
+        gone(found, "clone", &clones);
         self.approved(tx, found)
     }
 

@@ -2,6 +2,7 @@
 
 use super::When;
 use crate::Onus;
+use crate::remote::calls;
 use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
 use onus_core::report::{Anomaly, Held, Known, Limits, Watch, drift};
@@ -34,7 +35,7 @@ impl Onus {
         actor: Option<&Handle>,
         when: &When,
     ) -> Result<AnomaliesView, Refusal> {
-        if let Some(answer) = self.remote_call("report_anomalies", &(when,))? {
+        if let Some(answer) = self.remote(|| calls::ReportAnomalies { when: when.clone() })? {
             return Ok(answer);
         }
         let span = self.span(when, actor, USUAL)?;

@@ -3,6 +3,7 @@
 
 use super::When;
 use crate::Onus;
+use crate::remote::calls;
 use onus_core::event::{Event, Stamped};
 use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::refusal::Refusal;
@@ -167,7 +168,9 @@ impl Onus {
         when: &When,
         only: &[AuditKind],
     ) -> Result<AuditView, Refusal> {
-        if let Some(answer) = self.remote_call("report_audit", &(when, only))? {
+        if let Some(answer) =
+            self.remote(|| calls::ReportAudit { when: when.clone(), only: only.to_vec() })?
+        {
             return Ok(answer);
         }
         let span = self.span(when, actor, USUAL)?;

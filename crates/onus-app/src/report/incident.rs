@@ -1,6 +1,7 @@
 //! `report incident TASK`: who ran it, where, under which version of the map, and was that within policy.
 
 use crate::Onus;
+use crate::remote::calls;
 use crate::show::unknown_task;
 use onus_core::id::{CommitId, Handle, TaskId, TaskType, WorkstationName};
 use onus_core::refusal::Refusal;
@@ -81,7 +82,7 @@ pub struct MomentView {
 
 impl Onus {
     pub fn report_incident(&mut self, task: &TaskId) -> Result<IncidentView, Refusal> {
-        if let Some(answer) = self.remote_call("report_incident", &(task,))? {
+        if let Some(answer) = self.remote(|| calls::ReportIncident { task: task.clone() })? {
             return Ok(answer);
         }
         let policy = self.policy()?;

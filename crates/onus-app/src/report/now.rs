@@ -8,6 +8,7 @@ pub use stuck::{StuckKind, StuckView};
 
 use super::When;
 use crate::Onus;
+use crate::remote::calls;
 use crate::view::HeldView;
 use onus_core::event::Event;
 use onus_core::evidence::CheckVerdict;
@@ -82,7 +83,7 @@ pub struct CompletedView {
 impl Onus {
     /// The morning report, with days as the one who asks counts them.
     pub fn report_now(&mut self, actor: Option<&Handle>, when: &When) -> Result<NowView, Refusal> {
-        if let Some(answer) = self.remote_call("report_now", &(when,))? {
+        if let Some(answer) = self.remote(|| calls::ReportNow { when: when.clone() })? {
             return Ok(answer);
         }
         let span = self.span(when, actor, USUAL)?;

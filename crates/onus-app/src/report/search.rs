@@ -2,11 +2,11 @@
 
 use super::When;
 use crate::Onus;
+use crate::remote::calls;
 use crate::view::EntryView;
 use onus_core::event::Event;
 use onus_core::id::{Handle, TaskId, shown};
 use onus_core::refusal::Refusal;
-use onus_core::report::said;
 use onus_core::time::Timestamp;
 use onus_store::load;
 use onus_store::read::report::{self, Search, Span};
@@ -31,22 +31,14 @@ pub struct SearchAsk {
 /// Entries, and where to go on.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SearchView {
-    pub entries: Vec<SaidView>,
+    pub entries: Vec<EntryView>,
     /// The `before` of the next page; absent where there is nothing older.
     pub next: Option<i64>,
 }
 
-/// An entry, and what it says in a few words.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct SaidView {
-    #[serde(flatten)]
-    pub entry: EntryView,
-    pub said: String,
-}
-
 impl Onus {
     pub fn search_ledger(&mut self, actor: Option<&Handle>, ask: &SearchAsk) -> Result<SearchView, Refusal> {
-        if let Some(answer) = self.remote_call("search_ledger", &(ask,))? {
+        if let Some(answer) = self.remote(|| calls::SearchLedger { ask: ask.clone() })? {
             return Ok(answer);
         }
         if let Some(verb) = ask.verb.as_deref().filter(|verb| !Event::VERBS.contains(verb)) {
@@ -74,11 +66,7 @@ impl Onus {
             found.truncate(usize::try_from(ask.limit).unwrap_or(usize::MAX));
             let next =
                 if more { found.last().map(|last| last.seq) } else { Some(down_to).filter(|seq| *seq > 0) };
-            let view = |entry: &onus_core::ledger::Entry| SaidView {
-                said: entry.open().map(|stamped| said(&stamped.event)).unwrap_or_default(),
-                entry: EntryView::from(entry),
-            };
-            Ok(SearchView { entries: found.iter().map(view).collect(), next })
+            Ok(SearchView { entries: found.iter().map(EntryView::from).collect(), next })
         })
     }
 }

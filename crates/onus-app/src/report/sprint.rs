@@ -1,6 +1,7 @@
 //! `report sprint`: who and what had how much, what came of it, and how it flowed.
 
 use crate::Onus;
+use crate::remote::calls;
 use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
 use onus_core::report::{DayFlow, Flow, Group, Taken, Tally};
@@ -42,7 +43,7 @@ impl Onus {
         actor: Option<&Handle>,
         sprint: Option<&str>,
     ) -> Result<SprintView, Refusal> {
-        if let Some(answer) = self.remote_call("report_sprint", &(sprint,))? {
+        if let Some(answer) = self.remote(|| calls::ReportSprint { sprint: sprint.map(str::to_owned) })? {
             return Ok(answer);
         }
         let (zone, now) = (self.zone_of(actor)?, self.now()?);

@@ -219,7 +219,10 @@ impl Known {
                     if *count == 1 { "1 open task".to_owned() } else { format!("{count} open tasks") };
                 let (detail, rule) = match task_type {
                     Some(one) => (format!("no rule routes the type {one} of {tasks}"), one.to_string()),
-                    None => (format!("{tasks} have no type, and no rule routes `*`"), "\"*\"".to_owned()),
+                    None => {
+                        let have = if *count == 1 { "has" } else { "have" };
+                        (format!("{tasks} {have} no type, and no rule routes `*`"), "\"*\"".to_owned())
+                    }
                 };
                 Finding::new(Code::MapInvalid, detail)
                     .hint(format!("add a rule with `task_type: {rule}` to routing in {FILE}"))

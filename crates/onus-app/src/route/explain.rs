@@ -1,6 +1,7 @@
 //! Why a task goes where it goes, told by the rules that a claim meets.
 
 use crate::Onus;
+use crate::remote::calls;
 use crate::submit::{Judge, claim, unexpected};
 use onus_core::code::Code;
 use onus_core::facts::Caller;
@@ -59,7 +60,9 @@ impl Onus {
         actor: Option<&Handle>,
         here: Option<&WorkstationName>,
     ) -> Result<ExplainView, Refusal> {
-        if let Some(answer) = self.remote_call("explain", &(subject, here))? {
+        if let Some(answer) =
+            self.remote(|| calls::Explain { subject: subject.clone(), here: here.cloned() })?
+        {
             return Ok(answer);
         }
         let policy = self.policy()?;

@@ -2,6 +2,7 @@
 
 use super::required;
 use crate::Onus;
+use crate::remote::calls;
 use crate::view::HeldByView;
 use onus_core::code::Code;
 use onus_core::id::{Handle, Role, TaskType};
@@ -85,7 +86,7 @@ struct AtWork {
 impl Onus {
     /// The map in force; with a type, only the rule that it follows.
     pub fn route(&mut self, only: Option<&TaskType>) -> Result<RouteView, Refusal> {
-        if let Some(answer) = self.remote_call("route", &(only,))? {
+        if let Some(answer) = self.remote(|| calls::Route { only: only.cloned() })? {
             return Ok(answer);
         }
         let policy = self.policy()?;

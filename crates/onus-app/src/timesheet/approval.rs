@@ -4,6 +4,7 @@ use super::{people, read};
 use crate::Onus;
 use crate::idempotent_admin::{Asker, once};
 use crate::registry::record;
+use crate::remote::calls;
 use onus_core::event::Event;
 use onus_core::hash::Digest;
 use onus_core::id::{Handle, Seq};
@@ -62,7 +63,7 @@ impl Onus {
         worker: &Handle,
         (from, to): (Date, Date),
     ) -> Result<ApprovedView, Refusal> {
-        let asked = asker.into().asks("approve_timesheet", &(worker, from, to))?;
+        let asked = asker.into().asks(&calls::ApproveTimesheet { worker: worker.clone(), from, to })?;
         if let Some(answer) = self.remote_once(&asked)? {
             return Ok(answer);
         }
@@ -119,7 +120,7 @@ impl Onus {
         from: Date,
         to: Date,
     ) -> Result<Vec<ApprovalView>, Refusal> {
-        if let Some(answer) = self.remote_call("approvals_of", &(worker, from, to))? {
+        if let Some(answer) = self.remote(|| calls::ApprovalsOf { worker: worker.clone(), from, to })? {
             return Ok(answer);
         }
         let found = self.people(Some(worker))?;

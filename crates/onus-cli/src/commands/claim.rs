@@ -19,7 +19,7 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 pub(crate) struct Claim {
     /// The task, e.g. API-12
-    #[arg(value_name = "TASK", value_parser = task_id, required_unless_present = "next", conflicts_with = "next")]
+    #[arg(value_name = "TASK", value_parser = task_id, conflicts_with = "next")]
     task: Option<TaskId>,
 
     /// The most important ready task, picked and taken in one step
@@ -69,6 +69,9 @@ impl Claim {
             ttl: self.place.ttl,
             warrant: self.force.warrant(),
         };
+        if self.task.is_none() && !self.next {
+            return Err(which_task(&mut store, &self.filter));
+        }
         let target = if self.next { Target::Next(self.filter.filter()) } else { Target::Named };
         let envelope = world.envelope(self.task.clone(), None, command)?;
         store.probe_before(&envelope)?;
@@ -79,6 +82,16 @@ impl Claim {
         let code = show_grant(world, &mut store, out, &receipt)?;
         store.store.leave();
         Ok(code)
+    }
+}
+
+/// Nobody said which one: here is the next one.
+fn which_task(store: &mut Store, filter: &FilterArgs) -> Refusal {
+    let next = store.ready(&filter.filter(), 1).ok().and_then(|view| view.tasks.into_iter().next());
+    match next {
+        Some(task) => Refusal::invalid(format!("which task? The next one is {}: {}", task.id, task.title))
+            .hint("onus claim --next"),
+        None => Refusal::invalid("which task? Nothing is ready").hint("onus ready"),
     }
 }
 
@@ -98,8 +111,14 @@ pub(super) fn show_grant(
         }
     }
     let view = ClaimView::from(receipt);
-    let code = out.show(&view, render::claim)?;
+    let code = out.show(&view, |view| render::claim(view, world.actor.as_ref()))?;
     let id = &view.task.id;
-    out.hint(&format!("next: onus note {id} TEXT · onus renew {id} · onus complete {id} --resolution TEXT"));
+    if task.assignment().is_some_and(|held| world.actor.as_ref() == Some(&held.assignee)) {
+        out.hint(&format!(
+            "next: onus note {id} TEXT · onus renew {id} · onus complete {id} --resolution TEXT"
+        ));
+    } else {
+        out.hint(&format!("next: onus show {id}"));
+    }
     Ok(code)
 }

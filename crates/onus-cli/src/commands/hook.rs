@@ -2,17 +2,22 @@
 
 pub(super) mod agent;
 
+use crate::cli;
 use crate::context::{Store, World, environment_token};
 use crate::output::Output;
 use clap::{Args, Subcommand};
 use onus_app::guard::Desk;
+use onus_app::view::WorkerView;
 use onus_core::code::Code;
+use onus_core::guard;
+use onus_core::id::Handle;
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
+use onus_core::worker::Kind;
 use onus_host::git::Incoming;
 use onus_host::hook::{self, Hook as Installed, HookState, Site, Update};
 use onus_host::refs::History;
-use onus_host::repository::Repo;
+use onus_host::repository::{self, Place, Repo};
 use serde::Serialize;
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -22,10 +27,10 @@ use std::process::ExitCode;
 /// What a push may bring on standard input; a line is about 200 bytes.
 const INPUT_MAX: u64 = 64 * 1024 * 1024;
 
-/// Git asks Onus before a branch moves
+/// Git asks Onus before a branch moves; `onus init` puts the hooks in place
 ///
-/// In a repository that people work in: commits, amendments, `--no-verify`, `branch -f` and pushes need the lease. In a
-/// bare repository that they push to: every push needs the lease's token, `git push -o onus=TOKEN`.
+/// In a repository that people work in: an agent's commits, amendments, `--no-verify`, `branch -f` and pushes need its lease,
+/// and so does everybody's in a workstation. In a bare repository that they push to: every push needs a token.
 #[derive(Debug, Args)]
 pub(crate) struct Hook {
     #[command(subcommand)]
@@ -80,13 +85,10 @@ impl Hook {
 
 impl GitVerb {
     fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
-        let (repo, site) = site(world)?;
+        let (repo, site) = site(&world.place)?;
         match self {
             GitVerb::Install => {
-                // Hooks that ask a store which is not there would refuse everything.
-                drop(world.open()?);
-                let store = world.location.url().to_string_lossy().into_owned();
-                let hooks = hook::install(repo, site, &program()?, Some(&store))?;
+                let hooks = install(world, repo, site)?;
                 let code = show(out, site, &hooks)?;
                 if site == Site::Shared {
                     out.hint("push with the lease's token: git push -o onus=TOKEN");
@@ -106,7 +108,32 @@ impl GitVerb {
     }
 }
 
-fn program() -> Result<PathBuf, Refusal> {
+/// Puts the hooks in place, and notes what they need to know: the store, and whose clone it is.
+fn install(world: &World, repo: &Repo, site: Site) -> Result<Vec<Installed>, Refusal> {
+    // Hooks that ask a store which is not there would refuse everything.
+    let mut store = world.open()?;
+    let hooks = hook::install(repo, site, &program()?, Some(&world.location.public_url()))?;
+    if site == Site::Work {
+        if let Some(person) = person(world, &mut store)? {
+            hook::keep_person(repo, &person)?;
+        }
+        world.keep_store()?;
+    }
+    Ok(hooks)
+}
+
+/// The person who runs this, if the store knows them.
+fn person(world: &World, store: &mut Store) -> Result<Option<Handle>, Refusal> {
+    let handle = match &world.actor {
+        Some(actor) => actor.clone(),
+        None => super::init::person(world)?,
+    };
+    let workers = store.workers(None)?.workers;
+    let is_person = |worker: &WorkerView| worker.handle == handle && worker.kind == Kind::Human;
+    Ok(workers.iter().any(is_person).then_some(handle))
+}
+
+pub(super) fn program() -> Result<PathBuf, Refusal> {
     std::env::current_exe().map_err(|error| Refusal::new(Code::Internal, error.to_string()))
 }
 
@@ -136,33 +163,62 @@ fn show(out: &Output, site: Site, hooks: &[Installed]) -> Result<ExitCode, Refus
     })
 }
 
-fn site(world: &World) -> Result<(&Repo, Site), Refusal> {
-    let repo = world.place.repo.as_ref();
+/// The variables that are set to something.
+fn client_variables() -> Vec<String> {
+    let set = std::env::vars_os().filter(|(_, value)| !value.is_empty());
+    set.filter_map(|(name, _)| name.into_string().ok()).collect()
+}
+
+fn site(place: &Place) -> Result<(&Repo, Site), Refusal> {
+    let repo = place.repo.as_ref();
     let repo = repo.ok_or_else(|| Refusal::invalid("hooks need a git repository").hint("git init"))?;
     Ok((repo, if repo.root.is_some() { Site::Work } else { Site::Shared }))
 }
 
 /// What git asks. Anything that goes wrong here is a refusal: a guard that fails open is none.
-pub(super) fn run(world: &World, name: &OsStr, args: &[OsString]) -> Result<ExitCode, Refusal> {
-    let (repo, site) = site(world)?;
+pub(super) fn run(name: &OsStr, args: &[OsString]) -> Result<ExitCode, Refusal> {
     let name = name.to_string_lossy();
+    let mut moving = Vec::new();
+    if name == "reference-transaction" {
+        if args.first().is_none_or(|state| state != "prepared") {
+            return Ok(ExitCode::SUCCESS);
+        }
+        // Asked before the store is: git's housekeeping goes on where nobody can be asked.
+        moving = transaction(&repository::here()?)?;
+        if moving.is_empty() {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+    asked(&World::find(&cli::global_of_environment()?)?, &name, args, &moving)
+}
+
+/// What a transaction of git moves that is guarded here.
+fn transaction(place: &Place) -> Result<Vec<Update>, Refusal> {
+    let (repo, site) = site(place)?;
+    let updates = hook::updates(&input()?)?;
+    let updates = match site {
+        Site::Shared => guarded(updates, &["refs/heads/", "refs/tags/"]),
+        Site::Work => {
+            // With the branch it is on it goes where that goes.
+            let is_detached = !updates.iter().any(|update| update.refname.starts_with("refs/heads/"));
+            let own = if is_detached { "HEAD" } else { "refs/heads/" };
+            guarded(updates, &["refs/heads/", "refs/onus/", own])
+        }
+    };
+    hook::moving(repo, updates)
+}
+
+fn asked(world: &World, name: &str, args: &[OsString], moving: &[Update]) -> Result<ExitCode, Refusal> {
+    let (repo, site) = site(&world.place)?;
     let shown = environment_token()?;
-    match (&*name, site) {
-        ("reference-transaction", _) if args.first().is_none_or(|state| state != "prepared") => {}
+    match (name, site) {
         ("reference-transaction", Site::Work) => {
-            let updates = hook::moving(repo, guarded(hook::updates(&input()?)?, &["refs/heads/"]))?;
-            if !updates.is_empty() {
-                at_desk(world, repo, shown.as_ref(), |store, desk| store.guard(desk, &updates))?;
-            }
+            at_desk(world, repo, shown.as_ref(), |store, desk| store.guard(desk, moving))?;
         }
         ("reference-transaction", Site::Shared) => {
-            let updates = guarded(hook::updates(&input()?)?, &["refs/heads/", "refs/tags/"]);
-            let updates = hook::moving(repo, updates)?;
-            if !updates.is_empty() {
-                let token = hook::parent(repo)?.token()?.map(parsed).transpose()?;
-                let history = History::at(&repo.common_dir);
-                world.open()?.guard_push(token.as_ref(), &history, &updates)?;
-            }
+            let token = hook::parent(repo)?.token()?.map(parsed).transpose()?;
+            let history = History::at(&repo.common_dir);
+            world.open()?.guard_push(token.as_ref(), &history, moving)?;
         }
         ("pre-receive", Site::Shared) => {
             let text = hook::pushed_token(|name| std::env::var(name).ok())?;
@@ -185,7 +241,7 @@ pub(super) fn run(world: &World, name: &OsStr, args: &[OsString]) -> Result<Exit
             at_desk(world, repo, shown.as_ref(), |store, desk| sign(store, desk, repo, &file))?;
         }
         _ => {
-            return Err(Refusal::invalid(format!("{} is no hook of ours here", onus_core::id::shown(&name))));
+            return Err(Refusal::invalid(format!("{} is no hook of ours here", onus_core::id::shown(name))));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -206,14 +262,19 @@ fn at_desk(
     token: Option<&Token>,
     ask: impl FnOnce(&mut Store, &Desk<'_>) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
-    let leases = world.place.lease_dir();
+    let (leases, owner) = (world.place.lease_dir(), world.place.person()?);
+    let mut store = world.open()?;
+    let variables = client_variables();
+    let client = guard::client(&store.settings.git.clients, variables.iter().map(String::as_str));
     let desk = Desk {
-        linked: repo.root.as_deref().filter(|_| repo.git_dir != repo.common_dir),
+        root: repo.root.as_deref(),
         leases: leases.as_deref(),
         token,
         worker: world.actor.as_ref(),
+        owner: owner.as_ref(),
+        client,
     };
-    ask(&mut world.open()?, &desk)
+    ask(&mut store, &desk)
 }
 
 fn guarded(updates: Vec<Update>, prefixes: &[&str]) -> Vec<Update> {

@@ -1,5 +1,6 @@
 //! `onus init`
 
+use super::hook::program;
 use crate::context::World;
 use crate::output::Output;
 use clap::Args;
@@ -10,19 +11,24 @@ use onus_core::id::{Handle, ProjectKey, WorkstationName};
 use onus_core::refusal::Refusal;
 use onus_core::worker::Kind;
 use onus_core::workstation::{Lifecycle, WorkstationKind};
+use onus_host::hook::{self, Site};
 use onus_host::{git, key};
 use onus_store::location::Location;
 use serde::Serialize;
 use std::process::ExitCode;
 
-/// Make a store for this repository; harmless when done again
+/// Make a store for this repository and guard its branches; harmless when done again
 ///
-/// Registers the person who runs it (from git's user.name, or --as) and this checkout as a workstation. Through a server: only the checkout, and the project that --project names.
+/// Registers the person who runs it (from git's user.name, or --as) and this checkout as a workstation, and puts the git hooks in place. Through a server: only the checkout, and the project that --project names. A store that --store names is remembered in this clone.
 #[derive(Debug, Args)]
 pub(crate) struct Init {
     /// The key of the project: ids will be KEY-1, KEY-2, … Again with another key: a second project in the same store
     #[arg(long, value_name = "KEY", value_parser = |text: &str| text.parse::<ProjectKey>())]
     project: Option<ProjectKey>,
+
+    /// Leave the git hooks out: then nothing is asked before a branch moves (onus hook install puts them in place later)
+    #[arg(long)]
+    no_hooks: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -33,6 +39,18 @@ struct InitView {
     project: ProjectKey,
     worker: Option<Handle>,
     workstation: Option<WorkstationName>,
+    /// None where there is no working tree of git.
+    hooks: Option<HooksSaid>,
+}
+
+/// What became of the hooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum HooksSaid {
+    Installed,
+    LeftOut,
+    /// Something is in the way.
+    Refused,
 }
 
 impl Init {
@@ -56,7 +74,9 @@ impl Init {
             Location::Server(_) => world.open()?.join(world.asker(&world.request()?), &founding)?,
             Location::File(_) | Location::Database(_) => world.create()?.init(&founding, public_key)?,
         };
+        let hooks = self.guard(world, founded.person.as_ref(), out)?;
         let view = InitView {
+            hooks,
             created: founded.created,
             store: world.location.shown(),
             workspace: founded.uid,
@@ -66,11 +86,43 @@ impl Init {
         };
         let code = out.show(&view, text)?;
         if let Some(worker) = &view.worker {
+            let first = if view.created { "My first task" } else { "What is to be done" };
+            let project = &view.project;
             out.hint(&format!(
-                "\nNext:\n  export ONUS_AS={worker}\n  onus add \"My first task\"\n  onus claim --next"
+                "\nNext:\n  export ONUS_AS={worker}\n  onus add \"{first}\" --project {project}\n  onus claim --next"
             ));
         }
         Ok(code)
+    }
+
+    /// Notes what belongs to this clone, and has git ask before a branch moves.
+    fn guard(
+        &self,
+        world: &World,
+        person: Option<&Handle>,
+        out: &Output,
+    ) -> Result<Option<HooksSaid>, Refusal> {
+        let Some(repo) = &world.place.repo else {
+            return Ok(None);
+        };
+        world.keep_store()?;
+        // What people push to is guarded by other hooks, and by name: onus hook install.
+        if repo.root.is_none() {
+            return Ok(None);
+        }
+        if let Some(person) = person {
+            hook::keep_person(repo, person)?;
+        }
+        if self.no_hooks {
+            return Ok(Some(HooksSaid::LeftOut));
+        }
+        Ok(Some(match hook::install(repo, Site::Work, &program()?, None) {
+            Ok(_) => HooksSaid::Installed,
+            Err(refusal) => {
+                out.warn(&format!("the hooks are not in place: {refusal}"));
+                HooksSaid::Refused
+            }
+        }))
     }
 }
 
@@ -87,11 +139,19 @@ fn text(view: &InitView) -> String {
         text.push_str(&format!(", and this checkout is the workstation {workstation}"));
     }
     text.push('\n');
+    text.push_str(match view.hooks {
+        Some(HooksSaid::Installed) => {
+            "Git asks Onus before a branch moves: an agent commits only for a task that it holds\n"
+        }
+        Some(HooksSaid::LeftOut) => "Git asks nobody: the hooks are left out (onus hook install)\n",
+        Some(HooksSaid::Refused) => "Git asks nobody yet (onus hook install)\n",
+        None => "",
+    });
     text
 }
 
 /// The person at the keyboard, by the name git knows.
-fn person(world: &World) -> Result<Handle, Refusal> {
+pub(super) fn person(world: &World) -> Result<Handle, Refusal> {
     let name = git::user_name(&world.place.cwd)?.or_else(|| std::env::var("USER").ok()).unwrap_or_default();
     let slug = slug(&name).unwrap_or_else(|| "owner".into());
     format!("@{slug}").parse().map_err(Refusal::invalid)
@@ -118,6 +178,8 @@ fn checkout(world: &World) -> Result<Option<WorkstationAdded>, Refusal> {
         lifecycle: Lifecycle::Reusable,
         branch: None,
         probes: Vec::new(),
+        role: None,
+        lane: None,
     }))
 }
 

@@ -45,6 +45,10 @@ struct Log {
     /// At most so many; without --after or --task the latest ones
     #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(i64).range(1..=LIMIT_MAX))]
     limit: i64,
+
+    /// With hashes and the data as it is stored
+    #[arg(short, long)]
+    verbose: bool,
 }
 
 /// Everything a third party needs to verify the record, as JSON lines
@@ -69,7 +73,8 @@ impl Ledger {
         match &self.verb {
             LedgerVerb::Log(log) => {
                 let view = store.log(log.task.as_ref(), log.after, log.limit)?;
-                out.show_list(&view, |view| &view.entries, render::ledger)
+                let text = if log.verbose { render::ledger_in_full } else { render::ledger };
+                out.show_list(&view, |view| &view.entries, text)
             }
             LedgerVerb::Verify => {
                 let view = store.verify(&mut Bar::new(out))?;

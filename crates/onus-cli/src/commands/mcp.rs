@@ -50,6 +50,7 @@ impl Local {
 impl Backend for Local {
     fn ask<T: Send + 'static>(
         &self,
+        _who: &Who,
         question: impl FnOnce(&mut Onus) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         question(&mut self.world.open()?)

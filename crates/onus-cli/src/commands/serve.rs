@@ -44,6 +44,10 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
     rate: u32,
 
+    /// How many connections there may be at once; one token has a quarter of them at most
+    #[arg(long, value_name = "N", default_value_t = 4_096, value_parser = clap::value_parser!(u16).range(8..))]
+    connections: u16,
+
     /// How long a caller may take to send its headers, and its body
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = Millis::parse)]
     patience: Millis,
@@ -79,6 +83,7 @@ impl Serve {
             insecure: self.insecure,
             hosts: self.allow_host.clone(),
             rate: self.rate,
+            connections: self.connections.into(),
             database: world.database().cloned(),
             traces: self.traces.clone(),
             patience: Duration::from_millis(u64::try_from(self.patience.0).unwrap_or_default()),

@@ -5,20 +5,32 @@ use crate::context::World;
 use crate::output::Output;
 use crate::render;
 use clap::Args;
+use onus_app::show::StoryPart;
 use onus_core::refusal::Refusal;
 use std::process::ExitCode;
 
-/// The whole story of a task: assignment, lease, notes, sessions, ledger
+/// The story of a task: assignment, lease, notes, sessions, ledger
+///
+/// Of a long one its end; --before tells what came earlier.
 #[derive(Debug, Args)]
 pub(crate) struct Show {
     #[command(flatten)]
     task: TaskArg,
+
+    /// What came before this entry of the ledger
+    #[arg(long, value_name = "SEQ", value_parser = clap::value_parser!(i64).range(1..))]
+    before: Option<i64>,
+
+    /// At most so many entries of the ledger, and the notes that they wrote
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=1_000))]
+    limit: Option<i64>,
 }
 
 impl Show {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
-        let code = out.show(&store.show(&self.task.task)?, render::story)?;
+        let part = StoryPart { before: self.before, limit: self.limit };
+        let code = out.show(&store.show_part(&self.task.task, part)?, render::story)?;
         store.store.leave();
         Ok(code)
     }

@@ -1,7 +1,7 @@
 //! The story of one task, in the order in which a reader asks: what, who, why not, what happened.
 
 use super::{BOLD, DIM, paint, state_style, when};
-use onus_app::view::{EntryView, StoryView};
+use onus_app::view::{EntryView, LandedView, StoryView};
 use onus_core::handoff::Handoff;
 use onus_core::time::Millis;
 use std::fmt::Write as _;
@@ -45,15 +45,25 @@ pub(crate) fn story(view: &StoryView) -> String {
     for check in &task.checks {
         let _ = writeln!(text, "check: {} ({:?})", check.command, check.state);
     }
+    line(&mut text, "landed", view.landed.as_ref().map(landed));
+    line(
+        &mut text,
+        "root cause",
+        view.root_cause.as_ref().map(|cause| format!("{} ({})", cause.statement, cause.owner)),
+    );
     if let Some(body) = &task.body {
         let _ = writeln!(text, "\n{body}");
     }
+    reviews(&mut text, view);
     assignments(&mut text, view);
     sessions(&mut text, view);
     notes(&mut text, view);
-    heading(&mut text, "ledger");
+    heading(&mut text, "what happened");
     for entry in &view.ledger {
         let _ = writeln!(text, "  {}", entry_line(entry));
+    }
+    if let Some(before) = view.earlier {
+        let _ = writeln!(text, "\nearlier: onus show {} --before {before}", task.id);
     }
     text
 }
@@ -79,6 +89,31 @@ fn heading(text: &mut String, name: &str) {
     let _ = writeln!(text, "\n{}", paint(BOLD, name));
 }
 
+/// `origin/main: 3f2a9c1d0b7e 91c…`
+fn landed(landed: &LandedView) -> String {
+    let place = [landed.remote.as_deref(), landed.branch.as_deref()].into_iter().flatten();
+    let place = place.collect::<Vec<_>>().join("/");
+    let commits: Vec<String> = landed.commits.iter().map(|commit| commit.as_str()[..12].to_owned()).collect();
+    let place = if place.is_empty() { "the main branch" } else { &place };
+    format!("{} in {place}", commits.join(" "))
+}
+
+fn reviews(text: &mut String, view: &StoryView) {
+    if view.reviews.is_empty() {
+        return;
+    }
+    heading(text, "reviews");
+    for review in &view.reviews {
+        let of =
+            review.commit.as_ref().map_or(String::new(), |commit| format!(" of {}", &commit.as_str()[..12]));
+        let (verdict, as_what) = (review.verdict.name(), review.classification.name());
+        let _ = writeln!(text, "  {} {verdict}{of} as {as_what} at {}", review.by, when(review.at));
+        for line in review.note.iter().flat_map(|note| note.lines()) {
+            let _ = writeln!(text, "    {line}");
+        }
+    }
+}
+
 fn assignments(text: &mut String, view: &StoryView) {
     if view.assignments.is_empty() {
         return;
@@ -92,8 +127,7 @@ fn assignments(text: &mut String, view: &StoryView) {
                 let _ = write!(text, " to {} ({reason})", when(*at));
             }
             _ => {
-                let ttl = Millis(held.lease_ttl_ms);
-                let _ = write!(text, ", lease {ttl} until {}", when(held.lease_expires_at));
+                let _ = write!(text, ", {}", super::lease_end(held.lease_expires_at));
                 if let Some(death) = view.dead {
                     let _ = write!(text, ", {death}: free to take over");
                 }
@@ -149,8 +183,6 @@ fn notes(text: &mut String, view: &StoryView) {
 }
 
 fn entry_line(entry: &EntryView) -> String {
-    let hash: String = entry.hash.chars().take(12).collect();
     let place = entry.workstation.as_deref().map(|name| format!(" in {name}")).unwrap_or_default();
-    let verb = paint(BOLD, &entry.verb);
-    format!("{} {} {verb} by {}{place} {}", entry.seq, when(entry.at), entry.actor, paint(DIM, hash))
+    format!("{} {}{place} {}", when(entry.at), entry.actor, super::what(entry))
 }

@@ -12,9 +12,9 @@ pub(crate) struct Fleet {
 pub(crate) type Said = Answer;
 
 impl Fleet {
-    /// `@a` in `ws-a`, `@b` in `ws-b`; hooks in the repository and in the shared one.
+    /// `@a` in `ws-a`, `@b` in `ws-b`; hooks in the repository, as `init` leaves it, and in the shared one.
     pub(crate) fn new() -> Fleet {
-        let fleet = Fleet { site: Site::new() };
+        let fleet = Fleet { site: Site::guarded() };
         let site = &fleet.site;
         for name in ["a", "b"] {
             site.by_person(&["worker", "add", &format!("@{name}"), "--kind", "agent"]);
@@ -24,7 +24,6 @@ impl Fleet {
         site.git(&["init", "--quiet", "--bare", "--initial-branch=main", shared.to_str().unwrap()]);
         site.git(&["remote", "add", "origin", shared.to_str().unwrap()]);
         site.git(&["push", "--quiet", "origin", "main"]);
-        site.by_person(&["hook", "install"]);
         let store = site.store_url();
         let mut install = site.command(&["hook", "install", "--store", &store, "--as", &site.person]);
         let installed = finish(start(install.current_dir(&shared)));
@@ -46,6 +45,13 @@ impl Fleet {
         self.site.surroundings(&mut git).args(args).current_dir(self.tree(name));
         git.env("ONUS_AS", format!("@{name}"));
         git
+    }
+
+    /// git in any directory, with these variables: `ONUS_AS` and others.
+    pub(crate) fn git_by(&self, dir: &Path, variables: &[(&str, &str)], args: &[&str]) -> Said {
+        let mut git = Command::new("git");
+        self.site.surroundings(&mut git).args(args).current_dir(dir).envs(variables.iter().copied());
+        finish(start(&mut git))
     }
 
     pub(crate) fn git(&self, name: &str, args: &[&str]) -> Said {

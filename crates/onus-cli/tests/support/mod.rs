@@ -92,9 +92,19 @@ impl Site {
         Site::empty().founded()
     }
 
+    /// The same for tests that are about git: its hooks are in place, as `init` leaves them. They cost every commit a
+    /// process, which tests about other things are spared.
+    pub(crate) fn guarded() -> Site {
+        Site::empty().founded_with(&[])
+    }
+
     pub(crate) fn founded(self) -> Site {
+        self.founded_with(&["--no-hooks"])
+    }
+
+    fn founded_with(self, options: &[&str]) -> Site {
         let mut site = self;
-        let made = site.ok(&["init", "--project", "T"]);
+        let made = site.ok(&[&["init", "--project", "T"], options].concat());
         site.person = text(&made["worker"]).to_owned();
         site
     }

@@ -23,10 +23,12 @@ impl Site {
         Bench { branch: format!("agent/{}", agent.workstation), agent, dir }
     }
 
-    /// What git prints in `dir`.
+    /// What git prints in `dir`; in an agent's working tree in its name.
     pub(crate) fn git_in(&self, dir: &Path, args: &[&str]) -> String {
         let mut git = Command::new("git");
-        let made = self.surroundings(&mut git).current_dir(dir).args(args).output().unwrap();
+        let name = dir.file_name().and_then(|name| name.to_str()?.strip_prefix("repo-ws-"));
+        let who = name.map(|name| ("ONUS_AS", format!("@{name}")));
+        let made = self.surroundings(&mut git).current_dir(dir).envs(who).args(args).output().unwrap();
         assert!(made.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&made.stderr));
         String::from_utf8_lossy(&made.stdout).trim().to_owned()
     }

@@ -5,11 +5,11 @@ use crate::check::{cannot_fail, looks_like_prose};
 use crate::code::Code;
 use crate::command::Run;
 use crate::event::{CheckAdded, CheckApproved, CheckRemoved, CheckRun};
-use crate::evidence::CheckVerdict;
+use crate::evidence::{CheckVerdict, RunPlace};
 use crate::id::CheckId;
 use crate::refusal::Refusal;
 use crate::task::{Check, CheckState};
-use crate::text::{CHECK_MAX, LIST_MAX, line};
+use crate::text::{CHECK_MAX, LIST_MAX, Text, is_unprintable, line};
 
 /// What can prove nothing is no check.
 pub(super) fn fault(command: &str) -> Option<String> {
@@ -72,8 +72,51 @@ pub(super) fn remove(context: &Context<'_>, id: &CheckId, reason: Option<&str>) 
     Ok(Decision::one(CheckRemoved { check: id.clone(), reason }, None))
 }
 
+/// The longest run that anybody believes in, in milliseconds: a week.
+const TOOK_MAX: i64 = 7 * 24 * 3_600_000;
+/// What Onus keeps of an output, at most: beginning and end, with a sign for each byte that is no text.
+const OUTPUT_MAX: usize = 128 * 1024;
+const ENVIRONMENT_MAX: usize = 128;
+
+/// Every field of a run, by its type: none of them is taken on trust.
+fn plausible(run: &Run) -> Result<(), Refusal> {
+    let is_digest = |text: &str| {
+        text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    };
+    let is_kept = run.output.content().is_some_and(|output| output.len() <= OUTPUT_MAX);
+    let environment = &run.environment;
+    let is_printable = environment.len() <= ENVIRONMENT_MAX && !environment.chars().any(is_unprintable);
+    let faults = [
+        (run.exit.is_none_or(|exit| (0..=255).contains(&exit)), "an exit code is 0 to 255"),
+        (run.signal.is_none_or(|signal| (1..=64).contains(&signal)), "a signal is 1 to 64"),
+        (run.exit.is_none() || run.signal.is_none(), "a run ends by itself or by a signal"),
+        ((0..=TOOK_MAX).contains(&run.took_ms), "a run takes between nothing and a week"),
+        (run.output_length >= 0, "an output has no negative length"),
+        (is_digest(&run.output_sha256), "the digest of an output is 64 hexadecimal digits"),
+        (is_kept, "of an output at most 128 KiB are kept"),
+        (is_printable, "the digest of an environment is one short word"),
+        (RunPlace::parse(&run.sandbox).is_some(), "a sandbox is none, bubblewrap or stated"),
+    ];
+    match faults.into_iter().find(|(holds, _)| !holds) {
+        Some((_, rule)) => Err(Refusal::invalid(format!("the run makes no sense: {rule}"))),
+        None => Ok(()),
+    }
+}
+
+/// An output that steers no terminal, whoever reads it later. Its digest is that of the whole.
+fn harmless(output: &Text) -> Text {
+    let unwanted = |c: char| is_unprintable(c) && !matches!(c, '\n' | '\t' | '\r');
+    match output.content() {
+        Some(content) if content.contains(unwanted) => {
+            Text::new(content.chars().map(|c| if unwanted(c) { '\u{fffd}' } else { c }).collect())
+        }
+        _ => output.clone(),
+    }
+}
+
 /// The holder runs checks, and so may a person.
 pub(super) fn record(context: &Context<'_>, run: &Run) -> Result<Decision, Refusal> {
+    plausible(run)?;
     let check = found(context, &run.check)?;
     if check.state != CheckState::Approved {
         let detail = format!("the check `{}` awaits a person's approval", check.command);
@@ -91,7 +134,7 @@ pub(super) fn record(context: &Context<'_>, run: &Run) -> Result<Decision, Refus
         signal: run.signal,
         took_ms: run.took_ms,
         ground: run.ground.clone(),
-        output: run.output.clone(),
+        output: harmless(&run.output),
         output_length: run.output_length,
         output_sha256: run.output_sha256.clone(),
         environment: run.environment.clone(),

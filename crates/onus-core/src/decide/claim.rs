@@ -104,7 +104,7 @@ pub(super) fn grant(
     let mut lane = None;
     if !forced {
         let (facts, spec) = (context.facts, &context.task.spec);
-        match lane::lane(facts.policy, spec, &facts.occupied) {
+        match lane::lane(facts.policy, spec, &facts.occupied, facts.place.found.as_ref()) {
             Ok(free) => lane = free,
             Err(full) => findings.extend(full),
         }

@@ -1,10 +1,11 @@
 //! `complete`: the work is done and proven (mission A1, D7).
 
-use super::{Context, Decision};
+use super::{Context, Decision, handoff};
 use crate::code::Code;
 use crate::command::Warrant;
-use crate::event::Completed;
+use crate::event::{Completed, Event, Noted};
 use crate::evidence::{self, Case, Proof, RootCause};
+use crate::order;
 use crate::refusal::{Finding, Refusal};
 use crate::settings::MergePolicy;
 use crate::task::State;
@@ -40,17 +41,22 @@ pub(super) fn decide(
     }
     let workstation = held.or_else(|| context.task.assignment()).map(|held| held.workstation.clone());
     let late_by_ms = held.and_then(|held| context.late_by_ms(held));
-    Ok(Decision::one(
-        Completed {
-            resolution,
-            forced: forced.is_some(),
-            reason: forced,
-            late_by_ms,
-            commit: proof.ground.commit.clone(),
-            root_cause,
-        },
-        workstation,
-    ))
+    let mut events: Vec<Event> = Vec::new();
+    if let (Some(held), Some(document)) = (held, &proof.handoff) {
+        let text = handoff::words(context, None, Some(document))?.unwrap_or_else(|| document.clone());
+        events.push(Noted { text, renewal: Some(context.renewal(held, None)), handoff: true }.into());
+    }
+    let completed = Completed {
+        resolution,
+        forced: forced.is_some(),
+        reason: forced,
+        late_by_ms,
+        commit: proof.ground.commit.clone(),
+        root_cause,
+        landed: proof.landed.clone(),
+    };
+    events.push(completed.into());
+    Ok(Decision::Change { events, workstation })
 }
 
 fn required_resolution(resolution: Option<&Text>) -> Result<Text, Refusal> {
@@ -65,22 +71,26 @@ fn required_resolution(resolution: Option<&Text>) -> Result<Text, Refusal> {
     }
 }
 
-/// No evidence, no completion: a task that asks for checks is never done on somebody's word alone.
-fn unproven(context: &Context<'_>, root_cause: Option<&RootCause>, proof: &Proof) -> Vec<Finding> {
+/// No evidence, no completion: a task that asks for checks is never done on somebody's word alone. Asked before a merge as
+/// well: nothing unproven reaches the main branch by the front door.
+pub(super) fn unproven(context: &Context<'_>, root_cause: Option<&RootCause>, proof: &Proof) -> Vec<Finding> {
     let facts = context.facts;
-    let unmerged = match facts.settings.complete.merged {
-        MergePolicy::Required => proof.unmerged,
-        MergePolicy::Off => 0,
+    let proof = match facts.settings.complete.merged {
+        MergePolicy::Required => proof.clone(),
+        MergePolicy::Off => Proof { unmerged: 0, rivals: Vec::new(), ..proof.clone() },
     };
-    let found = evidence::findings(&Case {
+    let mut found =
+        order::findings(context.task.spec.merge_order, &facts.dependencies, &facts.slices, &facts.parts);
+    found.extend(evidence::findings(&Case {
         spec: &context.task.spec,
         policy: facts.policy,
         review: facts.settings.complete.review,
-        proof: &Proof { unmerged, ..proof.clone() },
+        trust: facts.settings.complete.evidence,
+        proof: &proof,
         evidence: &facts.evidence,
         reviews: &facts.reviews,
         root_cause,
-    });
+    }));
     let id = context.task.id.to_string();
     let named = found.into_iter().map(|finding| {
         let hint = finding.hint.as_ref().map(|hint| hint.replace("TASK", &id));
@@ -89,7 +99,7 @@ fn unproven(context: &Context<'_>, root_cause: Option<&RootCause>, proof: &Proof
     named.collect()
 }
 
-fn said(root_cause: Option<&RootCause>) -> Result<Option<RootCause>, Refusal> {
+pub(super) fn said(root_cause: Option<&RootCause>) -> Result<Option<RootCause>, Refusal> {
     let lines = root_cause.map(|RootCause { statement, owner }| {
         Ok::<_, String>(RootCause {
             statement: line("the root cause", statement, REASON_MAX)?,

@@ -1,71 +1,80 @@
-//! `merge`: the holder's commits enter the main branch, in the order that the queue gives (mission D5, D11).
+//! `merge`: the holder's commits enter the main branch, in the order that the queue gives, and with everything that their
+//! completion will ask for (mission D5, D8, D9, D11, D12).
 
-use super::{Context, Decision};
+use super::{Context, Decision, complete};
 use crate::code::Code;
-use crate::event::Merged;
-use crate::facts::{Dependency, Slice};
-use crate::id::CommitId;
-use crate::queue;
+use crate::command::Stage;
+use crate::event::{Adopted, Merged, ReviewRequested};
+use crate::evidence::{Proof, RootCause};
+use crate::id::{CommitId, Epoch};
 use crate::refusal::{Finding, Refusal};
-use crate::task::{State, StateName};
+use crate::task::State;
 
-pub(super) fn decide(
-    context: &Context<'_>,
-    commit: &CommitId,
-    onto: &CommitId,
-    checks: &[String],
-) -> Result<Decision, Refusal> {
+/// What is to land.
+pub(super) struct Landing<'a> {
+    pub(super) commit: &'a CommitId,
+    pub(super) onto: &'a CommitId,
+    pub(super) checks: &'a [String],
+    pub(super) root_cause: Option<&'a RootCause>,
+    pub(super) stage: Stage,
+    pub(super) proof: &'a Proof,
+}
+
+pub(super) fn decide(context: &Context<'_>, landing: &Landing<'_>) -> Result<Decision, Refusal> {
     let held = context.working_holder()?;
     if !matches!(context.task.state, State::InProgress(_)) {
         return Err(context.wrong_state("merged"));
     }
-    let mut findings = dependencies(&context.facts.dependencies);
-    findings.extend(slices(context.task.spec.merge_order, &context.facts.slices));
+    let root_cause = complete::said(landing.root_cause)?;
+    // The work is not in the main branch yet: that is what this call is for.
+    let proof = Proof { unmerged: 0, ..landing.proof.clone() };
+    let mut findings = complete::unproven(context, root_cause.as_ref(), &proof);
+    if landing.stage == Stage::Ask {
+        findings.retain(|finding| !is_shown_by_running(finding));
+    }
     if let Some(refusal) = Refusal::from_findings(findings) {
         return Err(refusal);
     }
     let merged = Merged {
-        commit: commit.clone(),
-        onto: onto.clone(),
-        checks: checks.to_vec(),
+        commit: landing.commit.clone(),
+        onto: landing.onto.clone(),
+        checks: landing.checks.to_vec(),
         renewal: context.renewal(held, None),
+        landed: landing.proof.landed.clone(),
+        root_cause,
     };
     Ok(Decision::one(merged, Some(held.workstation.clone())))
 }
 
-/// An exception lets the work start early; it does not let it overtake.
-fn dependencies(all: &[Dependency]) -> Vec<Finding> {
-    let waiting = all.iter().filter(|dependency| dependency.state != Some(StateName::Complete));
-    let overtaken = waiting.clone().filter(|dependency| dependency.excepted);
-    let overtaken = overtaken.map(|Dependency { id, state, .. }| {
-        let state = state.map_or("missing", StateName::name);
-        let detail = format!(
-            "it depends on {id}, which is {state}: the exception let this one start, {id} merges first"
-        );
-        Finding::new(Code::DependencyIncomplete, detail).hint(format!("onus show {id}"))
-    });
-    queue::incomplete(waiting.filter(|dependency| !dependency.excepted))
-        .into_iter()
-        .chain(overtaken)
-        .collect()
+/// What the checks themselves will show when they are run on the commit that is to land.
+fn is_shown_by_running(finding: &Finding) -> bool {
+    matches!(finding.code, Code::ChecksMissing | Code::ChecksFailed)
 }
 
-/// Contracts before what is generated from them, that before implementations, those before their tests: the slices of
-/// one parent merge in the order of their numbers.
-fn slices(own: Option<i64>, slices: &[Slice]) -> Vec<Finding> {
-    let Some(own) = own else {
-        return Vec::new();
-    };
-    let earlier = slices.iter().filter(|slice| {
-        slice.merge_order < own && !matches!(slice.state, StateName::Complete | StateName::Dropped)
-    });
-    let finding = |slice: &Slice| {
-        let Slice { id, state, merge_order } = slice;
-        Finding::new(
-            Code::DependencyIncomplete,
-            format!("{id} merges first (order {merge_order} before {own}); it is {state}"),
-        )
-        .hint(format!("onus show {id}"))
-    };
-    earlier.map(finding).collect()
+/// The holder waits for another worker's word about this commit.
+pub(super) fn request_review(context: &Context<'_>, commit: Option<&CommitId>) -> Result<Decision, Refusal> {
+    let held = context.working_holder()?;
+    if !matches!(context.task.state, State::InProgress(_)) {
+        return Err(context.wrong_state("reviewed"));
+    }
+    let requested = ReviewRequested { commit: commit.cloned(), renewal: context.renewal(held, None) };
+    Ok(Decision::one(requested, Some(held.workstation.clone())))
 }
+
+/// The holder answers for what an earlier holder of the same task had committed.
+pub(super) fn adopt(context: &Context<'_>, of: Epoch, commits: &[CommitId]) -> Result<Decision, Refusal> {
+    let held = context.working_holder()?;
+    if of < 1 || of >= held.epoch {
+        return Err(Refusal::invalid(format!("epoch {of} of {} is no earlier one", context.task.id)));
+    }
+    if commits.len() > ADOPTED_MAX {
+        return Err(Refusal::invalid(format!(
+            "there are {} commits to adopt; the limit is {ADOPTED_MAX}",
+            commits.len()
+        )));
+    }
+    let adopted = Adopted { of, commits: commits.to_vec(), renewal: context.renewal(held, None) };
+    Ok(Decision::one(adopted, Some(held.workstation.clone())))
+}
+
+const ADOPTED_MAX: usize = 1_000;

@@ -42,6 +42,22 @@ pub fn route(
     Ok(Some(Route { rule, map_commit: in_force.commit.clone(), map_hash: in_force.hash.clone() }))
 }
 
+/// What the map says against an agent whatever the workstation and the moment: no rule for the type names it, or the role
+/// does not list it. [`route`] refuses these too.
+pub fn unlisted(policy: &Policy, spec: &Spec, caller: &Worker) -> Vec<Finding> {
+    let Some(map) = policy.in_force().map(|in_force| &in_force.map).filter(|_| !caller.is_human()) else {
+        return Vec::new();
+    };
+    let by_rule = match map.rule_for(spec.task_type.as_ref()) {
+        None => Some(no_rule(spec)),
+        Some((at, rule)) => {
+            let is_named = rule.in_order().any(|(agent, ..)| *agent == caller.handle);
+            (!is_named).then(|| wrong_agent(at, rule, &caller.handle))
+        }
+    };
+    by_rule.into_iter().chain(not_in_role(map, spec, &caller.handle)).collect()
+}
+
 fn agent(
     map: &IdentityMap,
     spec: &Spec,

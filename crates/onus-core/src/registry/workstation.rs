@@ -9,10 +9,11 @@ use crate::event::{
 use crate::facts::Caller;
 use crate::id::{Handle, TaskId, WorkstationName};
 use crate::probe::{PROBES_MAX, Probe, ProbeResult};
-use crate::refusal::Refusal;
-use crate::task::Inconsistent;
+use crate::refusal::{Finding, Refusal};
+use crate::task::{Inconsistent, StateName};
 use crate::text::{REASON_MAX, line};
 use crate::workstation::{Lifecycle, Workstation, WorkstationKind, WorkstationState};
+use serde::{Deserialize, Serialize};
 
 /// What an event makes of a workstation. Folding the workspace's own chain with it gives the row.
 pub fn evolve(before: Option<Workstation>, event: &Event) -> Result<Workstation, Inconsistent> {
@@ -84,6 +85,8 @@ impl WorkstationAdded {
             lifecycle: Lifecycle::Reusable,
             branch: None,
             probes: Vec::new(),
+            role: None,
+            lane: None,
         }
     }
 }
@@ -99,6 +102,8 @@ fn added_as(added: &WorkstationAdded, version: i64) -> Workstation {
         branch: added.branch.clone(),
         probes: added.probes.clone(),
         reason: None,
+        role: added.role.clone(),
+        lane: added.lane,
     }
 }
 
@@ -203,6 +208,45 @@ pub fn retire(
     }
     Ok((by, WorkstationRetired { name: name.clone(), reason: said(reason)?, removed }.into()))
 }
+
+/// A task of a role that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pending {
+    pub task: TaskId,
+    pub state: StateName,
+    pub lane: Option<i64>,
+}
+
+/// Why a role's worktree may not be torn down: its work goes on, or would have nowhere to go (mission D3). `others` are
+/// the workstations beside it.
+pub fn still_needed(workstation: &Workstation, others: &[Workstation], pending: &[Pending]) -> Vec<Finding> {
+    let (Some(role), name) = (&workstation.role, &workstation.name) else {
+        return Vec::new();
+    };
+    let fits = |lane: Option<i64>| match (workstation.lane, lane) {
+        (Some(own), Some(asked)) => own == asked,
+        _ => true,
+    };
+    let serves = |other: &Workstation, lane: Option<i64>| {
+        let is_same = other.name != *name && other.role.as_ref() == Some(role);
+        let lane = lane.or(workstation.lane);
+        is_same
+            && other.state != WorkstationState::Retired
+            && (other.lane.is_none() || lane.is_none() || other.lane == lane)
+    };
+    let in_the_way = pending.iter().filter(|pending| {
+        let goes_elsewhere = others.iter().any(|other| serves(other, pending.lane));
+        fits(pending.lane) && (pending.state != StateName::Open || !goes_elsewhere)
+    });
+    let finding = |Pending { task, state, .. }: &Pending| {
+        Finding::new(Code::WorkstationBusy, format!("{task} of {role} is {state}"))
+            .hint(format!("finish or drop {task} first: onus show {task}"))
+    };
+    in_the_way.take(NAMED_MAX).map(finding).collect()
+}
+
+/// How many tasks are named one by one.
+const NAMED_MAX: usize = 10;
 
 /// A workstation of a single task ends with its assignment.
 pub fn spent(workstation: &Workstation, task: &TaskId) -> Event {

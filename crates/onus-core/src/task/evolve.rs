@@ -151,6 +151,15 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
         (Event::Merged(merged), State::InProgress(held)) => {
             State::InProgress(renew(held, entry, &merged.renewal))
         }
+        (Event::ReviewRequested(requested), State::InProgress(held)) => {
+            State::InProgress(renew(held, entry, &requested.renewal))
+        }
+        (Event::Adopted(adopted), State::InProgress(held)) => {
+            State::InProgress(renew(held, entry, &adopted.renewal))
+        }
+        (Event::Adopted(adopted), State::Blocked { on, held: Some(held) }) => {
+            State::Blocked { on, held: Some(renew(held, entry, &adopted.renewal)) }
+        }
         (
             Event::Salvaged(_) | Event::Reviewed(_) | Event::SessionCorrected(_) | Event::SessionUsed(_),
             state,
@@ -194,6 +203,8 @@ fn is_holders(event: &Event) -> bool {
         Event::Renewed(_)
         | Event::Blocked(_)
         | Event::Merged(_)
+        | Event::ReviewRequested(_)
+        | Event::Adopted(_)
         | Event::SessionStarted(_)
         | Event::SessionStopped(_) => true,
         Event::Noted(noted) => noted.renewal.is_some(),

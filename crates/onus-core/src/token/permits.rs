@@ -73,6 +73,24 @@ pub fn judges(principal: &Principal) -> Result<(), Refusal> {
     }
 }
 
+/// Whether the token speaks for a worker: whoever speaks for nobody only reads.
+pub fn speaks(principal: &Principal) -> Result<(), Refusal> {
+    match principal.worker {
+        Some(_) => Ok(()),
+        None => Err(not_permitted("the token speaks for nobody: it may only read".to_owned())),
+    }
+}
+
+/// Whether the token may tell what it saw of a workstation: the rules then say whether it is its worker's place.
+pub fn reports(principal: &Principal) -> Result<(), Refusal> {
+    match principal.kind {
+        TokenKind::Person | TokenKind::Agent => Ok(()),
+        TokenKind::Service => {
+            Err(not_permitted("a service may ask and read, and not report on workstations".to_owned()))
+        }
+    }
+}
+
 fn power(principal: &Principal, command: &Command) -> Power {
     if is_forced(command) {
         return Power::Decide;
@@ -100,6 +118,8 @@ fn power(principal: &Principal, command: &Command) -> Power {
         | Command::AddDependency { .. }
         | Command::RequestException { .. }
         | Command::Merge { .. }
+        | Command::RequestReview { .. }
+        | Command::Adopt { .. }
         | Command::Salvage { .. }
         | Command::StartSession
         | Command::StopSession

@@ -19,7 +19,7 @@ fn taken(lanes: &[i64]) -> Vec<Occupied> {
 
 #[track_caller]
 fn check(spec: &Spec, lanes: &[i64], expected: Result<Option<i64>, &str>) {
-    let found = lane(&policy(MAP), spec, &taken(lanes));
+    let found = lane(&policy(MAP), spec, &taken(lanes), None);
     match (found, expected) {
         (Ok(found), expected) => assert_eq!(Ok(found), expected),
         (Err(findings), expected) => {
@@ -66,5 +66,5 @@ fn a_task_may_ask_for_its_lane() {
 fn without_a_map_or_a_listed_role_there_are_no_lanes() {
     check(&task("-"), &[1], Ok(None));
     check(&Spec { lane: Some(7), ..in_role("unlisted") }, &[7], Ok(None));
-    assert_eq!(lane(&Policy::Absent, &in_role("one"), &taken(&[1])), Ok(None));
+    assert_eq!(lane(&Policy::Absent, &in_role("one"), &taken(&[1]), None), Ok(None));
 }

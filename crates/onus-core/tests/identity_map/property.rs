@@ -3,7 +3,7 @@
 use super::{agent, handle, in_role, task, workstation};
 use onus_core::identity_map::{
     Candidate, IdentityMap, InForce, Policy, PriorityRange, RoleRule, Rule, Signals, TypePattern, Verdict,
-    When, WorkerSignal, WorkstationSignal, explain, route, workstation_for,
+    When, WorkerSignal, WorkstationSignal, explain, route, unlisted, workstation_for,
 };
 use onus_core::task::{Priority, Spec};
 use onus_core::worker::{Kind, Worker, WorkerState};
@@ -139,6 +139,18 @@ proptest! {
             let allowed = |place: &_| route(&policy, &spec, &signal.worker, Some(place), &now).is_ok();
             let any = ["ws-0", "ws-1", "ws-2"].map(workstation).iter().any(allowed);
             prop_assert_eq!(allowed(named), any);
+        }
+    }
+
+    /// What is told against a task at a glance is refused in every workstation, at every moment.
+    #[test]
+    fn whoever_is_unlisted_is_refused_everywhere(policy in policy(), spec in spec(), now in signals()) {
+        for signal in now.workers.values() {
+            let refused = |place| route(&policy, &spec, &signal.worker, place, &now).is_err();
+            if !unlisted(&policy, &spec, &signal.worker).is_empty() {
+                let places = ["ws-0", "ws-1", "ws-2"].map(workstation);
+                prop_assert!(refused(None) && places.iter().all(|place| refused(Some(place))));
+            }
         }
     }
 }

@@ -216,3 +216,23 @@ fn only_what_has_ended_is_salvaged() {
         "ok; ok e1; ok; invalid_input; invalid_input; ok",
     );
 }
+
+/// A worktree that was made for a lane takes the work of that lane.
+#[test]
+fn a_lanes_worktree_is_that_lanes() {
+    let map = r#"map {"roles":{"A":{"lanes":2},"B":{}},"routing":[{"task_type":"*","candidates":[{"agent_name":"@a","workstation":"ws-a"},{"agent_name":"@b","workstation":"ws-b"}]}]}"#;
+    let lanes = format!("{map}; lane a A:1; lane b A:2");
+    check(&format!("{lanes}; add role=A lane=2; claim a; claim b"), "ok; ok; ok; ok; routing_denied; ok e1");
+    // Without a lane of its own the work takes that of the place.
+    check(
+        &format!("{lanes}; add role=A; claim b; add role=A lane=2; claim a"),
+        "ok; ok; ok; ok; ok e1; ok; routing_denied",
+    );
+    check(&format!("{lanes}; add role=A; claim b; add role=A; claim a"), "ok; ok; ok; ok; ok e1; ok; ok e1");
+    check(
+        &format!("{lanes}; add role=B; claim a; add; claim a"),
+        "ok; ok; ok; ok; routing_denied; ok; ok e1",
+    );
+    // A person's force steps over it.
+    check(&format!("{lanes}; add role=A lane=2; claim! p ws=a"), "ok; ok; ok; ok; ok e1 forced");
+}

@@ -1,6 +1,6 @@
 //! Proven completion: checks, kinds of evidence, root causes, reviews, and merged work.
 
-use crate::tests::support::script::{check, refusal};
+use crate::tests::support::script::{check, refusal, story};
 
 #[test]
 fn every_approved_check_must_have_passed_here() {
@@ -110,8 +110,8 @@ fn a_review_is_another_ones_word() {
     check("add; claim a; release a; claim b; review a ws=v", "ok; ok e1; ok; ok e2; self_review");
     check("add; review b", "ok; wrong_state");
     // What a reviewer found stands, whether or not a review was asked for.
-    check("add; claim a; review b says=rejected; complete a", "ok; ok e1; ok; evidence_missing");
-    check("add; claim a; review b as=design-only; complete a", "ok; ok e1; ok; evidence_missing");
+    check("add; claim a; review b says=rejected; complete a", "ok; ok e1; ok; review_missing");
+    check("add; claim a; review b as=design-only; complete a", "ok; ok e1; ok; review_missing");
     check("add; claim a; review b says=rejected; review v; complete a", "ok; ok e1; ok; ok; ok");
 }
 
@@ -120,5 +120,110 @@ fn done_means_merged() {
     check("add; claim a; complete a unmerged=2; complete a", "ok; ok e1; not_merged; ok");
     check("add; claim a; complete! p unmerged=2", "ok; ok e1; ok forced");
     check("unmerged; add; claim a; complete a unmerged=2", "ok; ok; ok e1; ok");
-    assert_eq!(refusal("add; claim a; complete a unmerged=2").hint.as_deref(), Some("onus merge T-1"));
+    let told = refusal("add; claim a; complete a unmerged=2");
+    assert_eq!(
+        told.hint.as_deref(),
+        Some("where the work is: onus complete T-1 --resolution TEXT merges it, too")
+    );
+    let told = refusal("add; claim a; complete a unmerged=1 elsewhere");
+    assert_eq!(told.hint.as_deref(), Some("run it where the work is: onus complete T-1 --resolution TEXT"));
+}
+
+/// Nothing that `complete` would refuse reaches the main branch first.
+#[test]
+fn what_completion_asks_for_is_asked_before_the_merge() {
+    check("add; claim a; review b says=rejected; merge a", "ok; ok e1; ok; review_missing");
+    check("add risky; claim a; merge a", "ok; ok e1; evidence_missing+evidence_missing");
+    check("add kind=defect; claim a; merge a", "ok; ok e1; root_cause_missing+root_cause_missing");
+    check("add check; claim a; merge a; run a; merge a", "ok; ok e1; checks_missing; ok; ok");
+    check(
+        "add; add parent=1; claim a #1; merge a #1; complete a #1; drop p #2; merge a #1; complete a #1",
+        "ok; ok; ok e1; dependency_incomplete; dependency_incomplete; ok e1; ok; ok",
+    );
+    // Before its checks have run everything else is asked, so that nobody waits for them in vain.
+    check("add check; claim a; askmerge a", "ok; ok e1; ok");
+    check("reviewed; add check; claim a; askmerge a", "ok; ok; ok e1; review_missing");
+    check(
+        "add kind=defect; claim a; askmerge a; askmerge a cause=off-by-one",
+        "ok; ok e1; root_cause_missing+root_cause_missing; root_cause_missing",
+    );
+}
+
+/// Slices that were merged by hand do not complete out of order, either.
+#[test]
+fn completion_asks_for_the_order_too() {
+    let slices = "add; add parent=1 order=1; claim a; add parent=1 order=2; claim b";
+    let granted = "ok; ok; ok e1; ok; ok e1";
+    check(
+        &format!("{slices}; complete b #3; complete a #2; complete b #3"),
+        &format!("{granted}; dependency_incomplete; ok; ok"),
+    );
+    check(
+        "add; add on=1; except a on=1; approve p on=1; claim a; complete a; complete! p #1; complete a",
+        "ok; ok; ok; ok; ok e1; dependency_incomplete; ok forced; ok",
+    );
+}
+
+#[test]
+fn what_the_paths_demand_is_asked_of_every_task() {
+    let map = r#"map {"high_risk":{"paths":["auth/**"]},"routing":[{"task_type":"*","agent_name":"@a","workstation":"ws-a"}]}"#;
+    check(
+        &format!("{map}; add; claim a; merge a risky=auth/x; complete a risky=auth/x; complete a"),
+        "ok; ok; ok e1; evidence_missing+evidence_missing; evidence_missing+evidence_missing; ok",
+    );
+    let told = refusal(&format!("{map}; add; claim a; merge a risky=auth/x"));
+    assert!(told.detail.contains("a change of `auth/x`"), "{told}");
+}
+
+#[test]
+fn a_review_counts_for_what_it_saw() {
+    let held = "reviewed; add; claim a";
+    check(
+        &format!("{held}; merge a at=1; review b at=1; merge a at=1"),
+        "ok; ok; ok e1; review_missing; ok; ok",
+    );
+    check(&format!("{held}; review b at=1; merge a at=2"), "ok; ok; ok e1; ok; review_missing");
+    // The same patches on a newer main branch.
+    check(&format!("{held}; review b at=1; merge a at=2 same=1"), "ok; ok; ok e1; ok; ok");
+    check(
+        &format!("{held}; review b at=1; complete a at=2; complete a at=2 same=1"),
+        "ok; ok; ok e1; ok; review_missing; ok",
+    );
+    check(
+        &format!("{held}; askreview b; askreview a; lease"),
+        "ok; ok; ok e1; lease_required; ok; 15m until 900s renewed 1",
+    );
+}
+
+#[test]
+fn two_clones_need_a_main_of_record() {
+    check(
+        "add; claim a; merge a rivals; complete a rivals",
+        "ok; ok e1; main_of_record_unset; main_of_record_unset",
+    );
+    check("unmerged; add; claim a; complete a rivals", "ok; ok; ok e1; ok");
+    check("add; claim a; complete! p rivals", "ok; ok e1; ok forced");
+    assert_eq!(
+        refusal("add; claim a; complete a rivals").hint.as_deref(),
+        Some("a person runs, in one of them: onus init --remote origin")
+    );
+}
+
+#[test]
+fn an_end_leaves_a_handoff() {
+    let entries = story("add; claim a; complete a done");
+    let verbs: Vec<&str> = entries.iter().map(|entry| entry.verb.as_str()).collect();
+    assert_eq!(verbs, ["added", "claimed", "noted", "completed"]);
+    let entries = story("add; claim a; complete! p done");
+    assert_eq!(entries.last().map(|entry| entry.verb.as_str()), Some("completed"));
+}
+
+#[test]
+fn only_an_earlier_holders_work_is_adopted() {
+    let taken = "add; claim a; tick 17m; takeover b";
+    check(&format!("{taken}; adopt b"), "ok; ok e1; ok; ok e2; ok");
+    check(
+        &format!("{taken}; adopt a; adopt b of=2; adopt b of=0"),
+        "ok; ok e1; ok; ok e2; fenced; invalid_input; invalid_input",
+    );
 }

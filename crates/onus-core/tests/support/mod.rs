@@ -11,7 +11,7 @@ use onus_core::event::{Event, Refused, Stamped};
 use onus_core::evidence::{Evidence, Review};
 use onus_core::facts::{Builder, Caller, Dependency, Facts, Fresh, Place, Slice};
 use onus_core::hash::Digest;
-use onus_core::id::{Epoch, Generation, Handle, Seq, TaskId, WorkstationName};
+use onus_core::id::{CommitId, Epoch, Generation, Handle, Seq, TaskId, WorkstationName};
 use onus_core::identity_map::{Policy, Signals, WorkerSignal, WorkstationSignal};
 use onus_core::lane::Occupied;
 use onus_core::lease::Token;
@@ -22,7 +22,7 @@ use onus_core::refusal::Refusal;
 use onus_core::registry::{self, workstation::readiness};
 use onus_core::session::{Recorded, Usage};
 use onus_core::settings::Settings;
-use onus_core::task::{Assignment, Blocker, Spec, State, Task, evolve};
+use onus_core::task::{Assignment, Blocker, Spec, State, StateName, Task, evolve};
 use onus_core::text::Text;
 use onus_core::time::{Millis, Now, Tick, Timestamp};
 use onus_core::worker::{Kind, VERIFIER_ROLE, Worker, WorkerState};
@@ -95,6 +95,7 @@ pub(crate) struct World {
     pub(crate) policy: Policy,
     pub(crate) evidence: Vec<(TaskId, Evidence)>,
     pub(crate) reviews: Vec<(TaskId, Review)>,
+    pub(crate) landed: Vec<(TaskId, Epoch, Vec<CommitId>)>,
     /// What the probes of every workstation said last.
     pub(crate) probes: Vec<ProbeResult>,
     seq: Seq,
@@ -152,6 +153,8 @@ impl World {
             branch: None,
             probes: Vec::new(),
             reason: None,
+            role: None,
+            lane: None,
         });
         World {
             settings: Settings::default(),
@@ -174,6 +177,7 @@ impl World {
             policy: Policy::Absent,
             evidence: Vec::new(),
             reviews: Vec::new(),
+            landed: Vec::new(),
             probes: Vec::new(),
             seq: 0,
             draws: 0,
@@ -363,6 +367,13 @@ impl World {
         slices.collect()
     }
 
+    fn parts(&self, of: Option<&Task>) -> Vec<(TaskId, StateName)> {
+        let parts = self.tasks.values().filter(|task| {
+            of.is_some_and(|of| task.spec.parent.as_ref() == Some(&of.id)) && !task.state.name().is_terminal()
+        });
+        parts.map(|task| (task.id.clone(), task.state.name())).collect()
+    }
+
     fn reachable(&self, command: &Command) -> BTreeMap<TaskId, Vec<TaskId>> {
         let mut found = BTreeMap::new();
         let mut todo = match command {
@@ -416,6 +427,7 @@ impl World {
             occupied: self.occupied(task.as_ref()),
             builders: self.builders(task.as_ref(), command),
             slices: self.slices(task.as_ref()),
+            parts: self.parts(task.as_ref()),
             evidence: self
                 .evidence
                 .iter()
@@ -597,6 +609,7 @@ impl World {
             Effect::NoteWritten { kind, text } => self.notes.push((id.clone(), kind, text)),
             Effect::CheckRan(run) => {
                 let evidence = Evidence {
+                    stated: run.sandbox == "stated",
                     seq: entry.seq,
                     check: run.check,
                     verdict: run.verdict,
@@ -616,6 +629,7 @@ impl World {
                 };
                 self.reviews.push((id.clone(), review));
             }
+            Effect::Landed { epoch, commits } => self.landed.push((id.clone(), epoch, commits)),
         }
     }
 

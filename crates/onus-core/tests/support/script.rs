@@ -7,7 +7,7 @@
 
 use super::{BEGIN, Done, World, handle, process, spec, task_id, text, workstation_of};
 use onus_core::code::Code;
-use onus_core::command::{Archive, Command, Warrant, WhileBlocked};
+use onus_core::command::{Archive, Command, Stage, Warrant, WhileBlocked};
 use onus_core::command::{Opinion, Run};
 use onus_core::event::Event;
 use onus_core::evidence::{Classification, Ground, Proof, ReviewVerdict, RootCause};
@@ -15,8 +15,9 @@ use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::identity_map::{InForce, Policy};
 use onus_core::lease::Token;
 use onus_core::ledger::Entry;
+use onus_core::main_of_record::RepositoryClone;
 use onus_core::refusal::{Finding, Refusal};
-use onus_core::settings::MergePolicy;
+use onus_core::settings::{MergePolicy, ReviewPolicy};
 use onus_core::task::{Check, CheckState, State, StateName};
 use onus_core::task::{CheckKind, Risk};
 use onus_core::time::{Millis, Timestamp};
@@ -149,11 +150,19 @@ impl<'a> Step<'a> {
                 adr: None,
             },
             "approve" => Command::ApproveException { on: self.ids().pop_first().unwrap() },
-            "merge" => Command::Merge {
+            "merge" | "askmerge" => Command::Merge {
                 commit: "c".repeat(40).parse().unwrap(),
                 onto: "0".repeat(40).parse().unwrap(),
                 checks: Vec::new(),
+                root_cause: self.cause(),
+                stage: if self.verb == "merge" { Stage::Land } else { Stage::Ask },
+                proof: self.proof(),
             },
+            "askreview" => Command::RequestReview { commit: self.ground().commit },
+            "adopt" => {
+                let of = self.value("of").map_or(1, |of| of.parse().unwrap());
+                Command::Adopt { of, commits: vec!["c".repeat(40).parse().unwrap()] }
+            }
             "salvage" => {
                 let of = self.value("of").map_or(1, |of| of.parse().unwrap());
                 let reference = self.value("ref").map(str::to_owned);
@@ -192,21 +201,40 @@ impl<'a> Step<'a> {
             },
             "complete" => Command::Complete {
                 resolution: (!self.has("silent")).then(|| text(if self.has("blank") { " " } else { "done" })),
-                root_cause: self
-                    .value("cause")
-                    .map(|cause| RootCause { statement: cause.to_owned(), owner: "src/lib.rs".to_owned() }),
+                root_cause: self.cause(),
                 warrant,
-                proof: Proof {
-                    ground: self.ground(),
-                    unmerged: self.value("unmerged").map_or(0, |n| n.parse().unwrap()),
-                    main: None,
-                },
+                proof: self.proof(),
             },
             "reopen" => Command::Reopen { reason },
             "drop" => Command::Drop { reason },
             "dep" => Command::AddDependency { on: self.ids().pop_first().unwrap() },
             "undep" => Command::RemoveDependency { on: self.ids().pop_first().unwrap() },
             other => panic!("no such step: {other}"),
+        }
+    }
+
+    fn cause(&self) -> Option<RootCause> {
+        let cause = self.value("cause")?;
+        Some(RootCause { statement: cause.to_owned(), owner: "src/lib.rs".to_owned() })
+    }
+
+    /// `unmerged=n` commits, `risky=path` touched, `same=n` a commit that is the same work, `rivals` other clones,
+    /// `done` with its handoff.
+    fn proof(&self) -> Proof {
+        let clone = |n: usize| RepositoryClone {
+            id: format!("{n:016}").parse().unwrap(),
+            host: "h1".into(),
+            path: format!("/clone-{n}/.git"),
+        };
+        Proof {
+            ground: self.ground(),
+            unmerged: self.value("unmerged").map_or(0, |n| n.parse().unwrap()),
+            risky: self.value("risky").map(str::to_owned).into_iter().collect(),
+            same_work: self.value("same").map(|n| n.repeat(40).parse().unwrap()).into_iter().collect(),
+            rivals: if self.has("rivals") { vec![clone(1), clone(2)] } else { Vec::new() },
+            handoff: self.has("done").then(|| text(HANDOFF)),
+            elsewhere: self.has("elsewhere"),
+            ..Proof::default()
         }
     }
 
@@ -363,6 +391,12 @@ impl Script {
             "generation" => world.generation += 1,
             "anchor" => world.behind_anchor = argument == "ahead",
             "unmerged" => world.settings.complete.merged = MergePolicy::Off,
+            "reviewed" => world.settings.complete.review = ReviewPolicy::Always,
+            "lane" => {
+                let found = world.workstations.get_mut(&workstation_of(argument)).unwrap();
+                let (role, lane) = step.words[1].split_once(':').unwrap();
+                (found.role, found.lane) = (Some(role.parse().unwrap()), Some(lane.parse().unwrap()));
+            }
             "map" => world.policy = policy(argument),
             "probe" => world.probe(&workstation_of(argument), step.words[1]),
             "pause" => world.workers.get_mut(&handle(argument)).unwrap().state = WorkerState::Paused,

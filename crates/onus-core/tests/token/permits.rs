@@ -1,6 +1,6 @@
 use crate::tests::support::{handle, spec, task_id, text, workstation_of};
 use onus_core::code::Code;
-use onus_core::command::{Archive, Command, Envelope, Opinion, Run, Warrant, WhileBlocked};
+use onus_core::command::{Archive, Command, Envelope, Opinion, Run, Stage, Warrant, WhileBlocked};
 use onus_core::evidence::{Classification, Ground, Proof, ReviewVerdict};
 use onus_core::id::CheckId;
 use onus_core::session::{Counts, Usage};
@@ -118,10 +118,19 @@ fn table() -> Vec<(Command, Option<Code>, Option<Code>)> {
         (Command::RequestException { on: on.clone(), reason: None, rollback: None, adr: None }, None, not_it),
         (Command::ApproveException { on }, never, never),
         (
-            Command::Merge { commit: commit.parse().unwrap(), onto: commit.parse().unwrap(), checks: vec![] },
+            Command::Merge {
+                commit: commit.parse().unwrap(),
+                onto: commit.parse().unwrap(),
+                checks: vec![],
+                root_cause: None,
+                stage: Stage::Land,
+                proof: Proof::default(),
+            },
             None,
             not_it,
         ),
+        (Command::RequestReview { commit: None }, None, not_it),
+        (Command::Adopt { of: 1, commits: vec![] }, None, not_it),
         (Command::Salvage { of: 1, reference: String::new(), commit: commit.parse().unwrap() }, None, not_it),
         (Command::StartSession, None, not_it),
         (Command::StopSession, None, not_it),
@@ -169,6 +178,8 @@ fn place(command: &Command) -> usize {
         Command::StopSession => 24,
         Command::CorrectSession { .. } => 25,
         Command::RecordUsage { .. } => 26,
+        Command::RequestReview { .. } => 27,
+        Command::Adopt { .. } => 28,
     }
 }
 
@@ -202,7 +213,7 @@ fn said(principal: &Principal, envelope: &Envelope) -> Option<Code> {
 fn the_kind_of_a_token_decides_every_command() {
     let table = table();
     let covered: BTreeSet<usize> = table.iter().map(|(command, ..)| place(command)).collect();
-    assert_eq!(covered, (0..27).collect());
+    assert_eq!(covered, (0..29).collect());
     for (command, agent, service) in table {
         let call = envelope(Some("a"), command);
         let name = format!("{:?}", call.command);

@@ -27,6 +27,8 @@ fn place(state: WorkstationState) -> Workstation {
         branch: None,
         probes: Vec::new(),
         reason: None,
+        role: None,
+        lane: None,
     }
 }
 

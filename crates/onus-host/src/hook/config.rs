@@ -3,14 +3,17 @@
 use crate::git::Git;
 use crate::repository::Repo;
 use crate::worktree;
+use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const PUSH_OPTIONS: &str = "receive.advertisePushOptions";
 /// What it was before us.
 const PUSH_OPTIONS_BEFORE: &str = "onus.advertisePushOptionsBefore";
 const UNSET: &str = "unset";
 const STORE: &str = "onus.store";
+const TOKEN_FILE: &str = "onus.tokenFile";
+const PERSON: &str = "onus.person";
 
 /// Where git looks for hooks: one directory, or one in each working tree when `core.hooksPath` is relative.
 pub(super) fn directories(repo: &Repo) -> Result<Vec<PathBuf>, Refusal> {
@@ -38,6 +41,11 @@ pub(super) fn directories(repo: &Repo) -> Result<Vec<PathBuf>, Refusal> {
     Ok(roots.map(|root| root.join(&path)).collect())
 }
 
+/// `core.hooksPath` of the repository itself.
+pub(super) fn hooks_path(repo: &Repo) -> Result<Option<PathBuf>, Refusal> {
+    repo.config().map(|config| config.hooks_path)
+}
+
 /// The token comes as a push option, which git refuses unless the repository has said that it takes them.
 pub(super) fn prepare_shared(repo: &Repo, store: Option<&str>) -> Result<(), Refusal> {
     if get(repo, PUSH_OPTIONS_BEFORE)?.is_none() {
@@ -59,6 +67,25 @@ pub(super) fn restore_shared(repo: &Repo) -> Result<(), Refusal> {
     }
     unset(repo, PUSH_OPTIONS_BEFORE)?;
     unset(repo, STORE)
+}
+
+/// Lets every later call in this clone find its store without being told. Never a secret: the configuration is as open as
+/// the repository.
+pub fn keep_store(repo: &Repo, store: &str, token_file: Option<&Path>) -> Result<(), Refusal> {
+    set(repo, STORE, store)?;
+    match token_file.and_then(Path::to_str) {
+        Some(path) => set(repo, TOKEN_FILE, path),
+        None => Ok(()),
+    }
+}
+
+/// Notes whose clone it is, where that is not known yet.
+pub fn keep_person(repo: &Repo, person: &Handle) -> Result<(), Refusal> {
+    if get(repo, PERSON)?.as_deref() == Some(person.as_str()) {
+        Ok(())
+    } else {
+        set(repo, PERSON, person.as_str())
+    }
 }
 
 fn get(repo: &Repo, name: &str) -> Result<Option<String>, Refusal> {

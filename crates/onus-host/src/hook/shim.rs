@@ -7,7 +7,7 @@ use super::Site;
 use std::io;
 
 const MARK: &str = "# onus hook ";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 pub(super) fn is_ours(text: &[u8]) -> bool {
     text.split(|b| *b == b'\n').nth(1).is_some_and(|line| line.starts_with(MARK.as_bytes()))
@@ -18,7 +18,9 @@ pub(super) fn text(name: &str, site: Site, onus: &str) -> io::Result<String> {
         return Err(io::Error::from(io::ErrorKind::InvalidFilename));
     }
     let body = match (name, site) {
-        ("reference-transaction", Site::Work) => TRANSACTION.replace("GUARDED", "*' refs/heads/'*"),
+        ("reference-transaction", Site::Work) => {
+            TRANSACTION.replace("GUARDED", "*' refs/heads/'* | *' refs/onus/'* | *' HEAD'")
+        }
         ("reference-transaction", Site::Shared) => {
             TRANSACTION.replace("GUARDED", "*' refs/heads/'* | *' refs/tags/'*")
         }
@@ -44,26 +46,33 @@ need_onus() {
 
 "#;
 
-/// One line for each reference: old, new, name. Only `prepared` can refuse.
+/// One line for each reference: old, new, name. Only `prepared` can refuse. Which branch `HEAD` stands for is nobody's
+/// business (`ref:`); that it moves without one is.
 const TRANSACTION: &str = r#"lines=
+keep() {
+    case $1 in
+    *' ref:'*' HEAD') ;;
+    GUARDED) lines="$lines$1
+" ;;
+    esac
+}
 if [ -x "$0.before-onus" ]; then
     lines=$(cat)
     { [ -z "$lines" ] || printf '%s\n' "$lines"; } 2>/dev/null | "$0.before-onus" "$@" || exit
     [ "$1" = prepared ] || exit 0
-    case $lines in
-    GUARDED) ;;
-    *) exit 0 ;;
-    esac
+    all=$lines lines=
+    while read -r line; do
+        keep "$line"
+    done <<END
+$all
+END
 else
     [ "$1" = prepared ] || exit 0
     while read -r line; do
-        case $line in
-        GUARDED) lines="$lines$line
-" ;;
-        esac
+        keep "$line"
     done
-    [ -n "$lines" ] || exit 0
 fi
+[ -n "$lines" ] || exit 0
 need_onus
 exec "$onus" hook run NAME "$@" <<END
 $lines

@@ -95,6 +95,12 @@ impl<'a> History<'a> {
         Ok(self.git("merge-base").args(&["--is-ancestor"]).values(&[commit, tip]).yes()?)
     }
 
+    /// Whether any reference reaches `commit`: it was there before whoever asks.
+    pub fn is_known(&self, commit: &str) -> Result<bool, Refusal> {
+        let all = self.git("rev-list").args(&["--max-count=1", commit, "--not", "--all"]);
+        Ok(all.run()?.is_empty())
+    }
+
     /// The commits that `new` brings and none of `not` has, newest first.
     pub fn commits(&self, new: &str, not: &[&str]) -> Result<Vec<Commit>, Refusal> {
         self.log(&[], &range(new, not))
@@ -129,6 +135,15 @@ impl<'a> History<'a> {
         let log = self.git("log").args(&args).args(&["--ignore-submodules=none", "--no-show-signature"]);
         let found: BTreeSet<String> = paths(&log.values(&values).run()?).into_iter().collect();
         Ok(found.into_iter().collect())
+    }
+
+    /// Every path that these commits change.
+    pub fn paths_of(&self, commits: &[Commit]) -> Result<Vec<String>, Refusal> {
+        if commits.is_empty() {
+            return Ok(Vec::new());
+        }
+        let list: String = commits.iter().map(|commit| format!("{}\n", commit.id)).collect();
+        Ok(self.touched(list.as_bytes())?.into_iter().collect())
     }
 
     fn touched(&self, list: &[u8]) -> Result<BTreeSet<String>, Refusal> {

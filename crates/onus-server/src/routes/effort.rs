@@ -3,6 +3,7 @@
 use super::body::{Lease, limit, token};
 use crate::route::{After, Asked, Next, Order, Rendered, Route, administration, get, submitting};
 use crate::store::Store;
+use onus_app::remote::CallName;
 use onus_app::session::SessionsView;
 use onus_app::timesheet::{ApprovedView, Ask, TimesheetView};
 use onus_app::view::{ChangeView, TaskView};
@@ -31,7 +32,7 @@ pub(super) fn routes() -> Vec<Route> {
         ),
         administration(
             "/v1/timesheets/approve",
-            "approve_timesheet",
+            CallName::ApproveTimesheet,
             "Put on record that a worker's days are as they are: people only",
             approve,
         ),

@@ -4,6 +4,7 @@ use super::body::Nothing;
 use crate::route::{Asked, Rendered, Route, administration, get};
 use crate::store::Store;
 use onus_app::milestone::{MilestoneAddedView, MilestoneView, MilestonesView};
+use onus_app::remote::CallName;
 use onus_core::event::MilestoneAdded;
 use onus_core::id::{MilestoneName, TaskId};
 use onus_core::milestone::Selection;
@@ -23,13 +24,13 @@ pub(super) fn routes() -> Vec<Route> {
         ),
         administration(
             "/v1/milestones",
-            "add_milestone",
+            CallName::AddMilestone,
             "Name tasks that are to be verified together: people only",
             add,
         ),
         administration(
             "/v1/milestones/{name}/close",
-            "close_milestone",
+            CallName::CloseMilestone,
             "Close it, if nothing is missing: people and verifiers only",
             close,
         ),

@@ -2,6 +2,7 @@
 
 use crate::route::{Asked, Rendered, Route, administration, get};
 use crate::store::Store;
+use onus_app::remote::CallName;
 use onus_app::view::{
     WorkerAddedView, WorkerChangedView, WorkersView, WorkstationAddedView, WorkstationChangedView,
     WorkstationsView,
@@ -24,40 +25,45 @@ pub(super) fn routes() -> Vec<Route> {
             "Every workstation, whether it is ready, and what it holds",
             workstations,
         ),
-        administration("/v1/workers", "add_worker", "Register a person or an agent: people only", add_worker),
+        administration(
+            "/v1/workers",
+            CallName::AddWorker,
+            "Register a person or an agent: people only",
+            add_worker,
+        ),
         administration(
             "/v1/workers/{name}/pause",
-            "pause_worker",
+            CallName::PauseWorker,
             "Give a worker no new work; what it holds stays its own: people only",
             pause,
         ),
         administration(
             "/v1/workers/{name}/resume",
-            "resume_worker",
+            CallName::ResumeWorker,
             "Let a paused worker have work again: people only",
             resume,
         ),
         administration(
             "/v1/workstations",
-            "add_workstation",
+            CallName::AddWorkstation,
             "Register a workstation that is a name only; a directory is registered where it is: people only",
             add_workstation,
         ),
         administration(
             "/v1/workstations/{name}/quarantine",
-            "quarantine",
+            CallName::Quarantine,
             "No new work there, and whoever works there is suspended: people only",
             quarantine,
         ),
         administration(
             "/v1/workstations/{name}/restore",
-            "restore",
+            CallName::Restore,
             "Back from quarantine; with probes it is ready once they pass: people only",
             restore,
         ),
         administration(
             "/v1/workstations/{name}/retire",
-            "retire",
+            CallName::Retire,
             "No work there ever again, under this registration: people only",
             retire,
         ),

@@ -1,8 +1,9 @@
 //! `tasks`: ask, list, read.
 
-use super::body::{Nothing, filter, limit, text};
+use super::body::{filter, limit, text};
 use crate::route::{Answer, Asked, Order, Rendered, Route, get, post};
 use crate::store::Store;
+use onus_app::show::StoryPart;
 use onus_app::view::{AddView, ListView, StoryView};
 use onus_core::command::Command;
 use onus_core::id::{Handle, OriginRef, ProjectKey, Role, TaskId, TaskType};
@@ -18,7 +19,7 @@ pub(super) fn routes() -> Vec<Route> {
         post("/v1/tasks", "add", "Ask for something: one ask, one task", add, |receipt| {
             AddView::from(receipt)
         }),
-        get("/v1/tasks/{id}", "show", "The whole story of a task", show),
+        get("/v1/tasks/{id}", "show", "The story of a task: its end, or what came before an entry", show),
     ]
 }
 
@@ -126,8 +127,17 @@ fn add(_: &mut Store, _: &Asked, body: AddBody) -> Result<Order, Refusal> {
     Ok(Order { project: body.project, ..Order::new(command) })
 }
 
-fn show(store: &mut Store, asked: &Asked, _: Nothing) -> Result<StoryView, Refusal> {
-    store.show(asked.task()?)
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ShowQuery {
+    /// What came before this entry: `earlier` of the last answer
+    before: Option<i64>,
+    /// At most so many entries: 1 to 1000, default 200
+    limit: Option<i64>,
+}
+
+fn show(store: &mut Store, asked: &Asked, query: ShowQuery) -> Result<StoryView, Refusal> {
+    store.show_part(asked.task()?, StoryPart { before: query.before, limit: query.limit })
 }
 
 impl Rendered for ListView {}

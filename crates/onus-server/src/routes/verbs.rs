@@ -7,7 +7,7 @@ use onus_app::handoff::HandoffView;
 use onus_app::submit::Receipt;
 use onus_app::view::{ChangeView, ChecksView, ClaimView, TaskView};
 use onus_core::command::{Command, Opinion, Run, WhileBlocked};
-use onus_core::evidence::{Classification, Ground, ReviewVerdict, RootCause};
+use onus_core::evidence::{Classification, Ground, ReviewVerdict, RootCause, RunPlace};
 use onus_core::handoff::Standing;
 use onus_core::hash::{Digest, encode_hex};
 use onus_core::id::{CheckId, CommitId, Handle, WorkstationName};
@@ -278,7 +278,8 @@ struct RecordBody {
     output: String,
     /// What it saw of its surroundings, by digest
     environment: Option<String>,
-    sandbox: Option<String>,
+    /// Not kept: a run that comes this way is stated, and nobody saw its sandbox
+    sandbox: Option<RunPlace>,
 }
 
 fn check(_: &mut Store, _: &Asked, body: CheckBody) -> Result<Order, Refusal> {
@@ -300,6 +301,7 @@ fn check(_: &mut Store, _: &Asked, body: CheckBody) -> Result<Order, Refusal> {
 
 impl RecordBody {
     fn run(self) -> (Option<Lease>, Run) {
+        let _ = self.sandbox;
         let run = Run {
             check: self.check,
             exit: self.exit,
@@ -311,7 +313,7 @@ impl RecordBody {
             output_sha256: encode_hex(&Digest::of(self.output.as_bytes()).0),
             output: Text::new(self.output),
             environment: self.environment.unwrap_or_default(),
-            sandbox: self.sandbox.unwrap_or_else(|| "none".to_owned()),
+            sandbox: RunPlace::Stated.name().to_owned(),
         };
         (self.lease, run)
     }

@@ -5,7 +5,7 @@ use onus_core::decide::{Decision, decide};
 use onus_core::event::Stamped;
 use onus_core::evidence::Proof;
 use onus_core::facts::{Caller, Facts, Fresh, Place};
-use onus_core::guard::{Change, Credentials, Held, Post, Push, pushed};
+use onus_core::guard::{Change, Credentials, Held, Mover, Post, Push, pushed};
 use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::identity_map::{Policy, Signals};
 use onus_core::lease::{Lease, LeaseId, Token};
@@ -111,6 +111,8 @@ impl Rules {
                     branch: None,
                     probes: Vec::new(),
                     reason: None,
+                    role: None,
+                    lane: None,
                 })
                 .collect(),
             leases: (0..=u8::MAX).map(|epoch| LeaseId::new(secret(epoch))).collect(),
@@ -235,6 +237,7 @@ impl Rules {
             occupied: Vec::new(),
             builders: Vec::new(),
             slices: Vec::new(),
+            parts: Vec::new(),
             evidence: Vec::new(),
             reviews: Vec::new(),
             base: None,
@@ -286,8 +289,9 @@ impl Rules {
         let assignment = self.assignment(row).filter(|_| row.complete.is_none());
         let holder = assignment.as_ref().zip(row.holder).map(|(assignment, holder)| Post {
             workstation: &self.places[usize::from(holder)].name,
+            kind: WorkstationKind::Worktree,
             state: WorkstationState::Ready,
-            held: Some(Held { task: &self.id, assignment }),
+            held: Some(Held { task: &self.id, assignment, by: Kind::Agent }),
         });
         let token = token(shown);
         let push = Push {
@@ -296,7 +300,7 @@ impl Rules {
             main: "refs/heads/main",
             owner: None,
             holder,
-            credentials: Credentials { token: Some(&token), generation: 1, worker: None },
+            credentials: Credentials { token: Some(&token), generation: 1, mover: Mover::Nobody },
         };
         pushed(&push).is_ok()
     }

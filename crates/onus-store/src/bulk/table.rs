@@ -7,7 +7,7 @@ use crate::error::{Result, StoreError};
 use crate::port::{Sql, Tx, Value};
 
 /// The schema whose columns these are.
-pub const SCHEMA: i64 = 9;
+pub const SCHEMA: i64 = 10;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,15 +59,18 @@ macro_rules! tables {
 tables! {
     "workspace" of "id" by "id" {
         "uid" Text "?2", "generation" Int "?3", "head" Blob "?4", "public_key" Text "?5", "anchor" Text "?6",
-        "created_at" Int "?7",
+        "created_at" Int "?7", "main_remote" Text "?8", "main_branch" Text "?9", "main_url" Text "?10",
+        "main_guarded" Int "?11",
     }
+    "clone" of "workspace" by "id" { "id" Text "?2", "host" Text "?3", "path" Text "?4" }
     "project" of "workspace" by "born" { "key" Text "?2", "last_number" Int "?3", "born" Int "?4" }
     "worker" of "workspace" by "handle" {
         "handle" Text "?2", "kind" Text "?3", "tier" Text "?4", "role" Text "?5", "state" Text "?6", "tz" Text "?7",
     }
     "workstation" of "workspace" by "name" {
         "name" Text "?2", "kind" Text "?3", "path" Text "?4", "state" Text "?5", "lifecycle" Text "?6",
-        "version" Int "?7", "branch" Text "?8", "probes" Text "?9", "reason" Text "?10",
+        "version" Int "?7", "branch" Text "?8", "probes" Text "?9", "reason" Text "?10", "role" Text "?11",
+        "lane" Int "?12",
     }
     "token" of "workspace" by "id" {
         "id" Text "?2", "hash" Blob "?3", "kind" Text "?4", "worker" Text "?5", "workstation" Text "?6",
@@ -119,6 +122,9 @@ tables! {
     "review" of "workspace" by "seq" {
         "seq" Int "?2", "task" Text "?3", "verdict" Text "?4", "classification" Text "?5", "commit_id" Text "?6",
         "note" Text "?7",
+    }
+    "landed" of "workspace" by "commit_id, seq" {
+        "commit_id" Text "?2", "seq" Int "?3", "task" Text "?4", "epoch" Int "?5",
     }
     "ledger" of "workspace" by "seq" {
         "seq" Int "?2", "task" Text "?3", "at" Int "?4", "actor" Text "?5", "workstation" Text "?6", "epoch" Int "?7",

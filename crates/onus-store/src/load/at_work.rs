@@ -16,6 +16,9 @@ use std::collections::BTreeMap;
 /// The scopes that a holder works in.
 type Scoped = (TaskId, Handle, Vec<String>);
 
+/// Who is at work, by the role of the task.
+type InRoles = BTreeMap<Role, Vec<Occupied>>;
+
 /// The live assignments, each by the workstation that has no other. What nobody asked about is not read.
 #[derive(Debug, Default)]
 pub struct AtWork {
@@ -46,6 +49,23 @@ impl AtWork {
         };
         let others = known.values().filter(|(own, occupied)| own == role && occupied.task != *task);
         Ok(others.map(|(_, occupied)| occupied.clone()).collect())
+    }
+
+    /// Everybody who is at work: the scopes that are taken, and who works in which role.
+    pub fn everybody(&mut self, tx: &mut dyn Tx) -> Result<(Vec<Scoped>, InRoles)> {
+        let taken = match &mut self.scopes {
+            Some(known) => known,
+            none => none.insert(scopes(tx)?),
+        };
+        let working = match &mut self.roles {
+            Some(known) => known,
+            none => none.insert(roles(tx)?),
+        };
+        let mut by_role = InRoles::new();
+        for (role, occupied) in working.values() {
+            by_role.entry(role.clone()).or_default().push(occupied.clone());
+        }
+        Ok((taken.values().cloned().collect(), by_role))
     }
 
     /// A command was carried out, and left its task like this.

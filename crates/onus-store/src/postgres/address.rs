@@ -72,6 +72,15 @@ impl Address {
         &self.url
     }
 
+    /// The same database and workspace, reached in the same way; the password comes from elsewhere.
+    pub fn public_url(&self) -> String {
+        let is_public = |pair: &&str| !pair.starts_with("password=");
+        let query = self.url.split_once('?').map_or("", |(_, query)| query);
+        let query: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty()).filter(is_public).collect();
+        let base = without_password(self.url.split('?').next().unwrap_or_default());
+        if query.is_empty() { base } else { format!("{base}?{}", query.join("&")) }
+    }
+
     pub fn workspace(&self) -> &str {
         &self.workspace
     }
@@ -194,6 +203,20 @@ mod tests {
         }
         let refused = Address::parse("postgres://ada:hush@db.example:x/team").unwrap_err();
         assert!(!refused.contains("hush"), "{refused}");
+    }
+
+    #[test]
+    fn what_is_kept_of_an_address_has_no_password_and_leads_to_the_same_place() {
+        for (url, kept) in [
+            (
+                "postgres://ada:hush@db.example/team?sslmode=disable&workspace=web",
+                "postgres://ada@db.example/team?sslmode=disable&workspace=web",
+            ),
+            ("postgres://ada@db.example/team?password=hush", "postgres://ada@db.example/team"),
+            ("postgres:///team", "postgres:///team"),
+        ] {
+            assert_eq!(Address::parse(url).unwrap().public_url(), kept);
+        }
     }
 
     #[test]

@@ -42,6 +42,7 @@ const QUESTIONS: &[(Sql, &[Rows])] = &[
     (session::LAST, &[Rows::OfWorker(1)]),
     (evidence::EVIDENCE, &[]),
     (evidence::REVIEWS, &[]),
+    (load::PARTS, &[Rows::OfTasksFound(0)]),
     (apply::SOME_DEPENDENT, &[]),
     (token::ADMITTED, &[Rows::OfToken(1)]),
 ];

@@ -11,6 +11,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (7, include_str!("../../schema/postgres/007_milestone.sql")),
     (8, include_str!("../../schema/postgres/008_queue.sql")),
     (9, include_str!("../../schema/postgres/009_answer.sql")),
+    (10, include_str!("../../schema/postgres/010_road.sql")),
 ];
 
 pub(super) const LATEST: i64 = crate::bulk::table::SCHEMA;

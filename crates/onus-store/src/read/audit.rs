@@ -57,6 +57,8 @@ sql! {
     SESSION_FACTS = "SELECT task, ", fact_columns!(), " FROM session_fact WHERE +workspace = ?1";
     NOTES = "SELECT task, text, seq, kind FROM note WHERE +workspace = ?1";
     RUNS = "SELECT ", run_columns!(), " FROM evidence WHERE +workspace = ?1";
+    LANDED = "SELECT task, seq, commit_id, epoch FROM landed WHERE workspace = ?1";
+    LANDED_OF = "SELECT seq, commit_id, epoch FROM landed WHERE workspace = ?1 AND task = ?2";
     REVIEWS = "SELECT ", review_columns!(), " FROM review WHERE +workspace = ?1";
     RUNS_OF = "SELECT ", run_columns!(), " FROM evidence WHERE workspace = ?1 AND task = ?2";
     REVIEWS_OF = "SELECT ", review_columns!(), " FROM review WHERE workspace = ?1 AND task = ?2";
@@ -139,6 +141,18 @@ pub fn runs(tx: &mut dyn Tx, look: Look<'_>) -> Result<()> {
 pub fn reviews(tx: &mut dyn Tx, look: Look<'_>) -> Result<()> {
     let workspace = tx.workspace();
     tx.visit(&REVIEWS, &args![workspace.0], &mut |row| with_text(row, look))
+}
+
+pub fn landed(tx: &mut dyn Tx, look: Look<'_>) -> Result<()> {
+    let workspace = tx.workspace();
+    tx.visit(&LANDED, &args![workspace.0], &mut |row| look(text_of(&row[0])?, [&[], &row[1..]]))
+}
+
+/// Which entry of one task says that which commit landed, under which epoch.
+pub fn landed_of(tx: &mut dyn Tx, task: &str) -> Result<Vec<(Seq, String, i64)>> {
+    let workspace = tx.workspace();
+    let rows = tx.rows(&LANDED_OF, &args![workspace.0, task])?;
+    rows.into_iter().map(|mut row| Ok((row.int()?, row.text()?, row.int()?))).collect()
 }
 
 /// The same of one task.

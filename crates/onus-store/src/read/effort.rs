@@ -68,7 +68,7 @@ sql! {
     pub(crate) ABOUT = "SELECT type, kind, sprint FROM task WHERE workspace = ?1 AND id = ?2";
     pub(crate) TITLE = "SELECT title FROM task WHERE workspace = ?1 AND id = ?2";
     pub(crate) BY_TASK = "SELECT ", listed_columns!(), listed_from!(),
-        "WHERE s.workspace = ?1 AND s.task = ?2 ORDER BY s.id DESC LIMIT ?3";
+        "WHERE s.workspace = ?1 AND s.task = ?2 AND s.id < ?3 ORDER BY s.id DESC LIMIT ?4";
     pub(crate) BY_WORKER = "SELECT ", listed_columns!(), listed_from!(),
         "WHERE s.workspace = ?1 AND s.worker = ?2 ORDER BY s.started_at DESC LIMIT ?3";
     ALL = "SELECT ", listed_columns!(), listed_from!(), "WHERE +s.workspace = ?1 ORDER BY s.id DESC LIMIT ?2";
@@ -286,6 +286,8 @@ impl Listed {
 pub enum Which<'a> {
     All,
     OfTask(&'a TaskId),
+    /// Those that began before an entry.
+    OfTaskBefore(&'a TaskId, Seq),
     OfWorker(&'a Handle),
     One(Seq),
 }
@@ -295,7 +297,10 @@ pub fn list(tx: &mut dyn Tx, which: Which<'_>, limit: i64) -> Result<Vec<Listed>
     let workspace = tx.workspace();
     let rows = match which {
         Which::All => tx.rows(&ALL, &args![workspace.0, limit])?,
-        Which::OfTask(task) => tx.rows(&BY_TASK, &args![workspace.0, task.to_string(), limit])?,
+        Which::OfTask(task) => tx.rows(&BY_TASK, &args![workspace.0, task.to_string(), Seq::MAX, limit])?,
+        Which::OfTaskBefore(task, before) => {
+            tx.rows(&BY_TASK, &args![workspace.0, task.to_string(), before, limit])?
+        }
         Which::OfWorker(worker) => tx.rows(&BY_WORKER, &args![workspace.0, worker.as_str(), limit])?,
         Which::One(id) => tx.rows(&ONE, &args![workspace.0, id])?,
     };

@@ -18,6 +18,8 @@ sql! {
     LATEST = "SELECT ", entry_columns!(), " FROM ledger l WHERE +l.workspace = ?1 ORDER BY l.seq DESC LIMIT ?2";
     TASK_LOG = "SELECT ", entry_columns!(),
         " FROM ledger l WHERE l.workspace = ?1 AND l.task = ?2 AND l.seq > ?3 ORDER BY l.seq LIMIT ?4";
+    pub(crate) TASK_BEFORE = "SELECT ", entry_columns!(),
+        " FROM ledger l WHERE l.workspace = ?1 AND l.task = ?2 AND l.seq < ?3 ORDER BY l.seq DESC LIMIT ?4";
     ONE = "SELECT ", entry_columns!(), " FROM ledger l WHERE l.workspace = ?1 AND l.seq = ?2";
     EVERY = "SELECT l.seq, ", entry_columns!(), " FROM ledger l WHERE +l.workspace = ?1 AND l.seq > ?2 ORDER BY l.seq";
     CHAIN = "SELECT l.seq, ", entry_columns!(),
@@ -40,6 +42,8 @@ pub enum Part<'a> {
     After(Seq),
     Latest,
     Task(&'a TaskId, Seq),
+    /// The last ones of a task before an entry.
+    TaskBefore(&'a TaskId, Seq),
 }
 
 /// Entries in the order of their writing, at most `limit`.
@@ -48,6 +52,11 @@ pub fn log(tx: &mut dyn Tx, part: &Part<'_>, limit: i64) -> Result<Vec<Entry>> {
     let rows = match part {
         Part::After(seq) => tx.rows(&LOG, &args![workspace.0, *seq, limit])?,
         Part::Task(task, seq) => tx.rows(&TASK_LOG, &args![workspace.0, task.to_string(), *seq, limit])?,
+        Part::TaskBefore(task, seq) => {
+            let mut rows = tx.rows(&TASK_BEFORE, &args![workspace.0, task.to_string(), *seq, limit])?;
+            rows.reverse();
+            rows
+        }
         Part::Latest => {
             let mut rows = tx.rows(&LATEST, &args![workspace.0, limit])?;
             rows.reverse();

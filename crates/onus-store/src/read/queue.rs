@@ -6,7 +6,7 @@ use crate::error::{Result, StoreError};
 use crate::port::{Sql, Tx, Value};
 use crate::{args, sql};
 use onus_core::id::{Handle, ProjectKey, Role, Seq, TaskId, TaskType, WorkspaceId};
-use onus_core::task::{StateName, Task};
+use onus_core::task::{Spec, StateName, Task};
 use serde::{Deserialize, Serialize};
 
 /// Which tasks; everything that is absent matches.
@@ -49,6 +49,10 @@ pub struct After {
 impl After {
     /// Before every task.
     pub const START: After = After { priority: -1, born: 0 };
+
+    pub fn task(task: &Task) -> After {
+        After { priority: task.spec.priority.rank(), born: task.born }
+    }
 }
 
 /// The filter's conditions; ?1 is the workspace, ?2 to ?8 the filter. A NULL has no type of its own: the cast gives it one.
@@ -99,6 +103,11 @@ sql! {
     /// Reads the index `task_ready`: as many rows as it gives, however many others wait.
     pub(crate) READY = "SELECT ", task_columns!(), task_from!(), "WHERE ", is_ready!(), in_order!(), "?2";
     pub(crate) READY_MATCHING = "SELECT ", task_columns!(), task_from!(), "WHERE ", is_ready!(), matches!(), in_order!(), "?9";
+    pub(crate) READY_PAGE = "SELECT ", task_columns!(), task_from!(), "WHERE ", is_ready!(), matches!(),
+        "AND (t.priority, t.born) > (?9, ?10) ", in_order!(), "?11";
+    /// Ready tasks behind one of them, by what can be told against a claim at a glance.
+    pub(crate) READY_AFTER = "SELECT t.id, t.priority, t.born, t.type, t.role, t.lane, t.scope ", task_from!(), "WHERE ", is_ready!(),
+        matches!(), "AND (t.priority, t.born) > (?9, ?10) ", in_order!(), "?11";
     /// What ended last, first. What never had a holder here, such as imported history, is not among it.
     LIST_ENDED = "SELECT ", task_columns!(),
         "FROM ledger l JOIN task t ON t.workspace = l.workspace AND t.id = l.task ", in_force!(),
@@ -169,15 +178,43 @@ pub fn ended(tx: &mut dyn Tx, state: StateName, filter: &Filter, limit: i64) -> 
     Ok(found)
 }
 
-/// Open tasks whose dependencies are complete, the most important first.
-pub fn ready(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<Vec<Task>> {
-    Ok(ready_rows(tx, filter, limit)?.into_iter().map(|stored| stored.task).collect())
+/// Open tasks whose dependencies are complete, behind one of them, the most important first.
+pub fn ready(tx: &mut dyn Tx, filter: &Filter, after: After, limit: i64) -> Result<Vec<Task>> {
+    if after == After::START {
+        return Ok(ready_rows(tx, filter, limit)?.into_iter().map(|stored| stored.task).collect());
+    }
+    let mut args = arguments(tx.workspace(), filter);
+    args.extend(args![after.priority, after.born, limit]);
+    tasks(tx, &READY_PAGE, &args)
 }
 
-/// The same, as they are stored.
+/// The first of them, as they are stored.
 pub fn ready_rows(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<Vec<Stored>> {
     let (sql, args) = ready_question(tx.workspace(), filter, limit);
     stored(tx, sql, &args)
+}
+
+/// A ready task, with the part of its specification that can be judged without reading more about it.
+#[derive(Debug, Clone)]
+pub struct Waiting {
+    pub id: TaskId,
+    pub at: After,
+    pub spec: Spec,
+}
+
+/// Ready tasks behind one of them, the most important first.
+pub fn ready_after(tx: &mut dyn Tx, filter: &Filter, after: After, limit: i64) -> Result<Vec<Waiting>> {
+    let mut args = arguments(tx.workspace(), filter);
+    args.extend(args![after.priority, after.born, limit]);
+    let rows = tx.rows(&READY_AFTER, &args)?;
+    rows.into_iter()
+        .map(|mut row| {
+            let (id, at) = (row.parsed()?, After { priority: row.int()?, born: row.int()? });
+            let (task_type, role, lane) = (row.opt_parsed()?, row.opt_parsed()?, row.opt_int()?);
+            let scope = codec::json_list(&mut row)?;
+            Ok(Waiting { id, at, spec: Spec { task_type, role, lane, scope, ..Spec::titled("") } })
+        })
+        .collect()
 }
 
 /// Announces that [`ready_rows`] will be asked.

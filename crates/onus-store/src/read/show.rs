@@ -3,8 +3,9 @@
 use crate::codec::{self, assignment_columns};
 use crate::error::{Result, StoreError};
 use crate::port::{Row, Tx};
-use crate::{args, sql};
-use onus_core::id::{Handle, Seq, TaskId};
+use crate::{args, evidence, sql};
+use onus_core::evidence::Review;
+use onus_core::id::{Epoch, Handle, Seq, TaskId};
 use onus_core::task::{Assignment, Exception};
 use onus_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -15,9 +16,16 @@ sql! {
         WHERE workspace = ?1 AND task = ?2 ORDER BY epoch";
     pub(crate) SESSIONS = "SELECT id, epoch, worker, workstation, started_at, ended_at, end_reason FROM session \
         WHERE workspace = ?1 AND task = ?2 ORDER BY id";
+    /// The last ones up to an epoch.
+    pub(crate) LAST_ASSIGNMENTS = "SELECT epoch, ended_at, end_reason, ", assignment_columns!(), "FROM assignment \
+        WHERE workspace = ?1 AND task = ?2 AND epoch <= ?3 ORDER BY epoch DESC LIMIT ?4";
     pub(crate) NOTES = "SELECT n.seq, n.kind, n.text, l.actor, l.at FROM note n \
         JOIN ledger l ON l.workspace = n.workspace AND l.seq = n.seq \
-        WHERE n.workspace = ?1 AND n.task = ?2 ORDER BY n.seq";
+        WHERE n.workspace = ?1 AND n.task = ?2 AND n.seq >= ?3 AND n.seq < ?4 ORDER BY n.seq";
+    pub(crate) LAST_NOTE = "SELECT text FROM note WHERE workspace = ?1 AND task = ?2 AND kind = ?3 ORDER BY seq DESC LIMIT 1";
+    REVIEWS = "SELECT r.seq, l.actor, l.workstation, r.verdict, r.classification, r.commit_id, r.note, l.at FROM review r \
+        JOIN ledger l ON l.workspace = r.workspace AND l.seq = r.seq \
+        WHERE r.workspace = ?1 AND r.task = ?2 AND r.seq >= ?3 AND r.seq < ?4 ORDER BY r.seq";
     pub(crate) NOTE = "SELECT text FROM note WHERE workspace = ?1 AND seq = ?2";
     pub(crate) DEPENDENTS = "SELECT task FROM dependency WHERE workspace = ?1 AND depends_on = ?2 ORDER BY task LIMIT 100";
     EXCEPTIONS = "SELECT id, exceptions FROM task WHERE workspace = ?1 AND exceptions IS NOT NULL ORDER BY born";
@@ -39,18 +47,33 @@ pub fn assignments(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<PastAssignment>
     assignments_of(tx, &task.to_string())?.into_iter().collect()
 }
 
+/// The last assignments up to an epoch, the first of them first.
+pub fn last_assignments(
+    tx: &mut dyn Tx,
+    task: &TaskId,
+    epoch: Epoch,
+    limit: i64,
+) -> Result<Vec<PastAssignment>> {
+    let workspace = tx.workspace();
+    let id = task.to_string();
+    let mut rows = tx.rows(&LAST_ASSIGNMENTS, &args![workspace.0, id.as_str(), epoch, limit])?;
+    rows.reverse();
+    rows.into_iter().map(|row| past(row, &id)).collect()
+}
+
 /// Each by itself: where one makes no sense, the others may.
 pub fn assignments_of(tx: &mut dyn Tx, task: &str) -> Result<Vec<Result<PastAssignment>>> {
     let workspace = tx.workspace();
-    let past = |mut row: Row| {
-        let epoch = row.int()?;
-        let ended_at = row.opt_int()?.map(Timestamp);
-        let end_reason = row.opt_text()?;
-        let assignment = codec::assignment(&mut row, epoch)?
-            .ok_or_else(|| StoreError::Corrupt(format!("{task}: an assignment without an assignee")))?;
-        Ok(PastAssignment { assignment, ended_at, end_reason })
-    };
-    Ok(tx.rows(&ASSIGNMENTS, &args![workspace.0, task])?.into_iter().map(past).collect())
+    Ok(tx.rows(&ASSIGNMENTS, &args![workspace.0, task])?.into_iter().map(|row| past(row, task)).collect())
+}
+
+fn past(mut row: Row, task: &str) -> Result<PastAssignment> {
+    let epoch = row.int()?;
+    let ended_at = row.opt_int()?.map(Timestamp);
+    let end_reason = row.opt_text()?;
+    let assignment = codec::assignment(&mut row, epoch)?
+        .ok_or_else(|| StoreError::Corrupt(format!("{task}: an assignment without an assignee")))?;
+    Ok(PastAssignment { assignment, ended_at, end_reason })
 }
 
 /// A stretch of work: one worker, one workstation, one task.
@@ -95,9 +118,10 @@ pub struct Note {
     pub at: Timestamp,
 }
 
-pub fn notes(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<Note>> {
+/// The notes of a task between two entries: from the first one on, and before the other.
+pub fn notes(tx: &mut dyn Tx, task: &TaskId, from: Seq, before: Seq) -> Result<Vec<Note>> {
     let workspace = tx.workspace();
-    let rows = tx.rows(&NOTES, &args![workspace.0, task.to_string()])?;
+    let rows = tx.rows(&NOTES, &args![workspace.0, task.to_string(), from, before])?;
     rows.into_iter()
         .map(|mut row| {
             Ok(Note {
@@ -109,6 +133,35 @@ pub fn notes(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<Note>> {
             })
         })
         .collect()
+}
+
+/// A review with its words.
+#[derive(Debug, Clone)]
+pub struct KeptReview {
+    pub review: Review,
+    pub by: String,
+    pub at: Timestamp,
+    pub note: Option<String>,
+}
+
+/// What others said about the work from one entry to before another, the first one first.
+pub fn reviews(tx: &mut dyn Tx, task: &TaskId, from: Seq, before: Seq) -> Result<Vec<KeptReview>> {
+    let workspace = tx.workspace();
+    tx.rows(&REVIEWS, &args![workspace.0, task.to_string(), from, before])?
+        .into_iter()
+        .map(|mut row| {
+            let review = evidence::review(&mut row)?;
+            let by = review.by.to_string();
+            Ok(KeptReview { review, by, note: row.opt_text()?, at: Timestamp(row.int()?) })
+        })
+        .collect()
+}
+
+/// The last note of a kind.
+pub fn last_note(tx: &mut dyn Tx, task: &TaskId, kind: &str) -> Result<Option<String>> {
+    let workspace = tx.workspace();
+    let row = tx.row(&LAST_NOTE, &args![workspace.0, task.to_string(), kind])?;
+    row.map(|mut row| row.text()).transpose()
 }
 
 /// The words that an entry wrote down.

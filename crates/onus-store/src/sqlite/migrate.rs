@@ -16,6 +16,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../schema/sqlite/007_milestone.sql"),
     include_str!("../../schema/sqlite/008_queue.sql"),
     include_str!("../../schema/sqlite/009_answer.sql"),
+    include_str!("../../schema/sqlite/010_road.sql"),
 ];
 
 pub(super) const LATEST: i64 = MIGRATIONS.len() as i64;
@@ -134,7 +135,11 @@ mod tests {
         let store = Sqlite::create(&dir.path().join("onus.db"), &Options::one_shot(now)).unwrap();
         store
             .connection
-            .execute("INSERT INTO workspace VALUES (1, 'u', 1, x'00', 'k', NULL, 0, 'main')", [])
+            .execute(
+                "INSERT INTO workspace (id, uid, generation, head, public_key, created_at, name) \
+                 VALUES (1, 'u', 1, x'00', 'k', 0, 'main')",
+                [],
+            )
             .unwrap();
         let newer = [MIGRATIONS, &["CREATE TABLE later (n INTEGER) STRICT;"]].concat();
         upgrade_in_turn(&store, &newer, LATEST).unwrap();

@@ -186,6 +186,8 @@ pub(crate) fn workstation(name: &str) -> Workstation {
         branch: None,
         probes: Vec::new(),
         reason: None,
+        role: None,
+        lane: None,
     }
 }
 

@@ -5,7 +5,7 @@ use onus_core::event::{Completed, DependencyAdded, DependencyRemoved, Event, Reo
 use onus_core::task::{Priority, Spec, StateName, Task};
 use onus_core::text::Text;
 use onus_store::port::{Store, Tx};
-use onus_store::read::queue::{After, Filter, Which, list, ready, window};
+use onus_store::read::queue::{After, Filter, Which, list, ready, ready_after, window};
 use onus_store::{load, statements};
 
 fn with_priority(title: &str, priority: Priority) -> Spec {
@@ -33,6 +33,7 @@ fn complete(tx: &mut dyn Tx, task: Task) -> onus_store::error::Result<Task> {
             late_by_ms: None,
             commit: None,
             root_cause: None,
+            landed: None,
         },
     )
 }
@@ -83,7 +84,7 @@ pub(crate) fn ready_means_open_with_complete_dependencies<H: Harness>(harness: &
         Ok(first)
     })
     .unwrap();
-    let now_ready = |store: &mut H::Store| ask(store, |tx| ready(tx, &Filter::default(), 10));
+    let now_ready = |store: &mut H::Store| ask(store, |tx| ready(tx, &Filter::default(), After::START, 10));
     assert_eq!(names(&now_ready(&mut store)), "first");
     let waiting = ask(&mut store, |tx| {
         let mut waiting = Vec::new();
@@ -137,7 +138,16 @@ pub(crate) fn filters_narrow<H: Harness>(harness: &H) {
     check(Filter { project: Some(id("OTHER")), ..Filter::default() }, "");
     // A filter is asked by other statements; one that leaves nothing out gets the same answers.
     for filter in [Filter::default(), Filter { project: Some(id("T")), ..Filter::default() }] {
-        assert_eq!(names(&ask(&mut store, |tx| ready(tx, &filter, 10))), "ops lane", "{filter:?}");
+        let first = ask(&mut store, |tx| ready(tx, &filter, After::START, 10));
+        assert_eq!(names(&first), "ops lane", "{filter:?}");
+        let after = After::task(&first[0]);
+        assert_eq!(names(&ask(&mut store, |tx| ready(tx, &filter, after, 10))), "lane", "{filter:?}");
+        let behind = ask(&mut store, |tx| ready_after(tx, &filter, After::START, 10));
+        let behind =
+            behind.iter().map(|one| (one.id.clone(), one.at, one.spec.task_type.clone(), one.spec.lane));
+        assert!(behind.eq(first.iter().map(|task| {
+            (task.id.clone(), After::task(task), task.spec.task_type.clone(), task.spec.lane)
+        })));
         assert_eq!(passing(&mut store, &filter), "ops open, lane open, held in_progress", "{filter:?}");
     }
     assert_eq!(passing(&mut store, &Filter { lane: Some(2), ..Filter::default() }), "lane open");

@@ -68,6 +68,7 @@ pub(crate) fn every_state_reads_back<H: Harness>(harness: &H) {
         late_by_ms: Some(1),
         commit: None,
         root_cause: None,
+        landed: None,
     };
     let stories: Vec<Vec<Event>> = vec![
         vec![],

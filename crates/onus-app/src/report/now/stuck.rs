@@ -9,7 +9,7 @@ use onus_core::identity_map::{self, Policy};
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::task::{StateName, Task};
 use onus_core::time::{Millis, Timestamp};
-use onus_store::read::queue::{self, Filter};
+use onus_store::read::queue::{self, After, Filter};
 use onus_store::read::report;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -111,7 +111,7 @@ impl Onus {
             return Ok(Vec::new());
         }
         self.judge(&policy, |judge| {
-            let ready = queue::ready(judge.tx, &Filter::default(), TRIED)?;
+            let ready = queue::ready(judge.tx, &Filter::default(), After::START, TRIED)?;
             ready.iter().map(|task| nobody_for(judge, &policy, task)).filter_map(Result::transpose).collect()
         })
     }

@@ -84,6 +84,8 @@ impl Add {
             lifecycle: self.lifecycle,
             branch,
             probes: self.probes.clone(),
+            role: self.role.clone(),
+            lane: self.role.is_some().then(|| i64::from(self.lane.unwrap_or(1))),
         };
         let (registration, mut workstation) =
             store.add_workstation(world.asker(&world.request()?), &wanted)?;

@@ -34,7 +34,8 @@ pub(super) struct Sync {
 
 /// Retire a worktree and delete its directory: people only
 ///
-/// Refused while anything would be lost: a held task, a dirty tree, commits that are neither merged nor pushed.
+/// Refused while anything would be lost: a held task, a dirty tree, commits that are neither merged nor pushed; and while
+/// the role that it was made for has work that is under way or has nowhere else to go.
 #[derive(Debug, Args)]
 pub(super) struct Remove {
     #[command(flatten)]
@@ -90,6 +91,7 @@ impl Remove {
                 .hint(format!("onus workstation retire {name}")));
         }
         store.may_retire(world.actor.as_ref(), name)?;
+        store.may_remove(name)?;
         let (repo, dir, main) = tree_of(world, store, &row)?;
         let is_known = worktree::list(repo)?.iter().any(|tree| tree.path == dir);
         let kept = if is_known {

@@ -1,0 +1,227 @@
+//! The table of all calls that travel: name, arguments, answer, class, weight, and who answers.
+
+use super::call::{Call, Class, calls, reply};
+use super::{Sent, SentReceipt, SentTask};
+use crate::Onus;
+use crate::agent_hooks::Holding;
+use crate::conflict::Relation;
+use crate::consistency::Queue;
+use crate::dispatch::{Plan, Told};
+use crate::doctor::DoctorView;
+use crate::exception::ExceptionsView;
+use crate::export::ExportError;
+use crate::guard::Fleet;
+use crate::handoff::{HandoffView, Surroundings};
+use crate::idempotent_admin::Asker;
+use crate::import::{Import, ImportView, Run};
+use crate::ledger::{CheckpointView, ExportedView, GenerationView, RangeView, VerifyView};
+use crate::milestone::{MilestoneAddedView, MilestoneView, MilestonesView};
+use crate::prime::PrimeView;
+use crate::progress::Silent;
+use crate::registry::{Founded, Founding};
+use crate::report::{
+    AnomaliesView, AuditKind, AuditView, IncidentView, NowView, SearchAsk, SearchView, SprintView, When,
+};
+use crate::route::{ExplainView, RouteView, Subject};
+use crate::session::{DayView, SessionView, SessionsView};
+use crate::show::StoryPart;
+use crate::submit::{Target, unexpected};
+use crate::timesheet::{ApprovalView, ApprovedView, Ask, TimesheetView, ics};
+use crate::token::{IssuedView, TokenView, TokensView};
+use crate::validate::ValidateView;
+use crate::view::{
+    HeldView, LedgerView, ListView, ReadyView, StatusView, StoryView, WorkersView, WorkstationsView,
+};
+use crate::weight::Weight;
+use onus_core::event::{Merged, MilestoneAdded, WorkerAdded, WorkstationAdded};
+use onus_core::facts::Caller;
+use onus_core::id::{
+    Handle, MilestoneName, OriginRef, ProjectKey, RequestId, Seq, TaskId, TaskType, TokenId, WorkstationName,
+};
+use onus_core::probe::ProbeResult;
+use onus_core::refusal::Refusal;
+use onus_core::registry::Registration;
+use onus_core::registry::token::Order;
+use onus_core::time::{Date, Timestamp};
+use onus_core::worker::Worker;
+use onus_core::workstation::Workstation;
+use onus_store::evidence::KeptRun;
+use onus_store::read::queue::{Filter, Which};
+use onus_store::read::show::PastAssignment;
+use onus_store::registry::WorkstationHolding;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+calls! {
+    // Commands. A server puts many of `submit` into one transaction.
+    Submit "submit" (sent: Sent, target: Target) -> SentReceipt, Command Light,
+        |onus, asker| {
+            let envelope = onus.witnessed(sent.carried_by(asker)?)?;
+            onus.submit(&envelope, &target).map(SentReceipt::from)
+        };
+    RehearseOne "rehearse_one" (sent: Sent) -> SentReceipt, Command Light,
+        |onus, asker| onus.rehearse_one(&sent.carried_by(asker)?).map(SentReceipt::from);
+    Replayed "replayed" (request: RequestId) -> Option<Result<SentReceipt, Refusal>>, Question Light,
+        |onus, asker| onus.replayed(asker.actor, &request)
+            .map(|found| found.map(|earlier| earlier.map(SentReceipt::from)));
+
+    // Tasks and the queue.
+    List "list" (which: Which, filter: Filter, cursor: Option<String>, limit: i64) -> ListView, Question Light,
+        |onus, asker| onus.list(which, &filter, cursor.as_deref(), limit);
+    Ready "ready" (filter: Filter, limit: i64) -> ReadyView, Question Light,
+        |onus, asker| onus.ready(&filter, limit);
+    ReadyFor "ready_for" (filter: Filter, limit: i64) -> ReadyView, Question Light,
+        |onus, asker| onus.ready_for(asker.actor, &filter, limit);
+    Held "held" () -> Vec<HeldView>, Question Light, |onus, asker| onus.held();
+    Now "now" () -> Timestamp, Question Light, |onus, asker| onus.now();
+    Status "status" () -> StatusView, Question Light, |onus, asker| onus.status();
+    Show "show" (task: TaskId, part: StoryPart) -> StoryView, Question Light,
+        |onus, asker| onus.show_part(&task, part);
+    Log "log" (task: Option<TaskId>, after: Option<i64>, limit: i64) -> LedgerView, Question Light,
+        |onus, asker| onus.log(task.as_ref(), after, limit);
+    FindTask "find_task" (task: TaskId) -> Option<SentTask>, Question Light,
+        |onus, asker| Ok(onus.find_task(&task)?.map(SentTask::from));
+    TaskByOrigin "task_by_origin" (origin: OriginRef) -> Option<SentTask>, Question Light,
+        |onus, asker| Ok(onus.task_by_origin(&origin)?.map(SentTask::from));
+    Assignments "assignments" (task: TaskId) -> Vec<PastAssignment>, Question Light,
+        |onus, asker| onus.assignments(&task);
+    CheckRuns "check_runs" (task: TaskId, limit: i64) -> Vec<KeptRun>, Question Light,
+        |onus, asker| onus.check_runs(&task, limit);
+    LastHandoff "last_handoff" (task: TaskId) -> Option<HandoffView>, Question Light,
+        |onus, asker| onus.last_handoff(&task);
+    SurroundingsOf "surroundings" (task: TaskId, place: WorkstationName) -> Surroundings, Question Light,
+        |onus, asker| onus.surroundings(&task, &place);
+    MergedAs "merged_as" (task: TaskId, commit: String) -> Option<Merged>, Question Light,
+        |onus, asker| onus.merged_as(&task, &commit);
+    Relations "relations" (task: TaskId, others: BTreeSet<TaskId>) -> BTreeMap<TaskId, Relation>, Question Light,
+        |onus, asker| onus.relations(&task, &others);
+    Exceptions "exceptions" (only: Option<TaskId>) -> ExceptionsView, Question Light,
+        |onus, asker| onus.exceptions(only.as_ref());
+    Prime "prime" (only: Option<TaskId>) -> PrimeView, Question Light,
+        |onus, asker| onus.prime(asker.actor, only.as_ref());
+    Route "route" (only: Option<TaskType>) -> RouteView, Question Light, |onus, asker| onus.route(only.as_ref());
+    Explain "explain" (subject: Subject, here: Option<WorkstationName>) -> ExplainView, Question Light,
+        |onus, asker| onus.explain(&subject, asker.actor, here.as_ref());
+    PlanRound "plan" (told: Vec<Told>, limit: usize) -> Plan, Administration Heavy,
+        |onus, asker| onus.plan(asker.actor, &told, limit);
+    QueueAbout "queue_about" (tasks: BTreeSet<TaskId>) -> Queue, Question Heavy,
+        |onus, asker| onus.queue_about(tasks);
+    ExportTasks "export_tasks" (which: Which) -> (u64, String), Question Heavy,
+        |onus, asker| exported(onus, which);
+    ImportJsonl "import_jsonl" (request: RequestId, project: Option<ProjectKey>, input: String, run: Run) -> ImportView,
+        Import Heavy, |onus, asker| {
+            let (actor, project) = (asker.actor, project.as_ref());
+            onus.import_jsonl(&Import { request: &request, actor, project, input: &input, run }, &mut Silent)
+        };
+
+    // The record and the store.
+    Validate "validate" () -> ValidateView, Question Heavy, |onus, asker| onus.validate(&mut Silent);
+    Verify "verify" () -> VerifyView, Question Heavy, |onus, asker| onus.verify(&mut Silent);
+    VerifyRange "verify_range" (after: Seq, limit: i64) -> RangeView, Question Heavy,
+        |onus, asker| onus.verify_range(after, limit);
+    Doctor "doctor" () -> DoctorView, Upkeep Heavy, |onus, asker| onus.doctor(&mut Silent);
+    Checkpoint "checkpoint" () -> CheckpointView, Administration Heavy, |onus, asker| onus.checkpoint(asker.actor);
+    RaiseGeneration "raise_generation" (reason: Option<String>) -> GenerationView, Administration Light,
+        |onus, asker| onus.raise_generation(asker, reason.as_deref());
+    ExportLedger "export_ledger" () -> (ExportedView, String), Question Heavy, |onus, asker| exported_ledger(onus);
+    SearchLedger "search_ledger" (ask: SearchAsk) -> SearchView, Question Heavy,
+        |onus, asker| onus.search_ledger(asker.actor, &ask);
+
+    // Who there is.
+    CallerOf "caller" () -> Caller, Question Light, |onus, asker| onus.caller(asker.actor);
+    Workers "workers" (only: Option<Handle>) -> WorkersView, Question Light,
+        |onus, asker| onus.workers(only.as_ref());
+    Join "join" (founding: Founding) -> Founded, Administration Light, |onus, asker| onus.join(asker, &founding);
+    AddWorker "add_worker" (wanted: WorkerAdded) -> (Registration, Worker), Administration Light,
+        |onus, asker| onus.add_worker(asker, &wanted);
+    PauseWorker "pause_worker" (worker: Handle, reason: Option<String>) -> Worker, Administration Light,
+        |onus, asker| onus.pause_worker(asker, &worker, reason.as_deref());
+    ResumeWorker "resume_worker" (worker: Handle) -> Worker, Administration Light,
+        |onus, asker| onus.resume_worker(asker, &worker);
+    Holdings "holdings" (worker: Handle) -> Vec<Holding>, Question Light, |onus, asker| onus.holdings(&worker);
+    Tokens "tokens" (only: Option<Handle>) -> TokensView, Question Light, |onus, asker| onus.tokens(only.as_ref());
+    IssueToken "issue_token" (order: Order) -> IssuedView, Administration Light,
+        |onus, asker| onus.issue_token(asker, &order);
+    RevokeToken "revoke_token" (id: TokenId, reason: Option<String>) -> TokenView, Administration Light,
+        |onus, asker| onus.revoke_token(asker, &id, reason.as_deref());
+
+    // Where they work.
+    FleetNow "fleet" () -> Fleet, Question Light, |onus, asker| onus.fleet();
+    Places "places" (sent: Sent) -> Vec<Workstation>, Question Light,
+        |onus, asker| onus.places(&sent.open(asker.actor)?);
+    Workstations "workstations" (only: Option<WorkstationName>) -> WorkstationsView, Question Light,
+        |onus, asker| onus.workstations(only.as_ref());
+    WorkstationRow "workstation" (place: WorkstationName) -> WorkstationHolding, Question Light,
+        |onus, asker| onus.workstation(&place);
+    FindWorkstation "find_workstation" (place: WorkstationName) -> Option<Workstation>, Question Light,
+        |onus, asker| onus.find_workstation(&place);
+    WorkstationRows "workstation_rows" () -> Vec<WorkstationHolding>, Question Light,
+        |onus, asker| onus.workstation_rows();
+    DirectoryOf "directory_of" (place: WorkstationName) -> Option<PathBuf>, Question Light,
+        |onus, asker| onus.directory_of(&place);
+    HoldingDirectory "holding_directory" (task: TaskId, worker: Handle) -> Option<PathBuf>, Question Light,
+        |onus, asker| onus.holding_directory(&task, &worker);
+    AddWorkstation "add_workstation" (wanted: WorkstationAdded) -> (Registration, Workstation), Administration Light,
+        |onus, asker| onus.add_workstation(asker, &wanted);
+    MayAddWorkstation "may_add_workstation" (place: WorkstationName) -> (), Question Light,
+        |onus, asker| onus.may_add_workstation(asker.actor, &place);
+    Quarantine "quarantine" (place: WorkstationName, reason: Option<String>) -> WorkstationHolding, Administration Light,
+        |onus, asker| onus.quarantine(asker, &place, reason.as_deref());
+    Restore "restore" (place: WorkstationName, reason: Option<String>) -> WorkstationHolding, Administration Light,
+        |onus, asker| onus.restore(asker, &place, reason.as_deref());
+    Retire "retire" (place: WorkstationName, reason: Option<String>, removed: bool) -> WorkstationHolding,
+        Administration Light, |onus, asker| onus.retire(asker, &place, reason.as_deref(), removed);
+    MayRemove "may_remove" (place: WorkstationName) -> (), Question Light, |onus, asker| onus.may_remove(&place);
+    MayRetire "may_retire" (place: WorkstationName) -> (), Question Light,
+        |onus, asker| onus.may_retire(asker.actor, &place);
+    RecordProbes "record_probes" (place: WorkstationName, results: Vec<ProbeResult>) -> Workstation, Report Light,
+        |onus, asker| onus.record_probes(asker, &place, &results);
+
+    // How long.
+    Sessions "sessions" (task: Option<TaskId>, worker: Option<Handle>, limit: i64) -> SessionsView, Question Light,
+        |onus, asker| onus.sessions(task.as_ref(), worker.as_ref(), limit);
+    SessionOf "session" (id: Seq) -> SessionView, Question Light, |onus, asker| onus.session(id);
+    TaskOfSession "task_of_session" (id: Seq) -> Option<TaskId>, Question Light,
+        |onus, asker| onus.task_of_session(id);
+    Day "day" (worker: Handle, day: Date) -> DayView, Question Light, |onus, asker| onus.day(&worker, day);
+    Timesheet "timesheet" (ask: Ask) -> TimesheetView, Question Heavy, |onus, asker| onus.timesheet(&ask);
+    Calendar "calendar" (ask: Ask) -> ics::Calendar, Question Heavy, |onus, asker| onus.calendar(&ask);
+    ZoneOf "zone_of" (worker: Option<Handle>) -> String, Question Light, |onus, asker| onus.zone_of(worker.as_ref());
+    Today "today" (worker: Option<Handle>) -> Date, Question Light, |onus, asker| onus.today(worker.as_ref());
+    ApproveTimesheet "approve_timesheet" (worker: Handle, from: Date, to: Date) -> ApprovedView, Administration Heavy,
+        |onus, asker| onus.approve_timesheet(asker, &worker, (from, to));
+    ApprovalsOf "approvals_of" (worker: Handle, from: Date, to: Date) -> Vec<ApprovalView>, Question Light,
+        |onus, asker| onus.approvals_of(&worker, from, to);
+
+    // How far, and how it went.
+    Milestones "milestones" () -> MilestonesView, Question Light, |onus, asker| onus.milestones();
+    MilestoneOf "milestone" (name: MilestoneName) -> MilestoneView, Question Heavy, |onus, asker| onus.milestone(&name);
+    AddMilestone "add_milestone" (wanted: MilestoneAdded) -> MilestoneAddedView, Administration Light,
+        |onus, asker| onus.add_milestone(asker, &wanted);
+    CloseMilestone "close_milestone" (name: MilestoneName) -> MilestoneView, Judgement Heavy,
+        |onus, asker| onus.close_milestone(asker, &name);
+    ReportNow "report_now" (when: When) -> NowView, Question Light, |onus, asker| onus.report_now(asker.actor, &when);
+    ReportSprint "report_sprint" (sprint: Option<String>) -> SprintView, Question Heavy,
+        |onus, asker| onus.report_sprint(asker.actor, sprint.as_deref());
+    ReportIncident "report_incident" (task: TaskId) -> IncidentView, Question Heavy,
+        |onus, asker| onus.report_incident(&task);
+    ReportAudit "report_audit" (when: When, only: Vec<AuditKind>) -> AuditView, Question Heavy,
+        |onus, asker| onus.report_audit(asker.actor, &when, &only);
+    ReportAnomalies "report_anomalies" (when: When) -> AnomaliesView, Question Heavy,
+        |onus, asker| onus.report_anomalies(asker.actor, &when);
+}
+
+fn exported(onus: &mut Onus, which: Which) -> Result<(u64, String), Refusal> {
+    let mut text = Vec::new();
+    let lines = onus.export_tasks(which, &mut text, &mut Silent).map_err(|error| match error {
+        ExportError::Refused(refusal) => refusal,
+        ExportError::Writing(error) => unexpected(error),
+    })?;
+    Ok((lines, String::from_utf8(text).map_err(unexpected)?))
+}
+
+fn exported_ledger(onus: &mut Onus) -> Result<(ExportedView, String), Refusal> {
+    let mut text = Vec::new();
+    let view = onus.export_ledger(&mut text, &mut Silent)?;
+    Ok((view, String::from_utf8(text).map_err(unexpected)?))
+}

@@ -1,0 +1,161 @@
+//! The main of record: the one main branch that counts for a store, whichever clone asks (mission D11).
+//!
+//! As long as one clone uses the store it is that clone's local branch. A person names a shared one; when a second clone
+//! joins and nobody has, nothing counts as landed until somebody does.
+
+use crate::code::Code;
+use crate::event::{CloneJoined, Event, MainOfRecordNamed};
+use crate::facts::Caller;
+use crate::id::{BranchName, CloneId, Handle};
+use crate::refusal::{Finding, Refusal};
+use crate::registry::{known, person};
+use crate::text::{REASON_MAX, line};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A clone that uses the store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RepositoryClone {
+    pub id: CloneId,
+    /// The machine, by its own id.
+    pub host: String,
+    /// Its git directory.
+    pub path: String,
+}
+
+/// The shared branch that a person named.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Named {
+    /// The remote as the clones call it.
+    pub remote: String,
+    pub branch: BranchName,
+    /// Where it is, as whoever named it calls it.
+    pub url: Option<String>,
+    /// Onus answers for it: pushes show a lease there.
+    pub guarded: bool,
+}
+
+/// What counts as the main branch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum MainOfRecord {
+    /// The local main branch of the one clone there is.
+    Local,
+    Shared(Named),
+    /// Several clones, and nobody has said which branch counts.
+    Unset {
+        clones: Vec<RepositoryClone>,
+    },
+}
+
+/// What counts, given what was named and who uses the store. Clones that are gone do not count: `is_gone` knows.
+pub fn of(
+    named: Option<&Named>,
+    clones: &[RepositoryClone],
+    is_gone: impl Fn(&RepositoryClone) -> bool,
+) -> MainOfRecord {
+    if let Some(named) = named {
+        return MainOfRecord::Shared(named.clone());
+    }
+    let left: Vec<RepositoryClone> = clones.iter().filter(|clone| !is_gone(clone)).cloned().collect();
+    if left.len() > 1 { MainOfRecord::Unset { clones: left } } else { MainOfRecord::Local }
+}
+
+/// Why nothing lands while several clones each have a main branch of their own.
+pub fn unset(clones: &[RepositoryClone]) -> Finding {
+    let places: Vec<&str> = clones.iter().take(5).map(|clone| clone.place()).collect();
+    let detail = format!("{} clones use this store: {}", clones.len(), places.join(", "));
+    Finding::new(Code::MainOfRecordUnset, detail)
+        .hint("a person runs, in one of them: onus init --remote origin")
+}
+
+impl RepositoryClone {
+    /// As people know it: the checkout rather than its git directory.
+    pub fn place(&self) -> &str {
+        self.path.strip_suffix("/.git").unwrap_or(&self.path)
+    }
+}
+
+/// What a clone that begins to use the store says; nothing where the store knows it as it is.
+pub fn join(
+    caller: &Caller,
+    found: Option<&RepositoryClone>,
+    here: &RepositoryClone,
+) -> Result<Option<(Handle, Event)>, Refusal> {
+    let by = known(caller)?.handle.clone();
+    if found == Some(here) {
+        return Ok(None);
+    }
+    let path = line("the path of the clone", &here.path, REASON_MAX).map_err(Refusal::invalid)?;
+    let host = line("the host of the clone", &here.host, REASON_MAX).map_err(Refusal::invalid)?;
+    Ok(Some((by, CloneJoined { id: here.id.clone(), host, path }.into())))
+}
+
+/// What is said when a shared branch is named. The first word is anybody's, because the settings that it comes from are a
+/// person's; another word than before takes a person.
+pub fn name(
+    caller: &Caller,
+    found: Option<&Named>,
+    wanted: &Named,
+) -> Result<Option<(Handle, Event)>, Refusal> {
+    let by = match found {
+        Some(found) if found == wanted => return Ok(None),
+        Some(_) => person(caller)?.clone(),
+        None => known(caller)?.handle.clone(),
+    };
+    let remote = line("the remote", &wanted.remote, 200).map_err(Refusal::invalid)?;
+    if remote.starts_with('-') || remote.contains(char::is_whitespace) {
+        return Err(Refusal::invalid(format!("{} is not the name of a remote", crate::id::shown(&remote)))
+            .hint("git remote lists them"));
+    }
+    let url = wanted.url.as_deref().map(|url| line("the address", url, REASON_MAX)).transpose();
+    let event = MainOfRecordNamed {
+        remote,
+        branch: wanted.branch.clone(),
+        url: url.map_err(Refusal::invalid)?,
+        guarded: wanted.guarded,
+    };
+    Ok(Some((by, event.into())))
+}
+
+impl From<&CloneJoined> for RepositoryClone {
+    fn from(joined: &CloneJoined) -> RepositoryClone {
+        RepositoryClone { id: joined.id.clone(), host: joined.host.clone(), path: joined.path.clone() }
+    }
+}
+
+impl From<&MainOfRecordNamed> for Named {
+    fn from(named: &MainOfRecordNamed) -> Named {
+        Named {
+            remote: named.remote.clone(),
+            branch: named.branch.clone(),
+            url: named.url.clone(),
+            guarded: named.guarded,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clone(n: usize, path: &str) -> RepositoryClone {
+        RepositoryClone { id: format!("{n:016}").parse().unwrap(), host: "h".into(), path: path.into() }
+    }
+
+    fn named() -> Named {
+        Named { remote: "origin".into(), branch: "main".parse().unwrap(), url: None, guarded: false }
+    }
+
+    #[test]
+    fn one_clone_needs_no_name_and_two_do() {
+        let (one, two) = (clone(1, "/a/.git"), clone(2, "/b/.git"));
+        let both = [one.clone(), two.clone()];
+        assert_eq!(of(None, &[], |_| false), MainOfRecord::Local);
+        assert_eq!(of(None, std::slice::from_ref(&one), |_| false), MainOfRecord::Local);
+        assert_eq!(of(None, &both, |_| false), MainOfRecord::Unset { clones: both.to_vec() });
+        assert_eq!(of(None, &both, |clone| clone.id == two.id), MainOfRecord::Local);
+        assert_eq!(of(Some(&named()), &both, |_| false), MainOfRecord::Shared(named()));
+        assert_eq!(unset(&both).detail, "2 clones use this store: /a, /b");
+    }
+}

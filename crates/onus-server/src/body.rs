@@ -1,0 +1,93 @@
+//! The bytes of requests and answers, counted as long as they are in memory.
+
+use crate::allowance::{Portion, Share};
+use crate::problem::Problem;
+use crate::serve::Server;
+use axum::body::{Body, Bytes};
+use axum::http::header::{self, HeaderMap};
+use axum::http::{Response, StatusCode};
+use http_body_util::LengthLimitError;
+use hyper::body::{Body as _, Frame, SizeHint};
+use onus_core::refusal::Refusal;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// So many bytes of one caller's requests are in memory at once.
+pub(crate) const READING_EACH: usize = 16 * 1024 * 1024;
+
+/// So many bytes of one caller's answers, until it takes them. Short ones are not counted.
+pub(crate) const SENDING_EACH: usize = 32 * 1024 * 1024;
+const SENDING_COUNTS: u64 = 64 * 1024;
+
+/// The body of a request; it counts as long as what comes with it lives.
+pub(crate) async fn read(
+    server: &Server,
+    share: &Share,
+    headers: &HeaderMap,
+    body: Body,
+    limit: usize,
+) -> Result<(Bytes, Portion), Problem> {
+    let length = body.size_hint().exact().and_then(|length| usize::try_from(length).ok());
+    let portion = server.reading.take(share, length.unwrap_or(limit).min(limit))?;
+    let reading = tokio::time::timeout(server.config.patience, axum::body::to_bytes(body, limit));
+    let bytes = match reading.await {
+        Err(_) => return Err(Problem::input(StatusCode::REQUEST_TIMEOUT, "the body did not come in time")),
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(error)) if is_too_long(&error) => {
+            let detail = format!("the body is longer than {limit} bytes");
+            return Err(Problem::input(StatusCode::PAYLOAD_TOO_LARGE, detail));
+        }
+        Ok(Err(error)) => {
+            return Err(Refusal::invalid(format!("the body did not come whole: {error}")).into());
+        }
+    };
+    let kind = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
+    let kind = kind.and_then(|kind| kind.split(';').next()).map(str::trim);
+    match kind {
+        Some(kind) if kind.eq_ignore_ascii_case("application/json") => Ok((bytes, portion)),
+        None if bytes.is_empty() => Ok((bytes, portion)),
+        _ => Err(Problem::input(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json")),
+    }
+}
+
+fn is_too_long(error: &axum::Error) -> bool {
+    std::error::Error::source(error).is_some_and(|cause| cause.is::<LengthLimitError>())
+}
+
+impl Server {
+    /// An answer counts until its caller has taken it.
+    pub(crate) fn counted(&self, share: &Share, response: Response<Body>) -> Response<Body> {
+        let length = response.body().size_hint().exact().filter(|length| *length >= SENDING_COUNTS);
+        let Some(length) = length else { return response };
+        match self.sending.take(share, usize::try_from(length).unwrap_or(usize::MAX)) {
+            Ok(portion) => response.map(|body| Body::new(Held { body, _portion: portion })),
+            Err(refusal) => self.refused("", None, refusal.into()),
+        }
+    }
+}
+
+/// An answer that has not been taken yet.
+struct Held {
+    body: Body,
+    _portion: Portion,
+}
+
+impl hyper::body::Body for Held {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
