@@ -376,13 +376,15 @@ fn a_stale_push_never_lands_after_a_takeover() {
     let fleet = Fleet::new();
     let mut rng = Rng::seeded(0x0005_11e5);
     let (mut landed, mut stopped) = (0, 0);
+    // How long a push takes is the machine's affair: the takeovers follow the moment at which pushes land.
+    let mut moment = 60_000;
     for round in 1..=rounds {
         let task = fleet.site.add(&format!("round {round}"));
         let token = fleet.claim(&task, "a");
         passed(&fleet.commit("a", "f", &format!("{round}")));
         let work = fleet.at(&fleet.tree("a"), "HEAD").unwrap();
         let push = fleet.push("a", &token);
-        std::thread::sleep(Duration::from_millis(rng.below(120)));
+        std::thread::sleep(Duration::from_micros(rng.below(2 * moment)));
         let force = ["takeover", &task, "--workstation", "ws-b", "--force", "--reason", "race"];
         fleet.site.by_person(&force);
         let seen = fleet.at(&fleet.shared(), "agent/ws-a");
@@ -390,8 +392,8 @@ fn a_stale_push_never_lands_after_a_takeover() {
         let after = fleet.at(&fleet.shared(), "agent/ws-a");
         assert_eq!(after, seen, "round {round}: it landed after the takeover: {pushed:?}");
         match after.as_ref() == Some(&work) {
-            true => landed += 1,
-            false => stopped += 1,
+            true => (landed, moment) = (landed + 1, moment - moment / 8),
+            false => (stopped, moment) = (stopped + 1, moment + moment / 8),
         }
         // Nothing of it is lost either way.
         let kept = fleet.at(&fleet.tree("b"), &format!("refs/onus/salvage/{task}/1"));

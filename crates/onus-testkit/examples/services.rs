@@ -1,6 +1,6 @@
-//! What all programs of one run of the tests share: says in `NAME=VALUE` lines where it is, and ends it when standard input
-//! ends. `onus-testkit postgres`: two servers and their template; nothing where PostgreSQL is not installed.
-//! `onus-testkit localstack DIRECTORY`: one LocalStack, of which the directory tells.
+//! What all programs of one run share (`tests/run`): says in `NAME=VALUE` lines where it is, and ends it when standard input
+//! ends. `services postgres`: two servers and their template; nothing where PostgreSQL is not installed.
+//! `services localstack DIRECTORY`: one LocalStack, of which the directory tells.
 
 #![allow(clippy::print_stdout, reason = "whoever starts it reads it")]
 
