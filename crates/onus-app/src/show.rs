@@ -4,17 +4,15 @@ use crate::Onus;
 use crate::handoff::{self, HandoffView};
 use crate::remote::calls;
 use crate::session::{self, SessionView};
-use crate::view::{
-    AssignmentView, DependencyView, EntryView, LandedView, LedgerView, NoteView, ReviewView, StoryView,
-    TaskView,
-};
+use crate::view::{AssignmentView, EntryView, LandedView, LedgerView, NoteView, ReviewView, TaskView};
 use onus_core::code::Code;
 use onus_core::event::Event;
 use onus_core::evidence::RootCause;
 use onus_core::id::{Seq, TaskId};
 use onus_core::ledger::Entry;
+use onus_core::process::Death;
 use onus_core::refusal::Refusal;
-use onus_core::task::Task;
+use onus_core::task::{StateName, Task};
 use onus_host::process_liveness;
 use onus_store::error::Result as StoreResult;
 use onus_store::load;
@@ -22,6 +20,7 @@ use onus_store::port::Tx;
 use onus_store::read::effort;
 use onus_store::read::ledger::{self, Part};
 use onus_store::read::show::{self, Note};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// So many entries of a story are told at once, unless fewer or more are asked for.
@@ -34,6 +33,41 @@ const SESSIONS: i64 = 100;
 
 /// So many bytes of notes and entries; one of them is told, however long it is.
 const BYTES: usize = 256 * 1024;
+
+/// The story of one task, or a part of it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct StoryView {
+    pub task: TaskView,
+    /// The proof that the present holder is dead: it may be taken over at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dead: Option<Death>,
+    pub dependencies: Vec<DependencyView>,
+    pub dependents: Vec<TaskId>,
+    pub assignments: Vec<AssignmentView>,
+    pub sessions: Vec<SessionView>,
+    pub notes: Vec<NoteView>,
+    /// The last handoff, where the task has changed hands since or waits for the next ones.
+    pub handoff: Option<HandoffView>,
+    /// What others said about the work, the first one first.
+    #[serde(default)]
+    pub reviews: Vec<ReviewView>,
+    /// Why the defect happened.
+    #[serde(default)]
+    pub root_cause: Option<RootCause>,
+    /// What of it is in the main of record.
+    #[serde(default)]
+    pub landed: Option<LandedView>,
+    pub ledger: Vec<EntryView>,
+    /// There is more: ask for what came before this entry.
+    #[serde(default)]
+    pub earlier: Option<Seq>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct DependencyView {
+    pub task: TaskId,
+    pub state: Option<StateName>,
+}
 
 /// Which part of a task's story: its end, or what came before an entry.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -216,7 +216,7 @@ impl Common {
         shown: impl Iterator<Item = &'e Shown>,
     ) -> Result<Common, Refusal> {
         let tokens = shown.map(|shown| shown.text.id());
-        load::expect_calls(tx, calls.clone().map(|(envelope, _)| envelope), tokens)?;
+        load::prefetch_calls(tx, calls.clone().map(|(envelope, _)| envelope), tokens)?;
         let ready = Ready::for_calls(tx, calls.map(|(_, target)| target))?;
         let (workspace, memory, at_work) = (load::workspace(tx)?, Memory::default(), AtWork::default());
         Ok(Common { workspace, ready, memory, at_work, is_behind_anchor: None })

@@ -3,16 +3,16 @@
 mod landing;
 mod registry;
 
+pub use crate::show::{DependencyView, StoryView};
 pub use landing::*;
 pub use registry::*;
 
 use crate::exception::ExceptionView;
-use crate::handoff::HandoffView;
 use crate::submit::{Receipt, ReceiptKind};
 use onus_core::code::Code;
-use onus_core::evidence::{CheckVerdict, RootCause};
+use onus_core::evidence::CheckVerdict;
 use onus_core::id::CheckId;
-use onus_core::id::{CommitId, Handle, OriginRef, Role, Seq, TaskId, TaskType, WorkstationName};
+use onus_core::id::{CommitId, Handle, OriginRef, Role, TaskId, TaskType, WorkstationName};
 use onus_core::lease::Token;
 use onus_core::ledger::Entry;
 use onus_core::process::Death;
@@ -355,41 +355,6 @@ impl From<&Note> for NoteView {
             untrusted: true,
         }
     }
-}
-
-/// The whole story of one task.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct StoryView {
-    pub task: TaskView,
-    /// The proof that the present holder is dead: it may be taken over at once.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dead: Option<Death>,
-    pub dependencies: Vec<DependencyView>,
-    pub dependents: Vec<TaskId>,
-    pub assignments: Vec<AssignmentView>,
-    pub sessions: Vec<crate::session::SessionView>,
-    pub notes: Vec<NoteView>,
-    /// The last handoff, where the task has changed hands since or waits for the next ones.
-    pub handoff: Option<HandoffView>,
-    /// What others said about the work, the first one first.
-    #[serde(default)]
-    pub reviews: Vec<ReviewView>,
-    /// Why the defect happened.
-    #[serde(default)]
-    pub root_cause: Option<RootCause>,
-    /// What of it is in the main of record.
-    #[serde(default)]
-    pub landed: Option<LandedView>,
-    pub ledger: Vec<EntryView>,
-    /// There is more: ask for what came before this entry.
-    #[serde(default)]
-    pub earlier: Option<Seq>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct DependencyView {
-    pub task: TaskId,
-    pub state: Option<StateName>,
 }
 
 /// A held task whose holder has gone silent, or not.

@@ -323,7 +323,7 @@ fn a_run_made_elsewhere_is_stated() {
     let mut desk = Desk::new();
     let check =
         Check { command: "make test".into(), state: CheckState::Approved, kind: CheckKind::default() };
-    let spec = Spec { checks: vec![check.clone()], ..Spec::titled("one") };
+    let spec = Spec { checks: vec![check.clone()], kind: "feature".into(), ..Spec::titled("one") };
     let add = Command::Add { spec: Box::new(spec), depends_on: BTreeSet::new(), archived: None };
     far_from(&desk, "@ada").submit(&envelope(None, add), &Target::Named).unwrap();
     let mut bot = far_from(&desk, "@bot");

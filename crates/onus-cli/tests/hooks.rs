@@ -115,7 +115,7 @@ fn an_agent_without_a_lease_commits_nowhere() {
     for who in &clients {
         refused(&fleet.git_by(&repo, who, &EMPTY), "lease_required");
         refused(
-            &fleet.git_by(&repo, who, &["commit", "--amend", "--no-edit", "--allow-empty"]),
+            &fleet.git_by(&repo, who, &["commit", "--amend", "--allow-empty", "--message=amended"]),
             "lease_required",
         );
         refused(&fleet.git_by(&repo, who, &["branch", "mine"]), "lease_required");

@@ -19,7 +19,6 @@ mod contract;
 mod damage;
 mod dispatch;
 mod docs;
-mod doors;
 mod effort;
 mod evidence;
 mod exception;

@@ -1,19 +1,22 @@
 //! Writes what was decided: row, assignment, session, note, ledger and request together, each guarded.
 
-use crate::codec::{exceptions_text, goes_on, json_text, list_text, sign_text};
+use crate::codec::{self, goes_on, row, sign_text};
 use crate::error::{Result, StoreError};
 use crate::evidence;
 use crate::landed;
 use crate::load::request_key;
 use crate::port::Tx;
-use crate::read::audit;
-use crate::{args, sql};
+use crate::sql;
+use crate::tables::{
+    AssignmentEnd, AssignmentRow, AssignmentTask, EntryRow, NoteRow, SessionRow, TaskMoving, TaskQueue,
+    TaskRow,
+};
 use onus_core::effect::Effect;
 use onus_core::event::TimesheetApproved;
 use onus_core::hash::Digest;
 use onus_core::id::{ProjectKey, RequestId, Seq, TaskId};
 use onus_core::ledger::Entry;
-use onus_core::task::{Assignment, State, StateName, Task};
+use onus_core::task::{Assignment, StateName, Task};
 
 /// A dependency of the task is not complete, and nobody said that it need not be waited for.
 macro_rules! incomplete {
@@ -32,69 +35,69 @@ macro_rules! incomplete {
 pub(crate) use incomplete;
 
 sql! {
-    pub(crate) NEXT_NUMBER = "UPDATE project SET last_number = last_number + 1 WHERE workspace = ?1 AND key = ?2";
-    pub(crate) NUMBER = "SELECT last_number FROM project WHERE workspace = ?1 AND key = ?2";
-    pub(crate) RAISE_NUMBER = "UPDATE project SET last_number = ?3 WHERE workspace = ?1 AND key = ?2 AND last_number < ?3";
-    pub(crate) INSERT_TASK = "INSERT INTO task (workspace, id, uid, title, body, type, kind, priority, risk, role, lane, sprint, \
-        tags, scope, parent, merge_order, origin_ask_ref, checks, born, created_by, created_at, state, blocker, \
-        archived, epoch, lease_id, version, head, updated_at, closed_by, closed_at, forced, waits) VALUES \
-        (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, \
-        ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, 0)";
+    pub(crate) NEXT_NUMBER(project) = "UPDATE project SET last_number = last_number + 1 WHERE workspace = :workspace \
+        AND key = :project";
+    pub(crate) NUMBER(project) = "SELECT last_number FROM project WHERE workspace = :workspace AND key = :project";
+    pub(crate) RAISE_NUMBER(project, number) = "UPDATE project SET last_number = :number WHERE workspace = :workspace \
+        AND key = :project AND last_number < :number";
     /// The fence: the row must still be the one the decision was made on.
-    pub(crate) UPDATE_TASK = "UPDATE task SET state = ?6, blocker = ?7, epoch = ?8, lease_id = ?9, version = ?10, head = ?11, \
-        updated_at = ?12, closed_by = ?13, closed_at = ?14, forced = ?15, exceptions = ?16, checks = ?17 \
-        WHERE workspace = ?1 AND id = ?2 AND version = ?3 AND epoch = ?4 AND lease_id IS NOT DISTINCT FROM ?5";
+    pub(crate) UPDATE_TASK(task, was_version, was_epoch, was_lease_id, ..moving: TaskMoving) touches [task] row [task] =
+        "UPDATE task SET ", TaskMoving::SET, " WHERE workspace = :workspace AND id = :task AND version = :was_version \
+        AND epoch = :was_epoch AND lease_id IS NOT DISTINCT FROM :was_lease_id";
     /// Whether each of some tasks waits is asked anew from its dependencies, so that the flag cannot drift.
-    pub(crate) REFRESH_TASK = "UPDATE task SET waits = CASE WHEN ", incomplete!("task"), "THEN 1 ELSE 0 END \
-        WHERE workspace = ?1 AND id = ?2";
-    pub(crate) REFRESH_DEPENDENTS = "UPDATE task SET waits = CASE WHEN ", incomplete!("task"), "THEN 1 ELSE 0 END \
-        FROM dependency d WHERE d.workspace = ?1 AND d.depends_on = ?2 AND task.workspace = d.workspace AND task.id = d.task";
-    pub(crate) SOME_DEPENDENT = "SELECT 1 FROM dependency WHERE workspace = ?1 AND depends_on = ?2 LIMIT 1";
-    REFRESH_YOUNGER = "UPDATE task SET waits = 1 WHERE workspace = ?1 AND born > ?2 AND ", incomplete!("task");
-    pub(crate) INSERT_DEPENDENCY = "INSERT INTO dependency (workspace, task, depends_on) VALUES (?1, ?2, ?3)";
-    EXCEPT_DEPENDENCY = "UPDATE dependency SET excepted = 1 WHERE workspace = ?1 AND task = ?2 AND depends_on = ?3";
-    pub(crate) DELETE_DEPENDENCY = "DELETE FROM dependency WHERE workspace = ?1 AND task = ?2 AND depends_on = ?3";
-    pub(crate) INSERT_ASSIGNMENT = "INSERT INTO assignment (workspace, task, epoch, assignee, tier, workstation, lease_id, ttl_ms, \
-        assigned_at, renewed_at, tick, renewals, handoff_reason, forced, route, lane, base) VALUES \
-        (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
-    pub(crate) RENEW_ASSIGNMENT = "UPDATE assignment SET ttl_ms = ?4, renewed_at = ?5, tick = ?6, renewals = ?7, resting = ?8 \
-        WHERE workspace = ?1 AND task = ?2 AND epoch = ?3 AND ", goes_on!("ended_at");
-    pub(crate) END_ASSIGNMENT = "UPDATE assignment SET ended_at = ?4, end_reason = ?5 \
-        WHERE workspace = ?1 AND task = ?2 AND epoch = ?3 AND workstation = ?6 AND ", goes_on!("ended_at");
-    pub(crate) START_SESSION = "INSERT INTO session (workspace, id, task, epoch, worker, workstation, started_at) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    pub(crate) REFRESH_TASK(task) = "UPDATE task SET waits = CASE WHEN ", incomplete!("task"), "THEN 1 ELSE 0 END \
+        WHERE workspace = :workspace AND id = :task";
+    pub(crate) REFRESH_DEPENDENTS(task) last [] = "UPDATE task SET waits = CASE WHEN ", incomplete!("task"), "THEN 1 \
+        ELSE 0 END \
+        FROM dependency d WHERE d.workspace = :workspace AND d.depends_on = :task AND task.workspace = d.workspace AND \
+        task.id = d.task";
+    pub(crate) SOME_DEPENDENT(task) reads [] = "SELECT 1 FROM dependency WHERE workspace = :workspace AND depends_on = \
+        :task LIMIT 1";
+    REFRESH_YOUNGER(than) = "UPDATE task SET waits = 1 WHERE workspace = :workspace AND born > :than AND ",
+        incomplete!("task");
+    pub(crate) INSERT_DEPENDENCY(task, depends_on) = "INSERT INTO dependency (workspace, task, depends_on) VALUES \
+        (:workspace, :task, :depends_on)";
+    EXCEPT_DEPENDENCY(task, depends_on) = "UPDATE dependency SET excepted = 1 WHERE workspace = :workspace AND task = \
+        :task AND depends_on = :depends_on";
+    pub(crate) DELETE_DEPENDENCY(task, depends_on) = "DELETE FROM dependency WHERE workspace = :workspace AND task = \
+        :task AND depends_on = :depends_on";
+    pub(crate) RENEW_ASSIGNMENT(task, epoch, ttl_ms, renewed_at, tick, renewals, resting) touches [task] row [task,
+        epoch] = "UPDATE assignment SET ttl_ms = :ttl_ms, renewed_at = :renewed_at, tick = :tick, renewals = \
+        :renewals, resting = :resting \
+        WHERE workspace = :workspace AND task = :task AND epoch = :epoch AND ", goes_on!("ended_at");
+    pub(crate) END_ASSIGNMENT(task, epoch, ended_at, end_reason, workstation) touches [task, workstation] row [task,
+        epoch] = "UPDATE assignment SET ended_at = :ended_at, end_reason = :end_reason \
+        WHERE workspace = :workspace AND task = :task AND epoch = :epoch AND workstation = :workstation AND ",
+        goes_on!("ended_at");
     /// The worker is a guard, and said so that nobody looks through all sessions of a worker.
-    pub(crate) STOP_SESSION = "UPDATE session SET ended_at = ?4, end_reason = ?5 \
-        WHERE workspace = ?1 AND task = ?2 AND epoch = ?3 AND +worker IS NOT DISTINCT FROM ?6 AND ", goes_on!("ended_at");
-    pub(crate) INSERT_FACT = "INSERT INTO session_fact (workspace, task, seq, session, kind, started_at, ended_at, key, source, \
-        model, input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, cost_micros) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
-    INSERT_APPROVAL = "INSERT INTO approval (workspace, seq, worker, first_day, last_day, fingerprint) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-    pub(crate) INSERT_NOTE = "INSERT INTO note (workspace, seq, task, kind, text) VALUES (?1, ?2, ?3, ?4, ?5)";
-    pub(crate) INSERT_ENTRY = "INSERT INTO ledger (workspace, seq, task, at, actor, workstation, epoch, verb, data, prev, hash) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
-    pub(crate) INSERT_REQUEST = "INSERT INTO request (workspace, id, fingerprint, seq) VALUES (?1, ?2, ?3, ?4)";
-    INSERT_ANSWERED = "INSERT INTO request (workspace, id, fingerprint, seq, answer) VALUES (?1, ?2, ?3, ?4, ?5)";
-    pub(crate) MOVE_HEAD = "UPDATE workspace SET head = ?3 WHERE id = ?1 AND head = ?2";
+    pub(crate) STOP_SESSION(task, epoch, ended_at, end_reason, worker) touches [worker] row [task, epoch] = "UPDATE \
+        session SET ended_at = :ended_at, end_reason = :end_reason \
+        WHERE workspace = :workspace AND task = :task AND epoch = :epoch AND +worker IS NOT DISTINCT FROM :worker AND \
+        ", goes_on!("ended_at");
+    INSERT_APPROVAL(seq, worker, first_day, last_day, fingerprint) = "INSERT INTO approval (workspace, seq, worker, \
+        first_day, last_day, fingerprint) \
+        VALUES (:workspace, :seq, :worker, :first_day, :last_day, :fingerprint)";
+    pub(crate) INSERT_REQUEST(id, fingerprint, seq) touches [request: id] row [id] = "INSERT INTO request (workspace, \
+        id, fingerprint, seq) VALUES (:workspace, :id, :fingerprint, :seq)";
+    INSERT_ANSWERED(id, fingerprint, seq, answer) = "INSERT INTO request (workspace, id, fingerprint, seq, answer) \
+        VALUES (:workspace, :id, :fingerprint, :seq, :answer)";
+    pub(crate) MOVE_HEAD(from, to) = "UPDATE workspace SET head = :to WHERE id = :workspace AND head = :from";
 }
 
 /// The next id of a project. Numbers are used once; a gap is no error.
 pub fn allocate(tx: &mut dyn Tx, project: &ProjectKey) -> Result<Option<TaskId>> {
-    let workspace = tx.workspace();
-    if tx.run(&NEXT_NUMBER, &args![workspace.0, project.as_str()])? == 0 {
+    if tx.run(&NEXT_NUMBER { project })? == 0 {
         return Ok(None);
     }
     let mut row = tx
-        .row(&NUMBER, &args![workspace.0, project.as_str()])?
+        .row(&NUMBER { project })?
         .ok_or_else(|| StoreError::Corrupt(format!("the project {project} vanished")))?;
     Ok(Some(TaskId { project: project.clone(), number: row.int()? }))
 }
 
 /// Takes an id that came from elsewhere out of circulation.
 pub fn reserve(tx: &mut dyn Tx, id: &TaskId) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.run(&RAISE_NUMBER, &args![workspace.0, id.project.as_str(), id.number]).map(drop)
+    tx.run(&RAISE_NUMBER { project: &id.project, number: id.number }).map(drop)
 }
 
 /// One entry of a task's chain with what it changes.
@@ -107,7 +110,6 @@ pub struct Change<'a> {
 }
 
 pub fn change(tx: &mut dyn Tx, change: &Change<'_>) -> Result<()> {
-    let workspace = tx.workspace();
     let id = change.after.id.to_string();
     match change.before {
         None => insert_task(tx, &id, change)?,
@@ -116,10 +118,9 @@ pub fn change(tx: &mut dyn Tx, change: &Change<'_>) -> Result<()> {
             move_dependencies(tx, &id, before, change.after)?;
             let is_complete = |task: &Task| task.state.name() == StateName::Complete;
             let has_turned = is_complete(before) != is_complete(change.after);
-            let own = args![workspace.0, id.as_str()];
             // Most tasks are waited for by none, which is quicker asked than done.
             if has_turned && is_waited_for(tx, &change.after.id)? {
-                tx.run_any(&REFRESH_DEPENDENTS, &own)?;
+                tx.run_any(&REFRESH_DEPENDENTS { task: id.as_str() })?;
             }
         }
     }
@@ -127,14 +128,20 @@ pub fn change(tx: &mut dyn Tx, change: &Change<'_>) -> Result<()> {
     let held = change.before.and_then(Task::assignment);
     for effect in change.effects {
         match (effect, held) {
-            (Effect::AssignmentEnded { epoch, at, reason }, Some(held)) => tx.run_one(
-                &END_ASSIGNMENT,
-                &args![workspace.0, id.as_str(), *epoch, at.0, reason.name(), held.workstation.as_str()],
-            )?,
-            (Effect::SessionStopped { epoch, at, reason }, Some(held)) => tx.run_one(
-                &STOP_SESSION,
-                &args![workspace.0, id.as_str(), *epoch, at.0, reason.name(), held.assignee.as_str()],
-            )?,
+            (Effect::AssignmentEnded { epoch, at, reason }, Some(held)) => tx.run_one(&END_ASSIGNMENT {
+                task: id.as_str(),
+                epoch: *epoch,
+                ended_at: at,
+                end_reason: reason.name(),
+                workstation: &held.workstation,
+            })?,
+            (Effect::SessionStopped { epoch, at, reason }, Some(held)) => tx.run_one(&STOP_SESSION {
+                task: id.as_str(),
+                epoch: *epoch,
+                ended_at: at,
+                end_reason: reason.name(),
+                worker: &held.assignee,
+            })?,
             (effect, _) => apply_effect(tx, &id, change.entry.seq, effect)?,
         }
     }
@@ -143,126 +150,42 @@ pub fn change(tx: &mut dyn Tx, change: &Change<'_>) -> Result<()> {
 
 /// Whether another task depends on this one.
 pub fn is_waited_for(tx: &mut dyn Tx, task: &TaskId) -> Result<bool> {
-    let workspace = tx.workspace();
-    Ok(tx.row(&SOME_DEPENDENT, &args![workspace.0, task.to_string()])?.is_some())
+    Ok(tx.row(&SOME_DEPENDENT { task })?.is_some())
 }
 
 fn insert_task(tx: &mut dyn Tx, id: &str, change: &Change<'_>) -> Result<()> {
-    let workspace = tx.workspace();
     let task = change.after;
-    let spec = &task.spec;
-    let moving = Moving::of(task);
-    tx.run_one(
-        &INSERT_TASK,
-        &args![
-            workspace.0,
-            id,
-            task.uid.to_string(),
-            spec.title.as_str(),
-            spec.body.as_ref().and_then(|body| body.content()),
-            spec.task_type.as_ref().map(|t| t.as_str()),
-            spec.kind.as_str(),
-            spec.priority.rank(),
-            spec.risk.name(),
-            spec.role.as_ref().map(|r| r.as_str()),
-            spec.lane,
-            spec.sprint.as_deref(),
-            list_text(&spec.tags)?,
-            list_text(&spec.scope)?,
-            spec.parent.as_ref().map(ToString::to_string),
-            spec.merge_order,
-            spec.origin.as_ref().map(|o| o.as_str()),
-            list_text(&spec.checks)?,
-            task.born,
-            task.created_by.as_str(),
-            task.created_at.0,
-            moving.state,
-            moving.blocker,
-            task.archived,
-            task.epoch,
-            moving.lease_id.as_deref(),
-            task.version,
-            &change.entry.hash,
-            task.updated_at.0,
-            moving.closed_by,
-            moving.closed_at,
-            moving.forced,
-        ],
-    )?;
+    tx.run_one(&TaskRow {
+        asked: codec::asked_row(&task.spec)?,
+        queue: row!(TaskQueue { waits: false }),
+        moving: codec::moving_row(task, Some(&change.entry.hash))?,
+        given: codec::given_row(task),
+    })?;
     for on in &task.depends_on {
-        tx.run_one(&INSERT_DEPENDENCY, &args![workspace.0, id, on.to_string()])?;
+        tx.run_one(&INSERT_DEPENDENCY { task: id, depends_on: on })?;
     }
     if task.depends_on.is_empty() {
         return Ok(());
     }
-    tx.run_one(&REFRESH_TASK, &args![workspace.0, id])
+    tx.run_one(&REFRESH_TASK { task: id })
 }
 
 fn update_task(tx: &mut dyn Tx, id: &str, before: &Task, change: &Change<'_>) -> Result<()> {
-    let workspace = tx.workspace();
-    let task = change.after;
-    let (was, is) = (Moving::of(before), Moving::of(task));
-    tx.run_one(
-        &UPDATE_TASK,
-        &args![
-            workspace.0,
-            id,
-            before.version,
-            before.epoch,
-            was.lease_id.as_deref(),
-            is.state,
-            is.blocker,
-            task.epoch,
-            is.lease_id.as_deref(),
-            task.version,
-            &change.entry.hash,
-            task.updated_at.0,
-            is.closed_by,
-            is.closed_at,
-            is.forced,
-            exceptions_text(&task.exceptions)?,
-            list_text(&task.spec.checks)?,
-        ],
-    )
-}
-
-/// The columns that a lifecycle moves.
-struct Moving<'a> {
-    state: &'static str,
-    blocker: Option<String>,
-    lease_id: Option<Vec<u8>>,
-    closed_by: Option<&'a str>,
-    closed_at: Option<i64>,
-    forced: bool,
-}
-
-impl Moving<'_> {
-    fn of(task: &Task) -> Moving<'_> {
-        let closing = match &task.state {
-            State::Complete(closing) | State::Dropped(closing) => Some(closing),
-            _ => None,
-        };
-        Moving {
-            state: task.state.name().name(),
-            blocker: match &task.state {
-                State::Blocked { on, .. } => Some(on.to_string()),
-                _ => None,
-            },
-            lease_id: task.assignment().and_then(|held| held.lease.id.secret()).map(|secret| secret.to_vec()),
-            closed_by: closing.map(|closing| closing.by.as_str()),
-            closed_at: closing.map(|closing| closing.at.0),
-            forced: closing.is_some_and(|closing| closing.forced),
-        }
-    }
+    tx.run_one(&UPDATE_TASK {
+        task: id,
+        was_version: before.version,
+        was_epoch: before.epoch,
+        was_lease_id: codec::secret(before.assignment()),
+        moving: codec::moving_row(change.after, Some(&change.entry.hash))?,
+    })
 }
 
 fn move_dependencies(tx: &mut dyn Tx, id: &str, before: &Task, after: &Task) -> Result<()> {
-    let workspace = tx.workspace();
     for on in after.depends_on.difference(&before.depends_on) {
-        tx.run_one(&INSERT_DEPENDENCY, &args![workspace.0, id, on.to_string()])?;
+        tx.run_one(&INSERT_DEPENDENCY { task: id, depends_on: on })?;
     }
     for on in before.depends_on.difference(&after.depends_on) {
-        tx.run_one(&DELETE_DEPENDENCY, &args![workspace.0, id, on.to_string()])?;
+        tx.run_one(&DELETE_DEPENDENCY { task: id, depends_on: on })?;
     }
     let approved = |task: &Task| -> Vec<TaskId> {
         let approved = task.exceptions.iter().filter(|(_, exception)| exception.approved_by.is_some());
@@ -271,63 +194,51 @@ fn move_dependencies(tx: &mut dyn Tx, id: &str, before: &Task, after: &Task) -> 
     let newly = approved(after).into_iter().filter(|on| !approved(before).contains(on));
     let newly: Vec<TaskId> = newly.collect();
     for on in &newly {
-        tx.run_one(&EXCEPT_DEPENDENCY, &args![workspace.0, id, on.to_string()])?;
+        tx.run_one(&EXCEPT_DEPENDENCY { task: id, depends_on: on })?;
     }
     if before.depends_on == after.depends_on && newly.is_empty() {
         return Ok(());
     }
-    tx.run_one(&REFRESH_TASK, &args![workspace.0, id])
+    tx.run_one(&REFRESH_TASK { task: id })
 }
 
 /// After many tasks and their dependencies were written at once: finds out which of the younger ones wait.
 pub fn refresh_younger(tx: &mut dyn Tx, than: Seq) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.run(&REFRESH_YOUNGER, &args![workspace.0, than]).map(drop)
+    tx.run(&REFRESH_YOUNGER { than }).map(drop)
 }
 
 /// Appends to the record. The unique index on (task, prev) refuses a fork.
 pub fn entry(tx: &mut dyn Tx, entry: &Entry) -> Result<()> {
-    let workspace = tx.workspace();
     tx.announce(entry.seq);
-    tx.run_one(
-        &INSERT_ENTRY,
-        &args![
-            workspace.0,
-            entry.seq,
-            entry.task.as_deref(),
-            entry.at.0,
-            entry.actor.as_str(),
-            entry.workstation.as_deref(),
-            entry.epoch,
-            entry.verb.as_str(),
-            entry.data.as_str(),
-            &entry.prev,
-            &entry.hash,
-        ],
-    )
+    tx.run_one(&row!(EntryRow {
+        seq: entry.seq,
+        task: entry.task.as_deref(),
+        at: entry.at.0,
+        actor: entry.actor.as_str(),
+        workstation: entry.workstation.as_deref(),
+        epoch: entry.epoch,
+        verb: entry.verb.as_str(),
+        data: entry.data.as_str(),
+        prev: &entry.prev,
+        hash: &entry.hash,
+    }))
 }
 
 /// Appends to the workspace's own chain.
 pub fn workspace_entry(tx: &mut dyn Tx, appended: &Entry) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.run_one(&MOVE_HEAD, &args![workspace.0, &appended.prev, &appended.hash])?;
+    tx.run_one(&MOVE_HEAD { from: &appended.prev, to: &appended.hash })?;
     entry(tx, appended)
 }
 
 /// Keeps an approval; its own entry has the number `seq`.
 pub fn approval(tx: &mut dyn Tx, seq: Seq, approved: &TimesheetApproved) -> Result<()> {
-    let workspace = tx.workspace();
     let TimesheetApproved { worker, from, to, fingerprint } = approved;
-    tx.run_one(
-        &INSERT_APPROVAL,
-        &args![workspace.0, seq, worker.as_str(), from.to_string(), to.to_string(), fingerprint],
-    )
+    tx.run_one(&INSERT_APPROVAL { seq, worker, first_day: from, last_day: to, fingerprint })
 }
 
 pub fn request(tx: &mut dyn Tx, request: &RequestId, fingerprint: &Digest, seq: Seq) -> Result<()> {
-    let workspace = tx.workspace();
     let key = request_key(request);
-    tx.run_one(&INSERT_REQUEST, &args![workspace.0, key.as_slice(), fingerprint_key(fingerprint), seq])
+    tx.run_one(&INSERT_REQUEST { id: key, fingerprint: fingerprint_key(fingerprint), seq })
 }
 
 /// A request with its answer, where no entry could tell it again.
@@ -338,9 +249,8 @@ pub fn answered(
     seq: Seq,
     answer: &str,
 ) -> Result<()> {
-    let workspace = tx.workspace();
     let (key, print) = (request_key(request), fingerprint_key(fingerprint));
-    tx.run_one(&INSERT_ANSWERED, &args![workspace.0, key.as_slice(), print, seq, answer])
+    tx.run_one(&INSERT_ANSWERED { id: key, fingerprint: print, seq, answer })
 }
 
 /// Eight bytes tell two commands apart; the id already makes the row unique.
@@ -349,34 +259,29 @@ pub fn fingerprint_key(fingerprint: &Digest) -> &[u8] {
 }
 
 fn apply_effect(tx: &mut dyn Tx, task: &str, seq: Seq, effect: &Effect) -> Result<()> {
-    let workspace = tx.workspace();
     match effect {
         Effect::AssignmentStarted(assignment) => start_assignment(tx, task, assignment),
-        Effect::AssignmentRenewed(Assignment { epoch, lease, resting, .. }) => tx.run_one(
-            &RENEW_ASSIGNMENT,
-            &args![
-                workspace.0,
+        Effect::AssignmentRenewed(Assignment { epoch, lease, resting, .. }) => {
+            tx.run_one(&RENEW_ASSIGNMENT {
                 task,
-                *epoch,
-                lease.ttl.0,
-                lease.renewed_at.0,
-                sign_text(lease),
-                lease.renewals,
-                *resting,
-            ],
-        ),
-        Effect::SessionStarted { assignment, at } => tx.run_one(
-            &START_SESSION,
-            &args![
-                workspace.0,
-                seq,
-                task,
-                assignment.epoch,
-                assignment.assignee.as_str(),
-                assignment.workstation.as_str(),
-                at.0
-            ],
-        ),
+                epoch: *epoch,
+                ttl_ms: lease.ttl,
+                renewed_at: lease.renewed_at,
+                tick: sign_text(lease),
+                renewals: lease.renewals,
+                resting: *resting,
+            })
+        }
+        Effect::SessionStarted { assignment, at } => tx.run_one(&row!(SessionRow {
+            task: task,
+            id: seq,
+            epoch: assignment.epoch,
+            worker: assignment.assignee.as_str(),
+            workstation: assignment.workstation.as_str(),
+            started_at: at.0,
+            ended_at: None::<i64>,
+            end_reason: None::<&str>,
+        })),
         Effect::AssignmentEnded { .. } | Effect::SessionStopped { .. } => {
             Err(StoreError::Guard("what ends has not begun".into()))
         }
@@ -384,44 +289,24 @@ fn apply_effect(tx: &mut dyn Tx, task: &str, seq: Seq, effect: &Effect) -> Resul
         Effect::ReviewWritten(review) => evidence::insert_review(tx, task, seq, review),
         Effect::Landed { epoch, commits } => landed::insert(tx, task, seq, *epoch, commits),
         Effect::SessionCorrected { .. } | Effect::SessionUsed { .. } => {
-            let fact = audit::session_fact(seq, effect)
-                .ok_or_else(|| StoreError::Guard("a fact that says nothing".into()))?;
-            let mut values = args![workspace.0, task].to_vec();
-            values.extend(fact);
-            tx.run_one(&INSERT_FACT, &values)
+            let fact = codec::fact_row(task, seq, effect);
+            tx.run_one(&fact.ok_or_else(|| StoreError::Guard("a fact that says nothing".into()))?)
         }
         Effect::NoteWritten { kind, text } => {
             let content =
                 text.content().ok_or_else(|| StoreError::Guard("a note without its text".into()))?;
-            tx.run_one(&INSERT_NOTE, &args![workspace.0, seq, task, kind.name(), content])
+            tx.run_one(&row!(NoteRow { task: task, text: content, seq: seq, kind: kind.name() }))
         }
     }
 }
 
 fn start_assignment(tx: &mut dyn Tx, task: &str, assignment: &Assignment) -> Result<()> {
-    let workspace = tx.workspace();
-    let lease = &assignment.lease;
-    let secret = lease.id.secret().ok_or_else(|| StoreError::Guard("a grant without its lease id".into()))?;
-    tx.run_one(
-        &INSERT_ASSIGNMENT,
-        &args![
-            workspace.0,
-            task,
-            assignment.epoch,
-            assignment.assignee.as_str(),
-            assignment.tier.as_deref(),
-            assignment.workstation.as_str(),
-            secret.as_slice(),
-            lease.ttl.0,
-            assignment.assigned_at.0,
-            lease.renewed_at.0,
-            sign_text(lease),
-            lease.renewals,
-            assignment.handoff_reason.as_deref(),
-            assignment.forced,
-            assignment.route.as_ref().map(json_text).transpose()?,
-            assignment.lane,
-            assignment.base.as_ref().map(|base| base.as_str()),
-        ],
-    )
+    if assignment.lease.id.secret().is_none() {
+        return Err(StoreError::Guard("a grant without its lease id".into()));
+    }
+    tx.run_one(&AssignmentRow {
+        of: row!(AssignmentTask { task: task }),
+        held: codec::held_row(assignment)?,
+        end: row!(AssignmentEnd { ended_at: None::<i64>, end_reason: None::<&str> }),
+    })
 }

@@ -1,45 +1,38 @@
 //! Many rows at once: what an import looks up and writes, what an export and `validate` read.
 
-pub mod table;
-
 use crate::apply::INSERT_DEPENDENCY;
-use crate::codec::{self, StoredTask, task_columns, task_from};
+use crate::codec::{self, StoredTask, TASK_COLUMNS, TASK_FROM};
 use crate::error::{Result, StoreError};
 use crate::port::{Row, Tx};
-use crate::{args, sql};
+use crate::sql;
 use onus_core::id::{ProjectKey, TaskId};
 use onus_core::task::StateName;
 use onus_core::validate::{Fence, Standing};
 use uuid::Uuid;
 
 sql! {
-    COUNTERS = "SELECT key, last_number FROM project WHERE workspace = ?1 ORDER BY born";
-    UID = "SELECT uid FROM task WHERE workspace = ?1 AND id = ?2";
-    SOME_TASK = "SELECT id FROM task WHERE workspace = ?1 LIMIT 1";
-    COUNT_TASKS = "SELECT count(*) FROM task WHERE workspace = ?1";
+    COUNTERS = "SELECT key, last_number FROM project WHERE workspace = :workspace ORDER BY born";
+    UID(task) = "SELECT uid FROM task WHERE workspace = :workspace AND id = :task";
+    SOME_TASK = "SELECT id FROM task WHERE workspace = :workspace LIMIT 1";
+    COUNT_TASKS = "SELECT count(*) FROM task WHERE workspace = :workspace";
     /// Every task, with what was said last when it ended.
     RESOLVED_TASKS = "SELECT CASE WHEN t.state IN ('complete', 'dropped') THEN (SELECT n.text FROM note n \
         WHERE n.workspace = t.workspace AND n.task = t.id AND n.kind = 'resolution' ORDER BY n.seq DESC LIMIT 1) END, ",
-        task_columns!(), task_from!(), "WHERE t.workspace = ?1 ORDER BY t.born";
+        TASK_COLUMNS, TASK_FROM, "WHERE t.workspace = :workspace ORDER BY t.born";
     STANDINGS = "SELECT id, state, epoch, CASE WHEN lease_id IS NULL THEN 0 ELSE 1 END, parent, checks, role, lane FROM task \
-        WHERE workspace = ?1 ORDER BY born";
-    EDGES = "SELECT task, depends_on FROM dependency WHERE workspace = ?1";
-    LIVE = "SELECT task, epoch FROM assignment WHERE workspace = ?1 AND ended_at IS NULL";
+        WHERE workspace = :workspace ORDER BY born";
+    EDGES = "SELECT task, depends_on FROM dependency WHERE workspace = :workspace";
+    LIVE = "SELECT task, epoch FROM assignment WHERE workspace = :workspace AND ended_at IS NULL";
 }
 
 /// Every project, the oldest first, with the last number it gave away.
 pub fn counters(tx: &mut dyn Tx) -> Result<Vec<(ProjectKey, i64)>> {
-    let workspace = tx.workspace();
-    tx.rows(&COUNTERS, &args![workspace.0])?
-        .into_iter()
-        .map(|mut row| Ok((row.parsed()?, row.int()?)))
-        .collect()
+    tx.rows(&COUNTERS {})?.into_iter().map(|mut row| Ok((row.parsed()?, row.int()?))).collect()
 }
 
 /// The uid of the task that has this id.
 pub fn uid(tx: &mut dyn Tx, id: &TaskId) -> Result<Option<Uuid>> {
-    let workspace = tx.workspace();
-    let Some(mut row) = tx.row(&UID, &args![workspace.0, id.to_string()])? else {
+    let Some(mut row) = tx.row(&UID { task: id })? else {
         return Ok(None);
     };
     row.text()?.parse().map(Some).map_err(|_| StoreError::Corrupt(format!("{id}: its uid is none")))
@@ -47,19 +40,16 @@ pub fn uid(tx: &mut dyn Tx, id: &TaskId) -> Result<Option<Uuid>> {
 
 /// Whether there is any task: an empty store need not be asked about each line of a file.
 pub fn is_empty(tx: &mut dyn Tx) -> Result<bool> {
-    let workspace = tx.workspace();
-    Ok(tx.row(&SOME_TASK, &args![workspace.0])?.is_none())
+    Ok(tx.row(&SOME_TASK {})?.is_none())
 }
 
 pub fn count_tasks(tx: &mut dyn Tx) -> Result<i64> {
-    let workspace = tx.workspace();
-    tx.row(&COUNT_TASKS, &args![workspace.0])?.map_or(Ok(0), |mut row| row.int())
+    tx.row(&COUNT_TASKS {})?.map_or(Ok(0), |mut row| row.int())
 }
 
 /// Writes one dependency down. Both tasks must be there: within one file they may refer to each other in any order.
 pub fn depend(tx: &mut dyn Tx, task: &TaskId, on: &TaskId) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.run_one(&INSERT_DEPENDENCY, &args![workspace.0, task.to_string(), on.to_string()])
+    tx.run_one(&INSERT_DEPENDENCY { task, depends_on: on })
 }
 
 /// Streams every task with the resolution of those that have ended, in the order in which they were asked for: parents before their children.
@@ -67,8 +57,7 @@ pub fn resolved_tasks(
     tx: &mut dyn Tx,
     each: &mut dyn FnMut(StoredTask, Option<String>) -> Result<()>,
 ) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.each(&RESOLVED_TASKS, &args![workspace.0], &mut |mut row| {
+    tx.each(&RESOLVED_TASKS {}, &mut |mut row| {
         let resolution = row.opt_text()?;
         each(codec::task(&mut row)?, resolution)
     })
@@ -76,8 +65,7 @@ pub fn resolved_tasks(
 
 /// Streams every task as far as its place in the queue matters.
 pub fn standings(tx: &mut dyn Tx, each: &mut dyn FnMut(Standing) -> Result<()>) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.each(&STANDINGS, &args![workspace.0], &mut |mut row| each(standing(&mut row)?))
+    tx.each(&STANDINGS {}, &mut |mut row| each(standing(&mut row)?))
 }
 
 fn standing(row: &mut Row) -> Result<Standing> {
@@ -90,7 +78,7 @@ fn standing(row: &mut Row) -> Result<Standing> {
         epoch: row.int()?,
         fence: if row.flag()? { Fence::Up } else { Fence::Down },
         parent: row.opt_parsed()?,
-        checks: codec::json_list(row)?,
+        checks: codec::json_list(row.opt_text()?)?,
         role: row.opt_parsed()?,
         lane: row.opt_int()?,
     })
@@ -98,9 +86,8 @@ fn standing(row: &mut Row) -> Result<Standing> {
 
 /// Every `(task, depends_on)`, whether or not there are such tasks.
 pub fn edges(tx: &mut dyn Tx) -> Result<Vec<(TaskId, TaskId)>> {
-    let workspace = tx.workspace();
     let mut found = Vec::new();
-    tx.each(&EDGES, &args![workspace.0], &mut |mut row| {
+    tx.each(&EDGES {}, &mut |mut row| {
         found.push((row.parsed()?, row.parsed()?));
         Ok(())
     })?;
@@ -109,6 +96,5 @@ pub fn edges(tx: &mut dyn Tx) -> Result<Vec<(TaskId, TaskId)>> {
 
 /// Every assignment that has not ended.
 pub fn live(tx: &mut dyn Tx) -> Result<Vec<(TaskId, i64)>> {
-    let workspace = tx.workspace();
-    tx.rows(&LIVE, &args![workspace.0])?.into_iter().map(|mut row| Ok((row.parsed()?, row.int()?))).collect()
+    tx.rows(&LIVE {})?.into_iter().map(|mut row| Ok((row.parsed()?, row.int()?))).collect()
 }

@@ -1,21 +1,25 @@
 //! What has landed in the main of record, and who uses the store to get it there.
 
+use crate::codec::row;
 use crate::error::Result;
 use crate::port::Tx;
-use crate::{args, sql};
+use crate::sql;
+use crate::tables::LandedRow;
 use onus_core::id::{CloneId, CommitId, Epoch, Seq, TaskId};
 use onus_core::main_of_record::{Named, RepositoryClone};
 use serde::{Deserialize, Serialize};
 
 sql! {
-    INSERT_LANDED = "INSERT INTO landed (workspace, commit_id, seq, task, epoch) VALUES (?1, ?2, ?3, ?4, ?5)";
-    BY_COMMIT = "SELECT commit_id, seq, task, epoch FROM landed WHERE workspace = ?1 AND commit_id = ?2 ORDER BY seq";
-    BY_TASK = "SELECT commit_id, seq, task, epoch FROM landed WHERE workspace = ?1 AND task = ?2 ORDER BY seq, commit_id";
-    EVERY = "SELECT commit_id, seq, task, epoch FROM landed WHERE workspace = ?1";
-    CLONES = "SELECT id, host, path FROM clone WHERE workspace = ?1 ORDER BY id";
-    PUT_CLONE = "INSERT INTO clone (workspace, id, host, path) VALUES (?1, ?2, ?3, ?4) \
+    BY_COMMIT(commit) = "SELECT ", LandedRow::LIST, " FROM landed d WHERE d.workspace = :workspace AND d.commit_id = :commit \
+        ORDER BY d.seq";
+    BY_TASK(task) = "SELECT ", LandedRow::LIST, " FROM landed d WHERE d.workspace = :workspace AND d.task = :task \
+        ORDER BY d.seq, d.commit_id";
+    EVERY = "SELECT ", LandedRow::LIST, " FROM landed d WHERE d.workspace = :workspace";
+    CLONES = "SELECT id, host, path FROM clone WHERE workspace = :workspace ORDER BY id";
+    PUT_CLONE(id, host, path) = "INSERT INTO clone (workspace, id, host, path) VALUES (:workspace, :id, :host, :path) \
         ON CONFLICT (workspace, id) DO UPDATE SET host = excluded.host, path = excluded.path";
-    PUT_MAIN = "UPDATE workspace SET main_remote = ?2, main_branch = ?3, main_url = ?4, main_guarded = ?5 WHERE id = ?1";
+    PUT_MAIN(remote, branch, url, guarded) = "UPDATE workspace SET main_remote = :remote, main_branch = :branch, \
+        main_url = :url, main_guarded = :guarded WHERE id = :workspace";
 }
 
 /// A commit of the main of record, and the assignment that brought it there.
@@ -34,40 +38,41 @@ pub(crate) fn insert(
     epoch: Epoch,
     commits: &[CommitId],
 ) -> Result<()> {
-    let workspace = tx.workspace();
     for commit in commits {
-        tx.run_one(&INSERT_LANDED, &args![workspace.0, commit.as_str(), seq, task, epoch])?;
+        tx.run_one(&row!(LandedRow { task: task, seq: seq, commit_id: commit.as_str(), epoch: epoch }))?;
     }
     Ok(())
 }
 
 fn read(row: &mut crate::port::Row) -> Result<LandedCommit> {
-    Ok(LandedCommit { commit: row.parsed()?, seq: row.int()?, task: row.parsed()?, epoch: row.int()? })
+    let LandedRow { task, seq, commit_id, epoch } = LandedRow::read(row)?;
+    Ok(LandedCommit {
+        commit: commit_id.parsed()?,
+        seq: seq.int()?,
+        task: task.parsed()?,
+        epoch: epoch.int()?,
+    })
 }
 
 /// Who landed a commit; nobody where no entry speaks of it.
 pub fn by_commit(tx: &mut dyn Tx, commit: &CommitId) -> Result<Option<LandedCommit>> {
-    let workspace = tx.workspace();
-    tx.row(&BY_COMMIT, &args![workspace.0, commit.as_str()])?.map(|mut row| read(&mut row)).transpose()
+    tx.row(&BY_COMMIT { commit })?.map(|mut row| read(&mut row)).transpose()
 }
 
 /// What of a task has landed, entry by entry.
 pub fn of_task(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<LandedCommit>> {
-    let workspace = tx.workspace();
-    let rows = tx.rows(&BY_TASK, &args![workspace.0, task.to_string()])?;
+    let rows = tx.rows(&BY_TASK { task })?;
     rows.into_iter().map(|mut row| read(&mut row)).collect()
 }
 
 /// Everything that has landed.
 pub fn every(tx: &mut dyn Tx, each: &mut dyn FnMut(LandedCommit) -> Result<()>) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.each(&EVERY, &args![workspace.0], &mut |mut row| each(read(&mut row)?))
+    tx.each(&EVERY {}, &mut |mut row| each(read(&mut row)?))
 }
 
 /// The clones that use the store.
 pub fn clones(tx: &mut dyn Tx) -> Result<Vec<RepositoryClone>> {
-    let workspace = tx.workspace();
-    tx.rows(&CLONES, &args![workspace.0])?
+    tx.rows(&CLONES {})?
         .into_iter()
         .map(|mut row| {
             let id: CloneId = row.parsed()?;
@@ -77,14 +82,11 @@ pub fn clones(tx: &mut dyn Tx) -> Result<Vec<RepositoryClone>> {
 }
 
 pub fn put_clone(tx: &mut dyn Tx, clone: &RepositoryClone) -> Result<()> {
-    let workspace = tx.workspace();
     let RepositoryClone { id, host, path } = clone;
-    tx.run_one(&PUT_CLONE, &args![workspace.0, id.as_str(), host.as_str(), path.as_str()])
+    tx.run_one(&PUT_CLONE { id: id.as_str(), host, path })
 }
 
 pub fn put_main(tx: &mut dyn Tx, main: &Named) -> Result<()> {
-    let workspace = tx.workspace();
     let Named { remote, branch, url, guarded } = main;
-    let values = args![workspace.0, remote.as_str(), branch.as_str(), url.as_deref(), i64::from(*guarded)];
-    tx.run_one(&PUT_MAIN, &values)
+    tx.run_one(&PUT_MAIN { remote, branch: branch.as_str(), url, guarded })
 }

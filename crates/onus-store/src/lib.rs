@@ -17,7 +17,9 @@ pub mod read;
 pub mod registry;
 pub mod remote;
 pub mod sqlite;
+pub mod statement;
 pub mod statements;
+pub mod tables;
 pub mod token;
 
 // Tests of the whole crate call it by its name, as everybody else does.

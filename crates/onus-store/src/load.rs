@@ -8,11 +8,12 @@ pub use at_work::AtWork;
 pub use grant::{Ground, Holding, signals, workstation};
 
 use crate::apply;
-use crate::codec::{self, goes_on, task_columns, task_from};
+use crate::codec::{self, TASK_COLUMNS, TASK_FROM, goes_on};
 use crate::error::{Result, StoreError};
 use crate::evidence;
-use crate::port::{Row, Sql, Tx, Value};
-use crate::{args, sql, token};
+use crate::port::{Row, Tx};
+use crate::statement::Statement;
+use crate::{sql, token};
 use onus_core::command::{Command, Envelope};
 use onus_core::evidence::{Evidence, Review};
 use onus_core::facts::{Caller, Dependency, Slice};
@@ -33,31 +34,39 @@ sql! {
     /// By the chain's index SQLite would read every entry of the workspace to find the last one.
     pub(crate) WORKSPACE = "SELECT uid, generation, head, public_key, anchor, created_at, \
         main_remote, main_branch, main_url, main_guarded, \
-        (SELECT seq FROM ledger WHERE +workspace = ?1 ORDER BY seq DESC LIMIT 1) FROM workspace WHERE id = ?1";
-    pub(crate) REQUEST = "SELECT fingerprint, seq FROM request WHERE workspace = ?1 AND id = ?2";
-    ANSWER = "SELECT answer FROM request WHERE workspace = ?1 AND id = ?2";
-    pub(crate) WORKER = "SELECT handle, kind, tier, role, state, tz FROM worker WHERE workspace = ?1 AND handle = ?2";
-    pub(crate) TASK = "SELECT ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 AND t.id = ?2";
+        (SELECT seq FROM ledger WHERE +workspace = :workspace ORDER BY seq DESC LIMIT 1) FROM workspace WHERE id = \
+        :workspace";
+    pub(crate) REQUEST(request) reads [request] = "SELECT fingerprint, seq FROM request WHERE workspace = :workspace \
+        AND id = :request";
+    ANSWER(request) = "SELECT answer FROM request WHERE workspace = :workspace AND id = :request";
+    pub(crate) WORKER(handle) reads [] = "SELECT handle, kind, tier, role, state, tz FROM worker WHERE workspace = \
+        :workspace AND handle = :handle";
+    pub(crate) TASK(task) reads [task] = "SELECT ", TASK_COLUMNS, TASK_FROM, "WHERE t.workspace = :workspace AND t.id \
+        = :task";
     /// What kind of worker holds a task, and how the workstation is in which it does.
-    pub(crate) HOLDER = "SELECT k.kind, w.state, w.lifecycle FROM assignment a \
+    pub(crate) HOLDER(task) reads [task] = "SELECT k.kind, w.state, w.lifecycle FROM assignment a \
         JOIN worker k ON k.workspace = a.workspace AND k.handle = a.assignee \
         JOIN workstation w ON w.workspace = a.workspace AND w.name = a.workstation \
-        WHERE a.workspace = ?1 AND a.task = ?2 AND ", goes_on!("a.ended_at");
-    pub(crate) DEPENDENCIES = "SELECT d.depends_on, t.state, d.excepted FROM dependency d \
+        WHERE a.workspace = :workspace AND a.task = :task AND ", goes_on!("a.ended_at");
+    pub(crate) DEPENDENCIES(task) reads [task] found [task] = "SELECT d.depends_on, t.state, d.excepted FROM \
+        dependency d \
         LEFT JOIN task t ON t.workspace = d.workspace AND t.id = d.depends_on \
-        WHERE d.workspace = ?1 AND d.task = ?2 ORDER BY d.depends_on";
-    pub(crate) SLICES = "SELECT id, state, merge_order FROM task WHERE workspace = ?1 AND parent = ?2 AND id <> ?3 \
+        WHERE d.workspace = :workspace AND d.task = :task ORDER BY d.depends_on";
+    pub(crate) SLICES(parent, task) = "SELECT id, state, merge_order FROM task WHERE workspace = :workspace AND parent \
+        = :parent AND id <> :task \
         AND merge_order IS NOT NULL";
-    pub(crate) PARTS = "SELECT id, state FROM task WHERE workspace = ?1 AND parent = ?2 ORDER BY born";
-    pub(crate) STATE = "SELECT state FROM task WHERE workspace = ?1 AND id = ?2";
+    pub(crate) PARTS(task) reads [] found [task] = "SELECT id, state FROM task WHERE workspace = :workspace AND parent = :task \
+        ORDER BY born";
+    pub(crate) STATE(task) = "SELECT state FROM task WHERE workspace = :workspace AND id = :task";
     /// Everything that can be reached from one task along `depends_on`, as edges. CROSS JOIN keeps SQLite to this order.
-    pub(crate) REACHABLE = "WITH RECURSIVE reach (task, depends_on) AS ( \
-            SELECT task, depends_on FROM dependency WHERE workspace = ?1 AND task = ?2 \
+    pub(crate) REACHABLE(from) = "WITH RECURSIVE reach (task, depends_on) AS ( \
+            SELECT task, depends_on FROM dependency WHERE workspace = :workspace AND task = :from \
             UNION SELECT d.task, d.depends_on FROM reach r CROSS JOIN dependency d \
-            WHERE d.workspace = ?1 AND d.task = r.depends_on) \
+            WHERE d.workspace = :workspace AND d.task = r.depends_on) \
         SELECT task, depends_on FROM reach";
-    pub(crate) ORIGIN = "SELECT id FROM task WHERE workspace = ?1 AND origin_ask_ref = ?2";
-    pub(crate) ASSIGNMENT_SECRET = "SELECT lease_id, ttl_ms FROM assignment WHERE workspace = ?1 AND task = ?2 AND epoch = ?3";
+    pub(crate) ORIGIN(origin) = "SELECT id FROM task WHERE workspace = :workspace AND origin_ask_ref = :origin";
+    pub(crate) ASSIGNMENT_SECRET(task, epoch) = "SELECT lease_id, ttl_ms FROM assignment WHERE workspace = :workspace \
+        AND task = :task AND epoch = :epoch";
 }
 
 /// The workspace's own row, with the position of its last ledger entry.
@@ -77,7 +86,7 @@ pub struct Workspace {
 
 pub fn workspace(tx: &mut dyn Tx) -> Result<Workspace> {
     let id = tx.workspace();
-    let Some(mut row) = tx.row(&WORKSPACE, &args![id.0])? else {
+    let Some(mut row) = tx.row(&WORKSPACE {})? else {
         return Err(StoreError::Missing("the store has no workspace yet".into()));
     };
     Ok(Workspace {
@@ -116,9 +125,8 @@ pub(crate) fn request_key(request: &RequestId) -> Vec<u8> {
 }
 
 pub fn replay(tx: &mut dyn Tx, request: &RequestId) -> Result<Option<Replay>> {
-    let workspace = tx.workspace();
     let key = request_key(request);
-    let Some(mut row) = tx.row(&REQUEST, &args![workspace.0, key.as_slice()])? else {
+    let Some(mut row) = tx.row(&REQUEST { request: key })? else {
         return Ok(None);
     };
     Ok(Some(Replay { fingerprint: row.opt_blob()?.unwrap_or_default(), seq: row.int()? }))
@@ -126,15 +134,13 @@ pub fn replay(tx: &mut dyn Tx, request: &RequestId) -> Result<Option<Replay>> {
 
 /// The answer that was kept beside a request.
 pub fn answer(tx: &mut dyn Tx, request: &RequestId) -> Result<Option<String>> {
-    let workspace = tx.workspace();
     let key = request_key(request);
-    let row = tx.row(&ANSWER, &args![workspace.0, key.as_slice()])?;
+    let row = tx.row(&ANSWER { request: key })?;
     row.map_or(Ok(None), |mut row| row.opt_text())
 }
 
 pub fn worker(tx: &mut dyn Tx, handle: &Handle) -> Result<Option<Worker>> {
-    let workspace = tx.workspace();
-    tx.row(&WORKER, &args![workspace.0, handle.as_str()])?.map(|mut row| codec::worker(&mut row)).transpose()
+    tx.row(&WORKER { handle })?.map(|mut row| codec::worker(&mut row)).transpose()
 }
 
 pub fn caller(tx: &mut dyn Tx, actor: Option<&Handle>) -> Result<Caller> {
@@ -148,18 +154,15 @@ pub fn caller(tx: &mut dyn Tx, actor: Option<&Handle>) -> Result<Caller> {
 }
 
 pub fn task(tx: &mut dyn Tx, id: &TaskId) -> Result<Option<Stored>> {
-    let workspace = tx.workspace();
-    tx.row(&TASK, &args![workspace.0, id.to_string()])?.map(|mut row| codec::task(&mut row)).transpose()
+    tx.row(&TASK { task: id })?.map(|mut row| codec::task(&mut row)).transpose()
 }
 
 pub fn task_by_origin(tx: &mut dyn Tx, origin: &OriginRef) -> Result<Option<TaskId>> {
-    let workspace = tx.workspace();
-    tx.row(&ORIGIN, &args![workspace.0, origin.as_str()])?.map(|mut row| row.parsed()).transpose()
+    tx.row(&ORIGIN { origin })?.map(|mut row| row.parsed()).transpose()
 }
 
 pub fn state(tx: &mut dyn Tx, id: &TaskId) -> Result<Option<StateName>> {
-    let workspace = tx.workspace();
-    tx.row(&STATE, &args![workspace.0, id.to_string()])?.map(|mut row| state_name(&row.text()?)).transpose()
+    tx.row(&STATE { task: id })?.map(|mut row| state_name(&row.text()?)).transpose()
 }
 
 fn state_name(text: &str) -> Result<StateName> {
@@ -172,8 +175,7 @@ pub fn dependencies_of(tx: &mut dyn Tx, task: &Task) -> Result<Vec<Dependency>> 
 }
 
 pub fn dependencies(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<Dependency>> {
-    let workspace = tx.workspace();
-    let rows = tx.rows(&DEPENDENCIES, &args![workspace.0, task.to_string()])?;
+    let rows = tx.rows(&DEPENDENCIES { task })?;
     rows.into_iter()
         .map(|mut row| {
             let id = row.parsed()?;
@@ -185,8 +187,7 @@ pub fn dependencies(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<Dependency>> {
 
 /// The token of a grant that was made earlier, for a replayed request.
 pub fn granted_lease(tx: &mut dyn Tx, task: &TaskId, epoch: i64) -> Result<Option<([u8; 16], i64)>> {
-    let workspace = tx.workspace();
-    let Some(mut row) = tx.row(&ASSIGNMENT_SECRET, &args![workspace.0, task.to_string(), epoch])? else {
+    let Some(mut row) = tx.row(&ASSIGNMENT_SECRET { task, epoch })? else {
         return Ok(None);
     };
     let secret = row.opt_blob()?.and_then(|bytes| bytes.try_into().ok());
@@ -219,11 +220,11 @@ pub struct Loaded {
     pub ground: Ground,
 }
 
-/// A question, and what it is asked about.
-type Question<'a> = (&'static Sql, Vec<Value<'a>>);
+/// A question that will be asked.
+type Question<'a> = Box<dyn Statement + 'a>;
 
 /// Announces what calls will ask before they can be refused or carried out, and what the tokens shown for them are.
-pub fn expect_calls<'e>(
+pub fn prefetch_calls<'e>(
     tx: &mut dyn Tx,
     envelopes: impl Iterator<Item = &'e Envelope>,
     tokens: impl Iterator<Item = &'e TokenId>,
@@ -231,53 +232,49 @@ pub fn expect_calls<'e>(
     if !tx.prefetches() {
         return Ok(());
     }
-    let workspace = tx.workspace().0;
-    let mut questions: Vec<Question<'_>> = vec![(&WORKSPACE, args![workspace].into())];
-    questions.extend(tokens.map(|id| (&token::ADMITTED, args![workspace, id.as_str()].into())));
+    let mut questions: Vec<Question<'_>> = vec![Box::new(WORKSPACE {})];
+    questions.extend(tokens.map(|token| Box::new(token::ADMITTED { token }) as Question<'_>));
     for envelope in envelopes {
-        questions.push((&REQUEST, vec![workspace.into(), request_key(&envelope.request).into()]));
-        foreseen(workspace, envelope, &mut questions);
+        questions.push(Box::new(REQUEST { request: request_key(&envelope.request) }));
+        foresee(envelope, &mut questions);
     }
     tx.prefetch(&questions)
 }
 
 /// What [`facts`] will ask, as far as the command alone tells.
-fn foreseen<'e>(workspace: i64, envelope: &'e Envelope, questions: &mut Vec<Question<'e>>) {
-    if let Some(actor) = &envelope.actor {
-        questions.push((&WORKER, args![workspace, actor.as_str()].into()));
+fn foresee<'e>(envelope: &'e Envelope, questions: &mut Vec<Question<'e>>) {
+    if let Some(handle) = &envelope.actor {
+        questions.push(Box::new(WORKER { handle }));
     }
-    if let Some(id) = &envelope.task {
-        let of_task = || args![workspace, id.to_string()].into();
-        questions.push((&TASK, of_task()));
-        match &envelope.command {
-            Command::Claim { .. } => questions.push((&DEPENDENCIES, of_task())),
-            Command::Takeover { .. } => {
-                questions.extend([(&HOLDER, of_task()), (&DEPENDENCIES, of_task())]);
-            }
-            Command::Complete { .. } => questions.extend([
-                (&HOLDER, of_task()),
-                (&evidence::EVIDENCE, of_task()),
-                (&evidence::REVIEWS, of_task()),
-                (&PARTS, of_task()),
-                (&apply::SOME_DEPENDENT, of_task()),
-            ]),
-            _ => questions.push((&HOLDER, of_task())),
+    if let Some(task) = &envelope.task {
+        questions.push(Box::new(TASK { task }));
+        let is_claim = matches!(envelope.command, Command::Claim { .. });
+        if !is_claim {
+            questions.push(Box::new(HOLDER { task }));
+        }
+        if is_claim || matches!(envelope.command, Command::Takeover { .. }) {
+            questions.push(Box::new(DEPENDENCIES { task }));
+        }
+        if matches!(envelope.command, Command::Complete { .. }) {
+            questions.push(Box::new(evidence::EVIDENCE { task }));
+            questions.push(Box::new(evidence::REVIEWS { task }));
+            questions.push(Box::new(PARTS { task }));
+            questions.push(Box::new(apply::SOME_DEPENDENT { task }));
         }
     }
-    if let Command::Claim { workstation: Some(name), assignee, .. } = &envelope.command {
-        questions.push((&grant::WORKSTATION, args![workspace, name.as_str()].into()));
-        if let Some(grantee) = assignee.as_ref().or(envelope.actor.as_ref()) {
-            questions.push((&session::LAST, args![workspace, grantee.as_str(), name.as_str()].into()));
+    if let Command::Claim { workstation: Some(workstation), assignee, .. } = &envelope.command {
+        questions.push(Box::new(grant::WORKSTATION { workstation }));
+        if let Some(worker) = assignee.as_ref().or(envelope.actor.as_ref()) {
+            questions.push(Box::new(session::LAST { worker, workstation }));
         }
     }
 }
 
 /// Announces what the facts of tasks will hang on that somebody is about to claim.
-pub fn expect_dependencies(tx: &mut dyn Tx, tasks: &[Stored]) -> Result<()> {
-    let workspace = tx.workspace().0;
-    let waiting = tasks.iter().filter(|stored| !stored.task.depends_on.is_empty());
-    let question = |stored: &Stored| (&DEPENDENCIES, args![workspace, stored.task.id.to_string()].into());
-    tx.prefetch(&waiting.map(question).collect::<Vec<Question<'_>>>())
+pub fn prefetch_dependencies(tx: &mut dyn Tx, tasks: &[Stored]) -> Result<()> {
+    let waiting = tasks.iter().map(|stored| &stored.task).filter(|task| !task.depends_on.is_empty());
+    let question = |task: &'_ Task| Box::new(DEPENDENCIES { task: task.id.clone() }) as Question<'static>;
+    tx.prefetch(&waiting.map(question).collect::<Vec<_>>())
 }
 
 /// Loads the facts of one call. `policy` says which candidates matter.
@@ -290,7 +287,7 @@ pub fn facts(
 ) -> Result<Loaded> {
     if tx.prefetches() {
         let mut questions = Vec::new();
-        foreseen(tx.workspace().0, envelope, &mut questions);
+        foresee(envelope, &mut questions);
         tx.prefetch(&questions)?;
     }
     let stored = envelope.task.as_ref().map(|id| task(tx, id)).transpose()?.flatten();
@@ -306,7 +303,6 @@ pub fn facts_of(
     now: Timestamp,
     at_work: &mut AtWork,
 ) -> Result<Loaded> {
-    let workspace = tx.workspace();
     let mut loaded = Loaded {
         caller: caller(tx, envelope.actor.as_ref())?,
         task: stored,
@@ -327,7 +323,7 @@ pub fn facts_of(
     };
     if let Some(held) =
         loaded.task.as_ref().map(|stored| &stored.task).filter(|task| task.assignment().is_some())
-        && let Some(mut row) = tx.row(&HOLDER, &args![workspace.0, held.id.to_string()])?
+        && let Some(mut row) = tx.row(&HOLDER { task: &held.id })?
     {
         loaded.holder = Some(codec::word(row.text()?.as_str(), Kind::parse)?);
         let state = codec::word(row.text()?.as_str(), WorkstationState::parse)?;
@@ -407,11 +403,10 @@ fn mentioned_task(tx: &mut dyn Tx, id: &TaskId) -> Result<Dependency> {
 
 /// The other slices of the task's parent that have a place in its order.
 fn slices(tx: &mut dyn Tx, task: &Task) -> Result<Vec<Slice>> {
-    let workspace = tx.workspace();
     let (Some(parent), Some(_)) = (&task.spec.parent, task.spec.merge_order) else {
         return Ok(Vec::new());
     };
-    let rows = tx.rows(&SLICES, &args![workspace.0, parent.to_string(), task.id.to_string()])?;
+    let rows = tx.rows(&SLICES { parent, task: &task.id })?;
     rows.into_iter()
         .map(|mut row| {
             let id = row.parsed()?;
@@ -422,8 +417,7 @@ fn slices(tx: &mut dyn Tx, task: &Task) -> Result<Vec<Slice>> {
 
 /// The task's own slices. All of them, so that the answer hangs on the tasks that it names.
 fn parts(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<(TaskId, StateName)>> {
-    let workspace = tx.workspace();
-    let rows = tx.rows(&PARTS, &args![workspace.0, task.to_string()])?;
+    let rows = tx.rows(&PARTS { task })?;
     rows.into_iter().map(|mut row| Ok((row.parsed()?, state_name(&row.text()?)?))).collect()
 }
 
@@ -441,9 +435,8 @@ fn blocker(tx: &mut dyn Tx, on: &Blocker, loaded: &mut Loaded) -> Result<()> {
 
 /// What each task that can be reached from one along `depends_on` depends on.
 pub fn reachable(tx: &mut dyn Tx, from: &TaskId) -> Result<BTreeMap<TaskId, Vec<TaskId>>> {
-    let workspace = tx.workspace();
     let mut edges: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
-    for mut row in tx.rows(&REACHABLE, &args![workspace.0, from.to_string()])? {
+    for mut row in tx.rows(&REACHABLE { from })? {
         let task: TaskId = row.parsed()?;
         edges.entry(task).or_default().push(row.parsed()?);
     }

@@ -1,40 +1,38 @@
 //! Milestones as rows: which tasks they name, and the entries that added and closed them.
 
-use crate::codec::{self, StoredTask, task_columns, task_from};
+use crate::codec::{self, StoredTask, TASK_COLUMNS, TASK_FROM};
 use crate::error::{Result, StoreError};
 use crate::port::{Row, Tx};
-use crate::{args, sql};
+use crate::sql;
 use onus_core::hash::Digest;
-use onus_core::id::{Handle, MilestoneName, TaskId};
+use onus_core::id::{Handle, MilestoneName};
 use onus_core::milestone::{Closed, MEMBERS_MAX, Milestone, Selection};
 use onus_core::task::Task;
 use onus_core::time::Timestamp;
 
-macro_rules! milestones {
-    () => {
-        "SELECT m.name, m.title, m.sprint, m.tag, m.parent, m.born, m.closed, m.fingerprint, \
-         (SELECT string_agg(k.task, ' ') FROM milestone_task k \
-            WHERE k.workspace = m.workspace AND k.milestone = m.name), \
-         b.actor, b.at, c.actor, c.at FROM milestone m \
-         JOIN ledger b ON b.workspace = m.workspace AND b.seq = m.born \
-         LEFT JOIN ledger c ON c.workspace = m.workspace AND c.seq = m.closed WHERE m.workspace = ?1 "
-    };
-}
+const SELECT: &str = "SELECT m.name, m.title, m.sprint, m.tag, m.parent, m.born, m.closed, m.fingerprint, \
+    (SELECT string_agg(k.task, ' ') FROM milestone_task k WHERE k.workspace = m.workspace AND k.milestone = m.name), \
+    b.actor, b.at, c.actor, c.at FROM milestone m \
+    JOIN ledger b ON b.workspace = m.workspace AND b.seq = m.born \
+    LEFT JOIN ledger c ON c.workspace = m.workspace AND c.seq = m.closed WHERE m.workspace = :workspace ";
 
 sql! {
-    INSERT_MILESTONE = "INSERT INTO milestone (workspace, name, title, sprint, tag, parent, born) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    INSERT_MILESTONE_TASK = "INSERT INTO milestone_task (workspace, milestone, task) VALUES (?1, ?2, ?3)";
-    CLOSE_MILESTONE = "UPDATE milestone SET closed = ?3, fingerprint = ?4 \
-        WHERE workspace = ?1 AND name = ?2 AND closed IS NULL";
-    MILESTONE = milestones!(), "AND m.name = ?2";
-    MILESTONES = milestones!(), "ORDER BY m.born";
+    INSERT_MILESTONE(name, title, sprint, tag, parent, born) = "INSERT INTO milestone (workspace, name, title, sprint, \
+        tag, parent, born) \
+        VALUES (:workspace, :name, :title, :sprint, :tag, :parent, :born)";
+    INSERT_MILESTONE_TASK(milestone, task) = "INSERT INTO milestone_task (workspace, milestone, task) VALUES \
+        (:workspace, :milestone, :task)";
+    CLOSE_MILESTONE(name, closed, fingerprint) = "UPDATE milestone SET closed = :closed, fingerprint = :fingerprint \
+        WHERE workspace = :workspace AND name = :name AND closed IS NULL";
+    MILESTONE(name) = SELECT, "AND m.name = :name";
+    MILESTONES = SELECT, "ORDER BY m.born";
     /// A tag is looked for as it is written in the list, at the beginning of one of its words: within a word the quote has
     /// a backslash before it. What is not asked for is NULL, and matches nothing.
-    MEMBERS = "SELECT ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 AND (t.id IN \
-        (SELECT k.task FROM milestone_task k WHERE k.workspace = ?1 AND k.milestone = ?2) \
-        OR t.sprint = ?3 OR t.parent = ?4 OR t.id = ?4 OR replace(t.tags, '[' || ?5, '') <> t.tags \
-        OR replace(t.tags, ',' || ?5, '') <> t.tags) ORDER BY t.born LIMIT ?6";
+    MEMBERS(milestone, sprint, parent, tag, limit) = "SELECT ", TASK_COLUMNS, TASK_FROM, "WHERE t.workspace = \
+        :workspace AND (t.id IN \
+        (SELECT k.task FROM milestone_task k WHERE k.workspace = :workspace AND k.milestone = :milestone) \
+        OR t.sprint = :sprint OR t.parent = :parent OR t.id = :parent OR replace(t.tags, '[' || :tag, '') <> t.tags \
+        OR replace(t.tags, ',' || :tag, '') <> t.tags) ORDER BY t.born LIMIT :limit";
 }
 
 /// A milestone with who added and closed it.
@@ -69,42 +67,27 @@ fn stored(row: &mut Row) -> Result<StoredMilestone> {
 }
 
 pub fn insert(tx: &mut dyn Tx, milestone: &Milestone) -> Result<()> {
-    let workspace = tx.workspace();
     let Milestone { name, title, selection, born, .. } = milestone;
     let Selection { tasks, sprint, tag, parent } = selection;
     let parent = parent.as_ref().map(ToString::to_string);
-    tx.run_one(
-        &INSERT_MILESTONE,
-        &args![
-            workspace.0,
-            name.as_str(),
-            title.as_deref(),
-            sprint.as_deref(),
-            tag.as_deref(),
-            parent,
-            *born
-        ],
-    )?;
+    tx.run_one(&INSERT_MILESTONE { name, title, sprint, tag, parent, born: *born })?;
     for task in tasks {
-        tx.run_one(&INSERT_MILESTONE_TASK, &args![workspace.0, name.as_str(), task.to_string()])?;
+        tx.run_one(&INSERT_MILESTONE_TASK { milestone: name, task })?;
     }
     Ok(())
 }
 
 pub fn close(tx: &mut dyn Tx, name: &MilestoneName, closed: &Closed) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.run_one(&CLOSE_MILESTONE, &args![workspace.0, name.as_str(), closed.seq, &closed.fingerprint])
+    tx.run_one(&CLOSE_MILESTONE { name, closed: closed.seq, fingerprint: &closed.fingerprint })
 }
 
 pub fn find(tx: &mut dyn Tx, name: &MilestoneName) -> Result<Option<StoredMilestone>> {
-    let workspace = tx.workspace();
-    tx.row(&MILESTONE, &args![workspace.0, name.as_str()])?.map(|mut row| stored(&mut row)).transpose()
+    tx.row(&MILESTONE { name })?.map(|mut row| stored(&mut row)).transpose()
 }
 
 /// Every milestone, the oldest first.
 pub fn every(tx: &mut dyn Tx) -> Result<Vec<StoredMilestone>> {
-    let workspace = tx.workspace();
-    tx.rows(&MILESTONES, &args![workspace.0])?.into_iter().map(|mut row| stored(&mut row)).collect()
+    tx.rows(&MILESTONES {})?.into_iter().map(|mut row| stored(&mut row)).collect()
 }
 
 /// The milestones that are about a task, the oldest first.
@@ -116,11 +99,9 @@ pub fn about(tx: &mut dyn Tx, task: &Task) -> Result<Vec<StoredMilestone>> {
 
 /// The tasks that a milestone is about now, the oldest first: one more than it may have tells that there are more.
 pub fn members(tx: &mut dyn Tx, milestone: &Milestone) -> Result<Vec<StoredTask>> {
-    let workspace = tx.workspace();
     let Selection { sprint, tag, parent, .. } = &milestone.selection;
     let tag = tag.as_ref().map(codec::json_text).transpose()?;
-    let parent = parent.as_ref().map(TaskId::to_string);
     let limit = i64::try_from(MEMBERS_MAX).unwrap_or(i64::MAX) + 1;
-    let args = args![workspace.0, milestone.name.as_str(), sprint.as_deref(), parent, tag, limit];
-    tx.rows(&MEMBERS, &args)?.into_iter().map(|mut row| codec::task(&mut row)).collect()
+    let members = MEMBERS { milestone: &milestone.name, sprint, parent, tag, limit };
+    tx.rows(&members)?.into_iter().map(|mut row| codec::task(&mut row)).collect()
 }

@@ -1,30 +1,12 @@
 //! The port between the shared SQL text and a database: a handful of methods that each driver implements.
 
 use crate::error::{Result, StoreError};
+use crate::statement::Statement;
 use onus_core::hash::Digest;
 use onus_core::id::{RequestId, Seq, WorkspaceId};
 use onus_core::refusal::Refusal;
 use onus_core::time::Now;
 use std::borrow::Cow;
-
-/// A statement with a name. Parameters are written `?1`; TEXT, BIGINT and binary only; no clock, no rules, no locks: a
-/// writer is alone in its workspace.
-///
-/// A plus before a column (`+workspace`) keeps SQLite from that column's indexes; other databases are not told.
-#[derive(Debug, Clone, Copy)]
-pub struct Sql {
-    pub name: &'static str,
-    pub text: &'static str,
-}
-
-/// Names a statement once, for every driver.
-#[macro_export]
-macro_rules! sql {
-    ($($(#[$doc:meta])* $vis:vis $name:ident = $($text:expr),+ ;)+) => {
-        $($(#[$doc])* $vis const $name: $crate::port::Sql =
-            $crate::port::Sql { name: stringify!($name), text: concat!($($text),+) };)+
-    };
-}
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Value<'a> {
@@ -93,13 +75,13 @@ impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
     }
 }
 
-/// Builds a parameter list.
+/// A list of values.
 #[macro_export]
 macro_rules! args {
     ($($value:expr),* $(,)?) => { [$($crate::port::Value::from($value)),*] };
 }
 
-/// One row, read column by column in the statement's order. A value of the wrong kind is corruption, not a default.
+/// One row, read column by column in the statement's order.
 #[derive(Debug, Clone)]
 pub struct Row {
     values: Vec<Value<'static>>,
@@ -116,67 +98,120 @@ impl Row {
         self.values
     }
 
-    fn take(&mut self) -> Result<Value<'static>> {
+    /// The next value, for whoever gives it a name.
+    pub(crate) fn cell(&mut self) -> Result<Cell> {
         let value = self.values.get_mut(self.next).map(|value| std::mem::replace(value, Value::Null));
         self.next += 1;
-        value.ok_or_else(|| StoreError::Corrupt(format!("a row has no column {}", self.next)))
-    }
-
-    fn wrong(&self, wanted: &str) -> StoreError {
-        StoreError::Corrupt(format!("column {} of a row is not {wanted}", self.next))
+        match value {
+            Some(value) => Ok(Cell { value, number: self.next }),
+            None => Err(StoreError::Corrupt(format!("a row has no column {}", self.next))),
+        }
     }
 
     pub fn opt_int(&mut self) -> Result<Option<i64>> {
-        match self.take()? {
-            Value::Int(n) => Ok(Some(n)),
-            Value::Null => Ok(None),
-            _ => Err(self.wrong("a number")),
-        }
+        self.cell()?.opt_int()
     }
 
     pub fn int(&mut self) -> Result<i64> {
-        self.opt_int()?.ok_or_else(|| self.wrong("a number"))
+        self.cell()?.int()
     }
 
     pub fn flag(&mut self) -> Result<bool> {
-        match self.int()? {
-            0 => Ok(false),
-            1 => Ok(true),
-            _ => Err(self.wrong("yes or no")),
-        }
+        self.cell()?.flag()
     }
 
     pub fn opt_text(&mut self) -> Result<Option<String>> {
-        match self.take()? {
-            Value::Text(text) => Ok(Some(text.into_owned())),
-            Value::Null => Ok(None),
-            _ => Err(self.wrong("text")),
-        }
+        self.cell()?.opt_text()
     }
 
     pub fn text(&mut self) -> Result<String> {
-        self.opt_text()?.ok_or_else(|| self.wrong("text"))
+        self.cell()?.text()
     }
 
     pub fn opt_blob(&mut self) -> Result<Option<Vec<u8>>> {
-        match self.take()? {
-            Value::Blob(bytes) => Ok(Some(bytes.into_owned())),
-            Value::Null => Ok(None),
-            _ => Err(self.wrong("binary")),
-        }
+        self.cell()?.opt_blob()
     }
 
     pub fn digest(&mut self) -> Result<Digest> {
-        let bytes = self.opt_blob()?.unwrap_or_default();
-        Digest::from_slice(&bytes).ok_or_else(|| self.wrong("a digest"))
+        self.cell()?.digest()
     }
 
-    /// A text column read as a checked value.
     pub fn parsed<T: std::str::FromStr<Err = String>>(&mut self) -> Result<T> {
-        self.text()?.parse().map_err(StoreError::Corrupt)
+        self.cell()?.parsed()
     }
 
     pub fn opt_parsed<T: std::str::FromStr<Err = String>>(&mut self) -> Result<Option<T>> {
+        self.cell()?.opt_parsed()
+    }
+}
+
+/// One value of a row, and the number of its column. Read as what it must be; anything else is corruption, not a default.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    value: Value<'static>,
+    number: usize,
+}
+
+impl Cell {
+    fn wrong(number: usize, wanted: &str) -> StoreError {
+        StoreError::Corrupt(format!("column {number} of a row is not {wanted}"))
+    }
+
+    pub(crate) fn opt_int(self) -> Result<Option<i64>> {
+        match self.value {
+            Value::Int(n) => Ok(Some(n)),
+            Value::Null => Ok(None),
+            _ => Err(Cell::wrong(self.number, "a number")),
+        }
+    }
+
+    pub(crate) fn int(self) -> Result<i64> {
+        let number = self.number;
+        self.opt_int()?.ok_or_else(|| Cell::wrong(number, "a number"))
+    }
+
+    pub(crate) fn flag(self) -> Result<bool> {
+        let number = self.number;
+        match self.int()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(Cell::wrong(number, "yes or no")),
+        }
+    }
+
+    pub(crate) fn opt_text(self) -> Result<Option<String>> {
+        match self.value {
+            Value::Text(text) => Ok(Some(text.into_owned())),
+            Value::Null => Ok(None),
+            _ => Err(Cell::wrong(self.number, "text")),
+        }
+    }
+
+    pub(crate) fn text(self) -> Result<String> {
+        let number = self.number;
+        self.opt_text()?.ok_or_else(|| Cell::wrong(number, "text"))
+    }
+
+    pub(crate) fn opt_blob(self) -> Result<Option<Vec<u8>>> {
+        match self.value {
+            Value::Blob(bytes) => Ok(Some(bytes.into_owned())),
+            Value::Null => Ok(None),
+            _ => Err(Cell::wrong(self.number, "binary")),
+        }
+    }
+
+    pub(crate) fn digest(self) -> Result<Digest> {
+        let number = self.number;
+        let bytes = self.opt_blob()?.unwrap_or_default();
+        Digest::from_slice(&bytes).ok_or_else(|| Cell::wrong(number, "a digest"))
+    }
+
+    /// A text read as a checked value.
+    pub(crate) fn parsed<T: std::str::FromStr<Err = String>>(self) -> Result<T> {
+        self.text()?.parse().map_err(StoreError::Corrupt)
+    }
+
+    pub(crate) fn opt_parsed<T: std::str::FromStr<Err = String>>(self) -> Result<Option<T>> {
         self.opt_text()?.map(|text| text.parse()).transpose().map_err(StoreError::Corrupt)
     }
 }
@@ -191,37 +226,37 @@ pub trait Tx {
     /// The database's word for the present moment, read after the transaction has its locks.
     fn now(&mut self) -> Result<Now>;
 
-    fn rows(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<Vec<Row>>;
+    fn rows(&mut self, statement: &dyn Statement) -> Result<Vec<Row>>;
 
     /// Streams a result that may not fit into memory.
-    fn each(&mut self, sql: &Sql, args: &[Value<'_>], row: &mut dyn FnMut(Row) -> Result<()>) -> Result<()>;
+    fn each(&mut self, statement: &dyn Statement, row: &mut dyn FnMut(Row) -> Result<()>) -> Result<()>;
 
     /// Streams rows that are only looked at: nothing of them is copied.
-    fn visit(&mut self, sql: &Sql, args: &[Value<'_>], look: Look<'_>) -> Result<()>;
+    fn visit(&mut self, statement: &dyn Statement, look: Look<'_>) -> Result<()>;
 
     /// Runs a change and says how many rows it touched.
-    fn run(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<u64>;
+    fn run(&mut self, statement: &dyn Statement) -> Result<u64>;
 
-    /// Sets a mark within the transaction: what follows can be undone without what came before. Marks do not nest.
+    /// What follows can be undone without what came before. Savepoints do not nest.
     fn savepoint(&mut self) -> Result<()>;
 
-    /// Forgets the mark; what was done since stays, if the transaction does.
+    /// Forgets the savepoint; what was done since stays, if the transaction does.
     fn release(&mut self) -> Result<()>;
 
-    /// Goes back to the mark and forgets it. Where that cannot be done any more, the whole transaction has failed.
+    /// Goes back to the savepoint and forgets it. Where that cannot be done any more, the whole transaction has failed.
     fn rollback_to(&mut self) -> Result<()>;
 
-    /// Told that what follows was decided, and is meant to stay: a database that pays for a mark need not keep it up. Where
+    /// Told that what follows was decided, and is meant to stay: a database that pays for a savepoint need not set it. Where
     /// it has to be undone all the same, the whole transaction has failed.
     fn decided(&mut self) {}
 
-    /// Whether it is worth telling what will be asked next.
+    /// Whether questions are worth announcing.
     fn prefetches(&self) -> bool {
         false
     }
 
     /// Told of questions that will be asked next: a database on another machine answers them all at once.
-    fn prefetch(&mut self, _questions: &[(&Sql, Vec<Value<'_>>)]) -> Result<()> {
+    fn prefetch(&mut self, _questions: &[Box<dyn Statement + '_>]) -> Result<()> {
         Ok(())
     }
 
@@ -233,22 +268,22 @@ pub trait Tx {
     /// Told of every entry that the ledger gets: a database that wakes listeners does so at the commit.
     fn announce(&mut self, _entry: Seq) {}
 
-    fn row(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<Option<Row>> {
-        Ok(self.rows(sql, args)?.into_iter().next())
+    fn row(&mut self, statement: &dyn Statement) -> Result<Option<Row>> {
+        Ok(self.rows(statement)?.into_iter().next())
     }
 
     /// Runs a change that must touch exactly one row: anything else means that the guard did not hold. A database on
     /// another machine may say so later, at the latest instead of the commit.
-    fn run_one(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<()> {
-        match self.run(sql, args)? {
+    fn run_one(&mut self, statement: &dyn Statement) -> Result<()> {
+        match self.run(statement)? {
             1 => Ok(()),
-            n => Err(StoreError::Guard(format!("{} touched {n} rows", sql.name))),
+            n => Err(StoreError::Guard(format!("{} touched {n} rows", statement.sql().name))),
         }
     }
 
     /// Runs a change that may touch any number of rows, which nobody wants to know.
-    fn run_any(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<()> {
-        self.run(sql, args).map(drop)
+    fn run_any(&mut self, statement: &dyn Statement) -> Result<()> {
+        self.run(statement).map(drop)
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod address;
 mod answer_cache;
+mod bound;
 mod dependencies;
 mod failure;
 mod in_flight;
@@ -25,8 +26,10 @@ pub use listen::{Listener, Wake};
 pub use placeholders::postgres_text;
 
 use crate::error::{Result, StoreError};
-use crate::port::{Backend, Driver, Ending, Look, Row, Sql, Tx, Value};
-use crate::{args, sql};
+use crate::port::{Backend, Driver, Ending, Look, Row, Tx, Value};
+use crate::sql;
+use crate::statement::Statement;
+use bound::Bound;
 use onus_core::id::{Seq, WorkspaceId};
 use onus_core::time::{Now, Tick, Timestamp};
 use pipeline::Pipeline;
@@ -51,7 +54,7 @@ const READER_PLANNER: &str = "RESET enable_seqscan; RESET enable_bitmapscan; RES
 
 /// A plan is made for the rows that are there, and kept. Until the server has looked at a table that grows, nobody tells
 /// it that its plans are old.
-const PLAN_ANEW: &str = "DISCARD PLANS";
+const FORGET_PLANS: &str = "DISCARD PLANS";
 
 /// A transaction that changed so much has filled its tables. The server would look at them within a minute by itself; until
 /// then it would plan for what they were. Whoever may not say so, or would have to wait for it, leaves it to the server.
@@ -62,15 +65,16 @@ const ANALYZE_TABLES: &str = "BEGIN; SET LOCAL lock_timeout = '1s'; ANALYZE task
 const NOWHERE: WorkspaceId = WorkspaceId(0);
 
 sql! {
-    WHICH = "SELECT id FROM workspace WHERE name = ?1";
+    FIND_WORKSPACE(name) = "SELECT id FROM workspace WHERE name = :name";
     /// Not FOR UPDATE: rows that refer to the workspace may be written meanwhile, by us alone.
-    LOCK = "SELECT id FROM workspace WHERE name = ?1 FOR NO KEY UPDATE";
+    LOCK_WORKSPACE(name) = "SELECT id FROM workspace WHERE name = :name FOR NO KEY UPDATE";
     /// A workspace that is not there yet has no row to lock.
-    FOUND = "SELECT CAST(count(pg_advisory_xact_lock(hashtextextended('onus workspace ' || CAST(?1 AS TEXT), 0))) AS BIGINT)";
-    NUMBER = "SELECT nextval('workspace_number')";
+    LOCK_NAME(name) = "SELECT CAST(count(pg_advisory_xact_lock(hashtextextended('onus workspace ' || CAST(:name AS \
+        TEXT), 0))) AS BIGINT)";
+    NEXT_WORKSPACE = "SELECT nextval('workspace_number')";
     /// Never now(): that is the moment when the transaction began, before it waited for its turn.
     CLOCK = "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)";
-    NOTIFY = "SELECT pg_notify(CAST(?1 AS TEXT), CAST(?2 AS TEXT))";
+    NOTIFY(channel, payload) = "SELECT pg_notify(CAST(:channel AS TEXT), CAST(:payload AS TEXT))";
 }
 
 /// A store in a PostgreSQL database. The connection is made again when it is lost between two transactions.
@@ -158,39 +162,40 @@ struct Begun {
     now: Option<Now>,
 }
 
-fn begin_read(pipeline: &mut Pipeline, workspace: &str) -> Result<Begun> {
-    pipeline.plans(READER_PLANNER);
-    pipeline.say("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-    let workspace = number(pipeline, &WHICH, &args![workspace])?.map_or(NOWHERE, WorkspaceId);
+fn begin_read(pipeline: &mut Pipeline, name: &str) -> Result<Begun> {
+    pipeline.set_planner(READER_PLANNER);
+    pipeline.command("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    let workspace = number(pipeline, &FIND_WORKSPACE { name })?.map_or(NOWHERE, WorkspaceId);
     Ok(Begun { workspace, now: None })
 }
 
-fn begin_write(pipeline: &mut Pipeline, workspace: &str) -> Result<Begun> {
+fn begin_write(pipeline: &mut Pipeline, name: &str) -> Result<Begun> {
     if pipeline.is_due_for_plans() {
-        pipeline.say(PLAN_ANEW);
+        pipeline.command(FORGET_PLANS);
     }
-    pipeline.plans(WRITER_PLANNER);
-    pipeline.say("BEGIN");
-    let name = args![workspace];
+    pipeline.set_planner(WRITER_PLANNER);
+    pipeline.command("BEGIN");
+    let lock = LOCK_WORKSPACE { name };
     // Answered in this order: the clock is read when the lock is ours.
-    pipeline.ask_ahead(&[(&LOCK, name.to_vec()), (&CLOCK, Vec::new())])?;
-    let found = match number(pipeline, &LOCK, &name)? {
+    pipeline.prefetch(vec![Bound::new(&lock, NOWHERE), Bound::new(&CLOCK {}, NOWHERE)])?;
+    let found = match number(pipeline, &lock)? {
         Some(id) => id,
         None => {
-            number(pipeline, &FOUND, &name)?;
-            pipeline.forget();
-            match number(pipeline, &LOCK, &name)? {
+            number(pipeline, &LOCK_NAME { name })?;
+            pipeline.clear_cache();
+            match number(pipeline, &lock)? {
                 Some(id) => id,
-                None => number(pipeline, &NUMBER, &[])?.unwrap_or(NOWHERE.0),
+                None => number(pipeline, &NEXT_WORKSPACE {})?.unwrap_or(NOWHERE.0),
             }
         }
     };
     Ok(Begun { workspace: WorkspaceId(found), now: Some(clock(pipeline)?) })
 }
 
-fn number(pipeline: &mut Pipeline, sql: &Sql, args: &[Value<'_>]) -> Result<Option<i64>> {
+/// The answer to a question about no workspace: one number.
+fn number(pipeline: &mut Pipeline, question: &dyn Statement) -> Result<Option<i64>> {
     let mut found = None;
-    pipeline.query(sql, args, &mut |row| {
+    pipeline.query(Bound::new(question, NOWHERE), &mut |row| {
         found = Row::new(row.into_iter().map(Value::into_owned).collect()).opt_int()?;
         Ok(())
     })?;
@@ -200,7 +205,7 @@ fn number(pipeline: &mut Pipeline, sql: &Sql, args: &[Value<'_>]) -> Result<Opti
 /// The server's word for the present moment. It is wall time: leases of two databases, or of one that failed over,
 /// compare as those of two hosts do.
 fn clock(pipeline: &mut Pipeline) -> Result<Now> {
-    let millis = number(pipeline, &CLOCK, &[])?;
+    let millis = number(pipeline, &CLOCK {})?;
     let millis = millis.ok_or_else(|| StoreError::unavailable("the database has no clock"))?;
     let tick = Tick { host: "postgres".into(), boot: "0".into(), millis };
     Ok(Now { wall: Timestamp(millis), tick })
@@ -239,7 +244,7 @@ impl Driver for Postgres {
             }
             match pipeline.settle() {
                 Ok(()) => {
-                    pipeline.forget();
+                    pipeline.clear_cache();
                     self.pipeline = Some(pipeline);
                 }
                 Err(_) => self.end(pipeline),
@@ -255,10 +260,10 @@ impl Driver for Postgres {
             Ending::Commit => {
                 let changes = tx.changes;
                 let committed = tx.notify().and_then(|()| pipeline.commit());
-                let is_looked_at =
+                let is_analyzed =
                     committed.is_err() || changes < FILLED || pipeline.script(ANALYZE_TABLES).is_ok();
                 match &committed {
-                    Ok(()) if is_looked_at => self.pipeline = Some(pipeline),
+                    Ok(()) if is_analyzed => self.pipeline = Some(pipeline),
                     _ => self.end(pipeline),
                 }
                 committed
@@ -282,15 +287,15 @@ struct PostgresTx<'w> {
     now: Option<Now>,
     connection: u64,
     changes: u32,
-    /// The last entry that the ledger got, and what that was at the mark.
+    /// The last entry that the ledger got, and what that was at the savepoint.
     last_entry: Option<Seq>,
-    marked: Option<Seq>,
+    entry_before: Option<Seq>,
 }
 
 impl PostgresTx<'_> {
     fn new(pipeline: &mut Pipeline, begun: Begun, connection: u64) -> PostgresTx<'_> {
         let Begun { workspace, now } = begun;
-        PostgresTx { pipeline, workspace, now, connection, changes: 0, last_entry: None, marked: None }
+        PostgresTx { pipeline, workspace, now, connection, changes: 0, last_entry: None, entry_before: None }
     }
 
     fn notify(&mut self) -> Result<()> {
@@ -298,9 +303,20 @@ impl PostgresTx<'_> {
             None => Ok(()),
             Some(seq) => {
                 let payload = format!("{}:{seq}", self.workspace.0);
-                self.pipeline.change(&NOTIFY, &args![CHANNEL, payload], None)
+                let notify = self.bound(&NOTIFY { channel: CHANNEL, payload });
+                self.pipeline.change(notify, None)
             }
         }
+    }
+
+    fn bound(&self, statement: &dyn Statement) -> Bound {
+        Bound::new(statement, self.workspace)
+    }
+
+    fn change(&mut self, statement: &dyn Statement, wanted: Option<u64>) -> Result<()> {
+        self.changes += 1;
+        let change = self.bound(statement);
+        self.pipeline.change(change, wanted)
     }
 }
 
@@ -320,61 +336,63 @@ impl Tx for PostgresTx<'_> {
         }
     }
 
-    fn rows(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<Vec<Row>> {
+    fn rows(&mut self, statement: &dyn Statement) -> Result<Vec<Row>> {
         let mut found = Vec::new();
-        self.each(sql, args, &mut |row| {
+        self.each(statement, &mut |row| {
             found.push(row);
             Ok(())
         })?;
         Ok(found)
     }
 
-    fn each(&mut self, sql: &Sql, args: &[Value<'_>], row: &mut dyn FnMut(Row) -> Result<()>) -> Result<()> {
+    fn each(&mut self, statement: &dyn Statement, row: &mut dyn FnMut(Row) -> Result<()>) -> Result<()> {
+        let question = self.bound(statement);
         let mut owned =
             |found: Vec<Value<'_>>| row(Row::new(found.into_iter().map(Value::into_owned).collect()));
-        self.pipeline.query(sql, args, &mut owned)
+        self.pipeline.query(question, &mut owned)
     }
 
-    fn visit(&mut self, sql: &Sql, args: &[Value<'_>], look: Look<'_>) -> Result<()> {
-        self.pipeline.query(sql, args, &mut |found| look(&found))
+    fn visit(&mut self, statement: &dyn Statement, look: Look<'_>) -> Result<()> {
+        let question = self.bound(statement);
+        self.pipeline.query(question, &mut |found| look(&found))
     }
 
-    fn run(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<u64> {
+    fn run(&mut self, statement: &dyn Statement) -> Result<u64> {
         self.changes += 1;
-        self.pipeline.run(sql, args)
+        let change = self.bound(statement);
+        self.pipeline.run(change)
     }
 
-    fn run_one(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<()> {
-        self.changes += 1;
-        self.pipeline.change(sql, args, Some(1))
+    fn run_one(&mut self, statement: &dyn Statement) -> Result<()> {
+        self.change(statement, Some(1))
     }
 
-    fn run_any(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<()> {
-        self.changes += 1;
-        self.pipeline.change(sql, args, None)
+    fn run_any(&mut self, statement: &dyn Statement) -> Result<()> {
+        self.change(statement, None)
     }
 
     fn savepoint(&mut self) -> Result<()> {
-        self.marked = self.last_entry;
-        self.pipeline.mark();
+        self.entry_before = self.last_entry;
+        self.pipeline.savepoint();
         Ok(())
     }
 
     fn release(&mut self) -> Result<()> {
-        self.pipeline.keep()
+        self.pipeline.release()
     }
 
     fn rollback_to(&mut self) -> Result<()> {
-        self.last_entry = self.marked;
-        self.pipeline.undo()
+        self.last_entry = self.entry_before;
+        self.pipeline.rollback_to()
     }
 
     fn prefetches(&self) -> bool {
         true
     }
 
-    fn prefetch(&mut self, questions: &[(&Sql, Vec<Value<'_>>)]) -> Result<()> {
-        self.pipeline.ask_ahead(questions)
+    fn prefetch(&mut self, questions: &[Box<dyn Statement + '_>]) -> Result<()> {
+        let questions = questions.iter().map(|question| self.bound(&**question)).collect();
+        self.pipeline.prefetch(questions)
     }
 
     fn announce(&mut self, entry: Seq) {

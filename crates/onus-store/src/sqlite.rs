@@ -10,7 +10,8 @@ pub use integrity::{Depth, Modes};
 pub use open::{Options, Stay};
 
 use crate::error::{Result, StoreError};
-use crate::port::{Backend, Driver, Ending, Look, Row, Sql, Tx, Value};
+use crate::port::{Backend, Driver, Ending, Look, Row, Tx, Value};
+use crate::statement::{Sql, Statement};
 use onus_core::id::WorkspaceId;
 use onus_core::time::Now;
 use queue::WriterQueue;
@@ -84,13 +85,13 @@ struct SqliteTx<'c> {
     /// The statements that this transaction has used, by where their texts lie: a batch runs a dozen of them again and
     /// again, and the connection's own cache hashes and copies the text each time.
     statements: Vec<(&'static str, CachedStatement<'c>)>,
-    mark: Mark,
+    savepoint: Savepoint,
 }
 
-/// How far a mark is set. SQLite copies every page that changes behind one, so it is set when it has to be.
+/// How far a savepoint is set. SQLite copies every page that changes behind one, so it is set when it has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mark {
-    Nowhere,
+enum Savepoint {
+    None,
     /// Nothing was written since.
     Noted,
     Set,
@@ -107,20 +108,21 @@ impl Tx for SqliteTx<'_> {
         Ok((self.clock)())
     }
 
-    fn rows(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<Vec<Row>> {
+    fn rows(&mut self, statement: &dyn Statement) -> Result<Vec<Row>> {
         let mut found = Vec::new();
-        self.each(sql, args, &mut |row| {
+        self.each(statement, &mut |row| {
             found.push(row);
             Ok(())
         })?;
         Ok(found)
     }
 
-    fn each(&mut self, sql: &Sql, args: &[Value<'_>], row: &mut dyn FnMut(Row) -> Result<()>) -> Result<()> {
+    fn each(&mut self, statement: &dyn Statement, row: &mut dyn FnMut(Row) -> Result<()>) -> Result<()> {
+        let (sql, values) = (statement.sql(), statement.values());
         let named = |error| before_commit(error).in_statement(sql.name);
-        let statement = self.statement(sql.text).map_err(named)?;
-        let columns = statement.column_count();
-        let mut rows = statement.query(rusqlite::params_from_iter(args)).map_err(named)?;
+        let prepared = self.prepared(sql.text).map_err(named)?;
+        let columns = prepared.column_count();
+        let mut rows = prepared.query(params(sql, &values)).map_err(named)?;
         while let Some(found) = rows.next().map_err(named)? {
             let mut values = Vec::with_capacity(columns);
             for column in 0..columns {
@@ -131,11 +133,12 @@ impl Tx for SqliteTx<'_> {
         Ok(())
     }
 
-    fn visit(&mut self, sql: &Sql, args: &[Value<'_>], look: Look<'_>) -> Result<()> {
+    fn visit(&mut self, statement: &dyn Statement, look: Look<'_>) -> Result<()> {
+        let (sql, values) = (statement.sql(), statement.values());
         let named = |error| before_commit(error).in_statement(sql.name);
-        let statement = self.statement(sql.text).map_err(named)?;
-        let columns = statement.column_count();
-        let mut rows = statement.query(rusqlite::params_from_iter(args)).map_err(named)?;
+        let prepared = self.prepared(sql.text).map_err(named)?;
+        let columns = prepared.column_count();
+        let mut rows = prepared.query(params(sql, &values)).map_err(named)?;
         while let Some(found) = rows.next().map_err(named)? {
             let mut values = Vec::with_capacity(columns);
             for column in 0..columns {
@@ -146,53 +149,54 @@ impl Tx for SqliteTx<'_> {
         Ok(())
     }
 
-    fn run(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<u64> {
+    fn run(&mut self, statement: &dyn Statement) -> Result<u64> {
+        let (sql, values) = (statement.sql(), statement.values());
         let named = |error| before_commit(error).in_statement(sql.name);
-        if self.mark == Mark::Noted {
-            self.bare("SAVEPOINT mark")?;
-            self.mark = Mark::Set;
+        if self.savepoint == Savepoint::Noted {
+            self.command("SAVEPOINT mark")?;
+            self.savepoint = Savepoint::Set;
         }
-        let statement = self.statement(sql.text).map_err(named)?;
-        let touched = statement.execute(rusqlite::params_from_iter(args)).map_err(named)?;
+        let prepared = self.prepared(sql.text).map_err(named)?;
+        let touched = prepared.execute(params(sql, &values)).map_err(named)?;
         Ok(touched as u64)
     }
 
     fn savepoint(&mut self) -> Result<()> {
-        self.mark = Mark::Noted;
+        self.savepoint = Savepoint::Noted;
         Ok(())
     }
 
     fn decided(&mut self) {
-        if self.mark == Mark::Noted {
-            self.mark = Mark::GivenUp;
+        if self.savepoint == Savepoint::Noted {
+            self.savepoint = Savepoint::GivenUp;
         }
     }
 
     fn release(&mut self) -> Result<()> {
-        match std::mem::replace(&mut self.mark, Mark::Nowhere) {
-            Mark::Set => self.bare("RELEASE mark"),
-            Mark::Nowhere | Mark::Noted | Mark::GivenUp => Ok(()),
+        match std::mem::replace(&mut self.savepoint, Savepoint::None) {
+            Savepoint::Set => self.command("RELEASE mark"),
+            Savepoint::None | Savepoint::Noted | Savepoint::GivenUp => Ok(()),
         }
     }
 
     fn rollback_to(&mut self) -> Result<()> {
-        match std::mem::replace(&mut self.mark, Mark::Nowhere) {
-            Mark::Set => {
-                self.bare("ROLLBACK TO mark")?;
-                self.bare("RELEASE mark")
+        match std::mem::replace(&mut self.savepoint, Savepoint::None) {
+            Savepoint::Set => {
+                self.command("ROLLBACK TO mark")?;
+                self.command("RELEASE mark")
             }
-            Mark::GivenUp => Err(StoreError::Guard("what was decided could not be carried out".into())),
-            Mark::Nowhere | Mark::Noted => Ok(()),
+            Savepoint::GivenUp => Err(StoreError::Guard("what was decided could not be carried out".into())),
+            Savepoint::None | Savepoint::Noted => Ok(()),
         }
     }
 }
 
 impl<'c> SqliteTx<'c> {
     fn new(connection: &'c Connection, clock: fn() -> Now) -> SqliteTx<'c> {
-        SqliteTx { connection, clock, statements: Vec::new(), mark: Mark::Nowhere }
+        SqliteTx { connection, clock, statements: Vec::new(), savepoint: Savepoint::None }
     }
 
-    fn statement(&mut self, text: &'static str) -> rusqlite::Result<&mut CachedStatement<'c>> {
+    fn prepared(&mut self, text: &'static str) -> rusqlite::Result<&mut CachedStatement<'c>> {
         let at = match self.statements.iter().position(|(known, _)| std::ptr::eq(*known, text)) {
             Some(at) => at,
             None => {
@@ -203,9 +207,15 @@ impl<'c> SqliteTx<'c> {
         Ok(&mut self.statements[at].1)
     }
 
-    fn bare(&mut self, text: &'static str) -> Result<()> {
-        self.statement(text).and_then(|statement| statement.execute([])).map(drop).map_err(before_commit)
+    fn command(&mut self, text: &'static str) -> Result<()> {
+        self.prepared(text).and_then(|statement| statement.execute([])).map(drop).map_err(before_commit)
     }
+}
+
+/// The values of a statement, the workspace before them where it is named.
+fn params<'v>(sql: &Sql, values: &'v [Value<'v>]) -> impl rusqlite::Params + 'v {
+    const WORKSPACE: &Value<'static> = &Value::Int(ONLY.0);
+    rusqlite::params_from_iter(sql.names_workspace.then_some(WORKSPACE).into_iter().chain(values))
 }
 
 impl ToSql for Value<'_> {

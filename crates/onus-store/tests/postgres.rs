@@ -6,11 +6,11 @@ use onus_core::id::WorkspaceId;
 use onus_core::ledger::Entry;
 use onus_core::time::Timestamp;
 use onus_core::worker::{Kind as WorkerKind, Worker, WorkerState};
-use onus_store::bulk::table::{Kind, SCHEMA, TABLES};
 use onus_store::error::StoreError;
 use onus_store::port::{Outcome, Store, Tx};
 use onus_store::postgres::{Address, Listener, Postgres, WRITER_PLANNER, Wake, postgres_text};
-use onus_store::{apply, args, load, registry, sql, statements};
+use onus_store::tables::{Kind, SCHEMA, TABLES};
+use onus_store::{apply, load, registry, sql, statements};
 use onus_testkit::{Cluster, Durability};
 use std::time::Duration;
 
@@ -158,7 +158,8 @@ fn every_column_is_the_one_that_sqlite_has() {
 }
 
 sql! {
-    COUNT = "SELECT count(*) FROM worker WHERE workspace = ?1";
+    COUNT = "SELECT count(*) FROM worker WHERE workspace = :workspace";
+    FAILS(number) = "SELECT count(*) FROM worker WHERE workspace = :number";
 }
 
 /// What was asked ahead is answered as it was then, and asked anew when something was changed meanwhile.
@@ -168,8 +169,7 @@ fn an_answer_given_ahead_is_never_old() {
     let mut store = Postgres::create(&address(&cluster.database())).unwrap();
     found(&mut store, "u").unwrap();
     let failed: Result<(), StoreError> = store.write(|tx| {
-        let workspace = tx.workspace().0;
-        let count = |tx: &mut dyn Tx| tx.row(&COUNT, &args![workspace])?.unwrap().int();
+        let count = |tx: &mut dyn Tx| tx.row(&COUNT {})?.unwrap().int();
         let worker = |n: i64| Worker {
             handle: format!("@w{n}").parse().unwrap(),
             kind: WorkerKind::Agent,
@@ -178,33 +178,32 @@ fn an_answer_given_ahead_is_never_old() {
             state: WorkerState::Active,
             tz: "UTC".into(),
         };
-        let expect = |tx: &mut dyn Tx| tx.prefetch(&[(&COUNT, args![workspace].into())]);
+        let prefetch = |tx: &mut dyn Tx| tx.prefetch(&[Box::new(COUNT {})]);
         let mut counts = Vec::new();
-        expect(tx)?;
+        prefetch(tx)?;
         counts.push(count(tx)?);
         registry::insert_worker(tx, &worker(1))?;
         counts.push(count(tx)?);
         // Asked, then changed before anybody looked.
-        expect(tx)?;
+        prefetch(tx)?;
         registry::insert_worker(tx, &worker(2))?;
         counts.push(count(tx)?);
         tx.savepoint()?;
         registry::insert_worker(tx, &worker(3))?;
-        expect(tx)?;
+        prefetch(tx)?;
         counts.push(count(tx)?);
         tx.rollback_to()?;
         counts.push(count(tx)?);
         assert_eq!(counts, [0, 1, 2, 3, 2]);
         // A failure of what was asked ahead is a failure of the transaction.
-        tx.prefetch(&[(&COUNT, args!["no number"].into())])?;
+        tx.prefetch(&[Box::new(FAILS { number: "no number" })])?;
         assert!(count(tx).is_err());
         Ok(Outcome::Rollback(()))
     });
     assert!(failed.is_err(), "what failed may not pass for done");
     let counted: Result<Vec<i64>, StoreError> = store.write(|tx| {
-        let workspace = tx.workspace().0;
-        tx.prefetch(&[(&COUNT, args![workspace].into()), (&COUNT, args![workspace].into())])?;
-        let mut count = || tx.row(&COUNT, &args![workspace])?.unwrap().int();
+        tx.prefetch(&[Box::new(COUNT {}), Box::new(COUNT {})])?;
+        let mut count = || tx.row(&COUNT {})?.unwrap().int();
         Ok(Outcome::Commit(vec![count()?, count()?]))
     });
     assert_eq!(counted.unwrap(), [0, 0]);
@@ -321,12 +320,12 @@ fn a_glance_sees_what_is_committed() {
         let written: Result<(), StoreError> = other.write(|tx| append(tx, seq).map(Outcome::Commit));
         written.unwrap();
         let seen = store.read_latest(|tx| {
-            tx.prefetch(&[(&COUNT, args![tx.workspace().0].into())])?;
-            tx.row(&COUNT, &args![tx.workspace().0])?;
+            tx.prefetch(&[Box::new(COUNT {})])?;
+            tx.row(&COUNT {})?;
             load::workspace(tx)
         });
         assert_eq!(seen.unwrap().last_seq, seq);
-        assert!(store.read_latest(|tx| tx.row(&COUNT, &args!["no number"]).map(drop)).is_err());
+        assert!(store.read_latest(|tx| tx.row(&FAILS { number: "no number" }).map(drop)).is_err());
     }
 }
 

@@ -7,9 +7,10 @@ use super::{ExportError, STRIDE, Sheet};
 use crate::Onus;
 use crate::progress::Progress;
 use onus_core::hash::{Digest, Running, encode_hex};
-use onus_store::bulk::table::{SCHEMA, TABLES, Table};
+
 use onus_store::port::{Store, Tx, Value};
 use onus_store::read::ledger;
+use onus_store::tables::{SCHEMA, TABLES, Table};
 use onus_store::{bulk, load};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};

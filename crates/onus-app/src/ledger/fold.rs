@@ -10,8 +10,6 @@ use onus_core::id::{CommitId, Epoch, Seq};
 use onus_core::task::{Assignment, Inconsistent, Spec, Task, evolve};
 use onus_core::time::Timestamp;
 use onus_store::args;
-use onus_store::evidence::{review_columns, run_columns};
-use onus_store::port::Value;
 use onus_store::read::audit;
 use onus_store::read::show::{PastAssignment, Session};
 
@@ -153,14 +151,12 @@ impl Listener for Weigh<'_> {
     }
 
     fn run(&mut self, seq: Seq, run: &CheckRun) {
-        let [text, rest] = run_columns(run);
-        let rest: Vec<Value<'_>> = std::iter::once(Value::from(seq)).chain(rest).collect();
+        let [text, rest] = audit::run(seq, run);
         self.balance.add(self.scale.weigh(About::Run, [&text, &rest]));
     }
 
     fn review(&mut self, seq: Seq, review: &Reviewed) {
-        let [text, rest] = review_columns(review);
-        let rest: Vec<Value<'_>> = std::iter::once(Value::from(seq)).chain(rest).collect();
+        let [text, rest] = audit::review(seq, review);
         self.balance.add(self.scale.weigh(About::Review, [&text, &rest]));
     }
 

@@ -9,7 +9,6 @@ use onus_core::ledger::Entry;
 use onus_core::task::{Spec, State, Task};
 use onus_core::text::Text;
 use onus_store::error::Result;
-use onus_store::evidence::{review_columns, run_columns};
 use onus_store::load::Stored;
 use onus_store::port::{Tx, Value};
 use onus_store::read::audit::Shown;
@@ -170,9 +169,9 @@ fn rows(
     sessions(tx, name, said.sessions, found)?;
     session_facts(tx, name, &said.session_facts, found)?;
     notes(tx, name, &said.notes, found)?;
-    let runs = said.runs.iter().map(|(seq, run)| (*seq, run_columns(run))).collect();
+    let runs = said.runs.iter().map(|(seq, run)| (*seq, audit::run(*seq, run))).collect();
     shown(tx, name, Shown::Run, runs, found)?;
-    let reviews = said.reviews.iter().map(|(seq, review)| (*seq, review_columns(review))).collect();
+    let reviews = said.reviews.iter().map(|(seq, review)| (*seq, audit::review(*seq, review))).collect();
     shown(tx, name, Shown::Review, reviews, found)?;
     landed(tx, name, said.landed, found)
 }
@@ -212,11 +211,11 @@ fn shown(
         Shown::Review => "review",
     };
     audit::shown_of(tx, name, about, &mut |_, [text, rest]| {
-        let (Some(Value::Int(seq)), columns) = (rest.first(), rest.get(1..).unwrap_or_default()) else {
+        let Some(Value::Int(seq)) = rest.first() else {
             return Ok(());
         };
         match said.remove(seq) {
-            Some([_, recorded]) if recorded.as_slice() != columns => {
+            Some([_, recorded]) if recorded.as_slice() != rest => {
                 found.add(Kind::RowDiffers, *seq, Some(name), format!("its {what} is not the one on record"));
             }
             Some([recorded, _]) if recorded.as_slice() != text => {

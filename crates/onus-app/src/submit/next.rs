@@ -206,7 +206,7 @@ impl Ready {
         let filter = first.cloned().unwrap_or_default();
         let mut ready = Ready { filter, tasks: Vec::new(), is_all: false, ahead: 1 + filters.count() };
         if let Some(filter) = first.filter(|_| tx.prefetches()) {
-            queue::expect_ready(tx, filter, limit(ready.ahead))?;
+            queue::prefetch_ready(tx, filter, limit(ready.ahead))?;
             ready.at(tx, filter, 0)?;
         }
         Ok(ready)
@@ -223,7 +223,7 @@ impl Ready {
             let wanted = if place == 0 { self.ahead } else { place + self.ahead.max(HEAD) };
             self.tasks = queue::ready_rows(tx, filter, limit(wanted))?;
             self.is_all = self.tasks.len() < wanted;
-            load::expect_dependencies(tx, &self.tasks)?;
+            load::prefetch_dependencies(tx, &self.tasks)?;
         }
         Ok(self.tasks.get(place).cloned())
     }

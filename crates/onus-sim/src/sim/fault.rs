@@ -5,7 +5,8 @@ use super::seeded_bugs::SeededBug;
 use onus_core::id::{Seq, WorkspaceId};
 use onus_core::time::Now;
 use onus_store::error::{Result, StoreError};
-use onus_store::port::{Backend, Driver, Ending, Look, Row, Sql, Tx, Value};
+use onus_store::port::{Backend, Driver, Ending, Look, Row, Tx};
+use onus_store::statement::Statement;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What goes wrong in one transaction.
@@ -177,32 +178,32 @@ impl Tx for FaultyTx<'_> {
         Ok(self.bug.shifted(self.clock.now()))
     }
 
-    fn rows(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<Vec<Row>> {
+    fn rows(&mut self, statement: &dyn Statement) -> Result<Vec<Row>> {
         self.aim.allow()?;
-        self.bug.edited(sql, self.inner.rows(sql, args)?)
+        self.bug.edited(statement.sql(), self.inner.rows(statement)?)
     }
 
-    fn each(&mut self, sql: &Sql, args: &[Value<'_>], row: &mut dyn FnMut(Row) -> Result<()>) -> Result<()> {
+    fn each(&mut self, statement: &dyn Statement, row: &mut dyn FnMut(Row) -> Result<()>) -> Result<()> {
         self.aim.allow()?;
-        self.inner.each(sql, args, row)
+        self.inner.each(statement, row)
     }
 
-    fn visit(&mut self, sql: &Sql, args: &[Value<'_>], look: Look<'_>) -> Result<()> {
+    fn visit(&mut self, statement: &dyn Statement, look: Look<'_>) -> Result<()> {
         self.aim.allow()?;
-        self.inner.visit(sql, args, look)
+        self.inner.visit(statement, look)
     }
 
-    fn run(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<u64> {
+    fn run(&mut self, statement: &dyn Statement) -> Result<u64> {
         self.aim.allow()?;
-        self.inner.run(sql, args)
+        self.inner.run(statement)
     }
 
-    fn run_one(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<()> {
+    fn run_one(&mut self, statement: &dyn Statement) -> Result<()> {
         self.aim.allow()?;
-        if self.bug.swallows(sql) {
+        if self.bug.swallows(statement.sql()) {
             return Ok(());
         }
-        self.inner.run_one(sql, args)
+        self.inner.run_one(statement)
     }
 
     fn savepoint(&mut self) -> Result<()> {
@@ -224,7 +225,7 @@ impl Tx for FaultyTx<'_> {
         self.inner.decided();
     }
 
-    fn prefetch(&mut self, questions: &[(&Sql, Vec<Value<'_>>)]) -> Result<()> {
+    fn prefetch(&mut self, questions: &[Box<dyn Statement + '_>]) -> Result<()> {
         self.inner.prefetch(questions)
     }
 

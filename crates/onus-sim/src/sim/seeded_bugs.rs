@@ -2,7 +2,8 @@
 
 use onus_core::time::Now;
 use onus_store::error::Result;
-use onus_store::port::{Row, Sql, Value};
+use onus_store::port::{Row, Value};
+use onus_store::statement::Sql;
 
 /// A bug in the store, or in front of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,7 +34,7 @@ pub enum SeededBug {
 mod name {
     pub(super) const REQUEST: &str = "REQUEST";
     pub(super) const INSERT_REQUEST: &str = "INSERT_REQUEST";
-    pub(super) const START_SESSION: &str = "START_SESSION";
+    pub(super) const START_SESSION: &str = "INSERT session";
     pub(super) const OCCUPIED: &str = "OCCUPIED";
     pub(super) const LIVE_SCOPES: &str = "LIVE_SCOPES";
     pub(super) const WORKER: &str = "WORKER";

@@ -10,16 +10,16 @@ use onus_store::error::Result as StoreResult;
 use onus_store::port::{Row, Store as _, Tx};
 use onus_store::read::ledger::{self, Part};
 use onus_store::read::queue::{self, After, Filter, Which};
-use onus_store::{args, load, sql};
+use onus_store::{load, sql};
 
 sql! {
     LIVE = "SELECT task, epoch, assignee, workstation, lane FROM assignment \
-        WHERE workspace = ?1 AND ended_at IS NULL ORDER BY task, epoch";
+        WHERE workspace = :workspace AND ended_at IS NULL ORDER BY task, epoch";
     SESSIONS = "SELECT s.id, s.task, s.worker, s.workstation, s.started_at, s.ended_at, a.renewed_at \
         FROM session s JOIN assignment a ON a.workspace = s.workspace AND a.task = s.task AND a.epoch = s.epoch \
-        WHERE s.workspace = ?1 ORDER BY s.id";
+        WHERE s.workspace = :workspace ORDER BY s.id";
     CORRECTED = "SELECT session, started_at, ended_at FROM session_fact \
-        WHERE workspace = ?1 AND kind = 'corrected' ORDER BY seq";
+        WHERE workspace = :workspace AND kind = 'corrected' ORDER BY seq";
 }
 
 /// An assignment that has not ended.
@@ -84,7 +84,6 @@ impl Seen {
 }
 
 fn live(tx: &mut dyn Tx) -> StoreResult<Vec<Live>> {
-    let workspace = tx.workspace();
     let read = |mut row: Row| {
         Ok(Live {
             task: row.parsed()?,
@@ -94,11 +93,10 @@ fn live(tx: &mut dyn Tx) -> StoreResult<Vec<Live>> {
             lane: row.opt_int()?,
         })
     };
-    tx.rows(&LIVE, &args![workspace.0])?.into_iter().map(read).collect()
+    tx.rows(&LIVE {})?.into_iter().map(read).collect()
 }
 
 fn sessions(tx: &mut dyn Tx) -> StoreResult<Vec<Session>> {
-    let workspace = tx.workspace();
     let read = |mut row: Row| {
         Ok(Session {
             id: row.int()?,
@@ -111,9 +109,9 @@ fn sessions(tx: &mut dyn Tx) -> StoreResult<Vec<Session>> {
         })
     };
     let mut sessions: Vec<Session> =
-        tx.rows(&SESSIONS, &args![workspace.0])?.into_iter().map(read).collect::<StoreResult<_>>()?;
+        tx.rows(&SESSIONS {})?.into_iter().map(read).collect::<StoreResult<_>>()?;
     // The last correction counts.
-    for mut row in tx.rows(&CORRECTED, &args![workspace.0])? {
+    for mut row in tx.rows(&CORRECTED {})? {
         let (id, from, to) = (row.int()?, Timestamp(row.int()?), Timestamp(row.int()?));
         if let Some(session) = sessions.iter_mut().find(|session| session.id == id) {
             (session.from, session.to) = (from, Some(to));

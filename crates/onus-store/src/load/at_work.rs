@@ -4,7 +4,6 @@
 //! read once, and kept in step with what they do.
 
 use super::grant::{LIVE_SCOPES, OCCUPIED};
-use crate::args;
 use crate::codec;
 use crate::error::Result;
 use crate::port::Tx;
@@ -90,17 +89,15 @@ impl AtWork {
 }
 
 fn scopes(tx: &mut dyn Tx) -> Result<BTreeMap<WorkstationName, Scoped>> {
-    let workspace = tx.workspace();
-    let rows = tx.rows(&LIVE_SCOPES, &args![workspace.0])?;
+    let rows = tx.rows(&LIVE_SCOPES {})?;
     let decode = |mut row: crate::port::Row| {
-        Ok((row.parsed()?, (row.parsed()?, row.parsed()?, codec::json_list(&mut row)?)))
+        Ok((row.parsed()?, (row.parsed()?, row.parsed()?, codec::json_list(row.opt_text()?)?)))
     };
     rows.into_iter().map(decode).collect()
 }
 
 fn roles(tx: &mut dyn Tx) -> Result<BTreeMap<WorkstationName, (Role, Occupied)>> {
-    let workspace = tx.workspace();
-    let rows = tx.rows(&OCCUPIED, &args![workspace.0])?;
+    let rows = tx.rows(&OCCUPIED {})?;
     let decode = |mut row: crate::port::Row| {
         let (workstation, task, holder) = (row.parsed()?, row.parsed()?, row.parsed()?);
         let role = row.parsed()?;

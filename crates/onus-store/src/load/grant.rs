@@ -2,11 +2,12 @@
 
 use super::at_work::AtWork;
 use super::{Loaded, caller, dependencies_of, reachable};
-use crate::codec::{self, workstation_columns};
+use crate::codec;
 use crate::error::Result;
-use crate::port::Sql;
 use crate::port::Tx;
-use crate::{args, registry, sql};
+use crate::statement::Statement;
+use crate::tables::WorkstationRow;
+use crate::{registry, sql};
 use onus_core::command::{Command, Envelope};
 use onus_core::facts::{Builder, Caller, Place};
 use onus_core::id::{Handle, TaskId, WorkstationName};
@@ -22,29 +23,34 @@ sql! {
     /// The live assignments, with the scopes they hold. There are never more than workstations, so they lead the join:
     /// `CROSS` keeps the database from beginning with the tasks.
     pub(crate) LIVE_SCOPES = "SELECT a.workstation, a.task, a.assignee, t.scope FROM assignment a CROSS JOIN task t \
-        WHERE a.workspace = ?1 AND a.ended_at IS NULL \
+        WHERE a.workspace = :workspace AND a.ended_at IS NULL \
         AND t.workspace = a.workspace AND t.id = a.task AND t.scope IS NOT NULL ORDER BY a.workstation";
-    pub(crate) WORKSTATION = "SELECT ", workstation_columns!(), ", a.task, a.assignee \
+    pub(crate) WORKSTATION(workstation) reads [workstation] = "SELECT ", WorkstationRow::LIST, ", a.task, a.assignee \
         FROM workstation w LEFT JOIN assignment a ON a.workspace = w.workspace AND a.workstation = w.name \
-        AND a.ended_at IS NULL WHERE w.workspace = ?1 AND w.name = ?2";
+        AND a.ended_at IS NULL WHERE w.workspace = :workspace AND w.name = :workstation";
     /// Ready workstations that hold nothing.
-    pub(crate) FREE_WORKSTATIONS = "SELECT w.name FROM workstation w WHERE w.workspace = ?1 AND w.state = 'ready' AND NOT EXISTS ( \
-            SELECT 1 FROM assignment a WHERE a.workspace = w.workspace AND a.workstation = w.name AND a.ended_at IS NULL) \
+    pub(crate) FREE_WORKSTATIONS = "SELECT w.name FROM workstation w WHERE w.workspace = :workspace AND w.state = \
+        'ready' AND NOT EXISTS ( \
+            SELECT 1 FROM assignment a WHERE a.workspace = w.workspace AND a.workstation = w.name AND a.ended_at IS \
+        NULL) \
         ORDER BY w.name LIMIT 8";
     /// Who is at work in which role, and in which of its lanes. Live assignments lead the join, as in `LIVE_SCOPES`.
     pub(crate) OCCUPIED = "SELECT a.workstation, a.task, a.assignee, t.role, coalesce(a.lane, t.lane, 1) \
-        FROM assignment a CROSS JOIN task t WHERE a.workspace = ?1 AND a.ended_at IS NULL \
+        FROM assignment a CROSS JOIN task t WHERE a.workspace = :workspace AND a.ended_at IS NULL \
         AND t.workspace = a.workspace AND t.id = a.task AND t.role IS NOT NULL ORDER BY a.workstation";
     /// `CROSS` keeps the database from beginning with the assignments.
-    pub(crate) BUILDERS = "SELECT a.task, a.assignee, a.workstation FROM dependency d CROSS JOIN assignment a \
-        WHERE d.workspace = ?1 AND d.task = ?2 AND a.workspace = d.workspace AND a.task = d.depends_on";
-    pub(crate) WORKERS_OF = "SELECT task, assignee, workstation FROM assignment WHERE workspace = ?1 AND task = ?2";
+    pub(crate) BUILDERS(task) = "SELECT a.task, a.assignee, a.workstation FROM dependency d CROSS JOIN assignment a \
+        WHERE d.workspace = :workspace AND d.task = :task AND a.workspace = d.workspace AND a.task = d.depends_on";
+    pub(crate) WORKERS_OF(task) = "SELECT task, assignee, workstation FROM assignment WHERE workspace = :workspace AND \
+        task = :task";
     /// What else a worker holds.
-    pub(crate) HOLDS = "SELECT task FROM assignment WHERE workspace = ?1 AND assignee = ?2 AND ended_at IS NULL \
-        AND task <> ?3 ORDER BY workstation";
+    pub(crate) HOLDS(worker, but_task) = "SELECT task FROM assignment WHERE workspace = :workspace AND assignee = \
+        :worker AND ended_at IS NULL \
+        AND task <> :but_task ORDER BY workstation";
     /// Sessions of a worker in a workstation that began after a moment.
-    pub(crate) WORKED = "SELECT started_at, ended_at FROM session WHERE workspace = ?1 AND worker = ?2 AND started_at > ?3 \
-        AND workstation = ?4";
+    pub(crate) WORKED(worker, since, workstation) = "SELECT started_at, ended_at FROM session WHERE workspace = \
+        :workspace AND worker = :worker AND started_at > :since \
+        AND workstation = :workstation";
 }
 
 /// Utilisation is the share of this much time.
@@ -121,7 +127,6 @@ fn chosen<'a>(
 
 /// The candidates that the map names for a task, as they are now.
 pub fn signals(tx: &mut dyn Tx, policy: &Policy, task: &Task, now: Timestamp) -> Result<Signals> {
-    let workspace = tx.workspace();
     let mut signals = Signals::default();
     let candidates = identity_map::candidates(policy, &task.spec);
     if candidates.is_empty() {
@@ -129,7 +134,7 @@ pub fn signals(tx: &mut dyn Tx, policy: &Policy, task: &Task, now: Timestamp) ->
     }
     for (handle, name) in candidates {
         if let Some(worker) = super::worker(tx, handle)? {
-            let holds = tx.rows(&HOLDS, &args![workspace.0, handle.as_str(), task.id.to_string()])?;
+            let holds = tx.rows(&HOLDS { worker: handle, but_task: &task.id })?;
             let holds = holds.into_iter().map(|mut row| row.parsed()).collect::<Result<_>>()?;
             signals.workers.insert(handle.clone(), WorkerSignal { worker, holds });
         }
@@ -149,9 +154,8 @@ pub fn signals(tx: &mut dyn Tx, policy: &Policy, task: &Task, now: Timestamp) ->
 
 /// How much of the last day the worker spent in the workstation, in percent.
 fn utilisation(tx: &mut dyn Tx, worker: &Handle, name: &WorkstationName, now: Timestamp) -> Result<u8> {
-    let workspace = tx.workspace();
     let since = now.0.saturating_sub(DAY.0);
-    let rows = tx.rows(&WORKED, &args![workspace.0, worker.as_str(), since, name.as_str()])?;
+    let rows = tx.rows(&WORKED { worker, since, workstation: name })?;
     let mut worked: i64 = 0;
     for mut row in rows {
         let (from, to) = (row.int()?, row.opt_int()?.unwrap_or(now.0));
@@ -162,26 +166,24 @@ fn utilisation(tx: &mut dyn Tx, worker: &Handle, name: &WorkstationName, now: Ti
 
 /// Who built what a task depends on.
 fn builders(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<Builder>> {
-    read_builders(tx, &BUILDERS, task)
+    read_builders(tx, &BUILDERS { task })
 }
 
 /// Who has worked on a task itself.
 pub(super) fn workers_of(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<Builder>> {
-    read_builders(tx, &WORKERS_OF, task)
+    read_builders(tx, &WORKERS_OF { task })
 }
 
-fn read_builders(tx: &mut dyn Tx, sql: &Sql, task: &TaskId) -> Result<Vec<Builder>> {
-    let workspace = tx.workspace();
-    let rows = tx.rows(sql, &args![workspace.0, task.to_string()])?;
-    rows.into_iter()
+fn read_builders(tx: &mut dyn Tx, question: &dyn Statement) -> Result<Vec<Builder>> {
+    tx.rows(question)?
+        .into_iter()
         .map(|mut row| Ok(Builder { task: row.parsed()?, worker: row.parsed()?, workstation: row.parsed()? }))
         .collect()
 }
 
 /// A workstation, and the live assignment it holds.
 pub fn workstation(tx: &mut dyn Tx, name: &WorkstationName) -> Result<Option<(Workstation, Holding)>> {
-    let workspace = tx.workspace();
-    let Some(mut row) = tx.row(&WORKSTATION, &args![workspace.0, name.as_str()])? else {
+    let Some(mut row) = tx.row(&WORKSTATION { workstation: name })? else {
         return Ok(None);
     };
     let found = codec::workstation(&mut row)?;
@@ -190,9 +192,8 @@ pub fn workstation(tx: &mut dyn Tx, name: &WorkstationName) -> Result<Option<(Wo
 }
 
 fn place(tx: &mut dyn Tx, asked: Option<&WorkstationName>) -> Result<Place> {
-    let workspace = tx.workspace();
     let Some(name) = asked else {
-        let rows = tx.rows(&FREE_WORKSTATIONS, &args![workspace.0])?;
+        let rows = tx.rows(&FREE_WORKSTATIONS {})?;
         let would_do = rows.into_iter().map(|mut row| row.parsed()).collect::<Result<_>>()?;
         return Ok(Place { would_do, ..Place::default() });
     };

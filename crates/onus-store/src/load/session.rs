@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::port::{Row, Tx};
-use crate::{args, sql};
+use crate::sql;
 use onus_core::id::{Handle, Seq, WorkstationName};
 use onus_core::session::{Counts, Recorded, Usage};
 use onus_core::time::Timestamp;
@@ -18,17 +18,24 @@ macro_rules! corrected_session {
 pub(crate) use corrected_session;
 
 sql! {
-    pub(crate) RECORDED = "SELECT s.task, s.worker, s.workstation, coalesce(c.started_at, s.started_at), \
-        coalesce(c.ended_at, s.ended_at) FROM ", corrected_session!(), "WHERE s.workspace = ?1 AND s.id = ?2";
-    pub(crate) BEFORE = "SELECT coalesce(c.ended_at, s.ended_at) FROM ", corrected_session!(),
-        "WHERE s.workspace = ?1 AND s.worker = ?2 AND s.workstation = ?3 AND s.id < ?4 ORDER BY s.id DESC LIMIT 1";
-    pub(crate) AFTER = "SELECT coalesce(c.started_at, s.started_at) FROM ", corrected_session!(),
-        "WHERE s.workspace = ?1 AND s.worker = ?2 AND s.workstation = ?3 AND s.id > ?4 ORDER BY s.id LIMIT 1";
-    pub(crate) LAST = "SELECT coalesce(c.ended_at, s.ended_at) FROM ", corrected_session!(),
-        "WHERE s.workspace = ?1 AND s.worker = ?2 AND s.workstation = ?3 ORDER BY s.id DESC LIMIT 1";
-    pub(crate) LAST_USAGE = "SELECT key, source, model, input_tokens, output_tokens, cache_read_tokens, \
+    pub(crate) RECORDED(session) = "SELECT s.task, s.worker, s.workstation, coalesce(c.started_at, s.started_at), \
+        coalesce(c.ended_at, s.ended_at) FROM ", corrected_session!(), "WHERE s.workspace = :workspace AND s.id = \
+        :session";
+    pub(crate) BEFORE(worker, workstation, session) = "SELECT coalesce(c.ended_at, s.ended_at) FROM ",
+        corrected_session!(),
+        "WHERE s.workspace = :workspace AND s.worker = :worker AND s.workstation = :workstation AND s.id < :session \
+        ORDER BY s.id DESC LIMIT 1";
+    pub(crate) AFTER(worker, workstation, session) = "SELECT coalesce(c.started_at, s.started_at) FROM ",
+        corrected_session!(),
+        "WHERE s.workspace = :workspace AND s.worker = :worker AND s.workstation = :workstation AND s.id > :session \
+        ORDER BY s.id LIMIT 1";
+    pub(crate) LAST(worker, workstation) reads [worker] = "SELECT coalesce(c.ended_at, s.ended_at) FROM ",
+        corrected_session!(),
+        "WHERE s.workspace = :workspace AND s.worker = :worker AND s.workstation = :workstation ORDER BY s.id DESC \
+        LIMIT 1";
+    pub(crate) LAST_USAGE(session, key) = "SELECT key, source, model, input_tokens, output_tokens, cache_read_tokens, \
         cache_creation_tokens, cost_micros FROM session_fact \
-        WHERE workspace = ?1 AND kind = 'used' AND session = ?2 AND key = ?3 ORDER BY seq DESC LIMIT 1";
+        WHERE workspace = :workspace AND kind = 'used' AND session = :session AND key = :key ORDER BY seq DESC LIMIT 1";
 }
 
 /// When a worker's last session in a workstation ended, as it counts.
@@ -37,22 +44,19 @@ pub(super) fn rested(
     worker: &Handle,
     workstation: &WorkstationName,
 ) -> Result<Option<Timestamp>> {
-    let workspace = tx.workspace();
-    moment(tx.row(&LAST, &args![workspace.0, worker.as_str(), workstation.as_str()])?)
+    moment(tx.row(&LAST { worker, workstation })?)
 }
 
 pub(super) fn recorded(tx: &mut dyn Tx, id: Seq, usage_key: Option<&str>) -> Result<Option<Recorded>> {
-    let workspace = tx.workspace();
-    let Some(mut row) = tx.row(&RECORDED, &args![workspace.0, id])? else {
+    let Some(mut row) = tx.row(&RECORDED { session: id })? else {
         return Ok(None);
     };
     let task = row.parsed()?;
     let (worker, workstation): (Handle, WorkstationName) = (row.parsed()?, row.parsed()?);
     let (started_at, ended_at) = (Timestamp(row.int()?), row.opt_int()?.map(Timestamp));
-    let place = args![workspace.0, worker.as_str(), workstation.as_str(), id];
-    let before = moment(tx.row(&BEFORE, &place)?)?;
-    let after = moment(tx.row(&AFTER, &place)?)?;
-    let last = usage_key.map(|key| tx.row(&LAST_USAGE, &args![workspace.0, id, key])).transpose()?;
+    let before = moment(tx.row(&BEFORE { worker: &worker, workstation: &workstation, session: id })?)?;
+    let after = moment(tx.row(&AFTER { worker: &worker, workstation: &workstation, session: id })?)?;
+    let last = usage_key.map(|key| tx.row(&LAST_USAGE { session: id, key })).transpose()?;
     let usage = last.flatten().map(|mut row| usage(&mut row)).transpose()?;
     Ok(Some(Recorded { id, task, worker, started_at, ended_at, before, after, usage }))
 }

@@ -14,7 +14,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (10, include_str!("../../schema/postgres/010_road.sql")),
 ];
 
-pub(super) const LATEST: i64 = crate::bulk::table::SCHEMA;
+pub(super) const LATEST: i64 = crate::tables::SCHEMA;
 
 /// Any number that no other program uses: whoever changes the schema holds the lock of this name.
 const LOCK: i64 = 0x6f6e_7573;

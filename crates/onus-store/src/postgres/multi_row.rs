@@ -51,7 +51,7 @@ fn split_outside<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
 }
 
 /// Lists of values, turned: all first values, all second ones, ….
-pub(super) fn columns(types: &[Type], lists: &[Vec<Value<'static>>]) -> Vec<Column> {
+pub(super) fn columns(types: &[Type], lists: &[&[Value<'static>]]) -> Vec<Column> {
     let column = |(n, ty): (usize, &Type)| {
         let values = lists.iter().map(move |list| list.get(n));
         match *ty {

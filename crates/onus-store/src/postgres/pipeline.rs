@@ -1,16 +1,19 @@
 //! One connection. Statements go out without waiting for each other; answers are read in their order.
 //!
-//! Changes are not even sent until something hangs on them, so that those of many commands go out together ([`multi_row`]).
-//! The port is synchronous: a runtime of one thread, this connection's own, moves only while somebody waits here.
+//! Changes are not sent until something depends on them, so that those of many commands go out together
+//! ([`dependencies`](super::dependencies), [`multi_row`]). The port is synchronous: a runtime of one thread, this
+//! connection's own, moves only while somebody waits here.
 
-use super::answer_cache::{Asked, Memory};
+use super::answer_cache::AnswerCache;
+use super::bound::Bound;
 use super::dependencies::{Change, groups};
-use super::in_flight::{Pending, Sent, Trouble, UnderWay, settle};
+use super::in_flight::{Failure, InFlight, Request, Sent, settle};
 use super::placeholders::postgres_text;
 use super::value::{self, type_of};
 use super::{failure, multi_row};
 use crate::error::{Result, StoreError};
-use crate::port::{Sql, Value};
+use crate::port::Value;
+use crate::statement::Sql;
 use futures_util::StreamExt as _;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -21,7 +24,7 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, RowStream, SimpleQueryMessage, Statement};
 
 /// How many changes may wait to be sent.
-const UNSENT: usize = 512;
+const MOST_UNSENT: usize = 512;
 
 /// A statement that is used this often is worth preparing: before, the preparation costs more than it saves.
 const WORTH_PREPARING: u32 = 3;
@@ -29,23 +32,23 @@ const WORTH_PREPARING: u32 = 3;
 /// Told of one row's values.
 type Each<'a> = &'a mut dyn FnMut(Vec<Value<'_>>) -> Result<()>;
 
-#[derive(Clone)]
+/// A statement as this connection knows it.
 struct Known {
     text: Arc<str>,
     uses: u32,
     prepared: Option<Statement>,
-    many: Many,
+    multi_row: MultiRow,
 }
 
-/// The same for many lists of values.
+/// The same statement for several lists of values.
 #[derive(Clone)]
-enum Many {
-    Unknown,
+enum MultiRow {
+    Untried,
     Impossible,
     Prepared(Statement),
 }
 
-/// How a text for one is made one for many.
+/// How a text for one list of values is made one for several.
 type Multiply = fn(&str, &[Type]) -> Option<String>;
 
 /// Whether the transaction is of any use.
@@ -59,8 +62,8 @@ enum Health {
 
 /// A place in the transaction to which one can go back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mark {
-    Nowhere,
+enum Savepoint {
+    None,
     /// Before the change with this number of those that are not sent yet.
     Unsent(usize),
     /// The server has seen changes that came after it.
@@ -72,14 +75,14 @@ pub(super) struct Pipeline {
     client: Arc<Client>,
     known: HashMap<&'static str, Known>,
     unsent: Vec<Change>,
-    mark: Mark,
-    under_way: VecDeque<UnderWay>,
-    memory: Memory,
+    savepoint: Savepoint,
+    in_flight: VecDeque<InFlight>,
+    cache: AnswerCache,
     health: Health,
     /// How many transactions have changed something.
     writes: u32,
     /// What the planner was told last.
-    plans: &'static str,
+    planner: &'static str,
 }
 
 impl fmt::Debug for Pipeline {
@@ -95,20 +98,20 @@ impl Pipeline {
             client: Arc::new(client),
             known: HashMap::new(),
             unsent: Vec::new(),
-            mark: Mark::Nowhere,
-            under_way: VecDeque::new(),
-            memory: Memory::default(),
+            savepoint: Savepoint::None,
+            in_flight: VecDeque::new(),
+            cache: AnswerCache::default(),
             health: Health::Sound,
             writes: 0,
-            plans: super::READER_PLANNER,
+            planner: super::READER_PLANNER,
         }
     }
 
-    /// Tells the planner how to go about what follows, unless it knows.
-    pub(super) fn plans(&mut self, plans: &'static str) {
-        if self.plans != plans {
-            self.say(plans);
-            self.plans = plans;
+    /// Sets the planner for what follows, unless it is set.
+    pub(super) fn set_planner(&mut self, planner: &'static str) {
+        if self.planner != planner {
+            self.command(planner);
+            self.planner = planner;
         }
     }
 
@@ -123,154 +126,150 @@ impl Pipeline {
     }
 
     /// Runs a query and hands each row on.
-    pub(super) fn query(&mut self, sql: &Sql, args: &[Value<'_>], each: Each<'_>) -> Result<()> {
-        if !self.memory.is_empty() || !self.under_way.is_empty() {
-            let asked = Asked::new(sql, args);
-            if self.under_way.iter().any(|one| one.asks(&asked)) {
-                self.settle_sent()?;
-            }
-            if let Some(rows) = self.memory.of(&asked) {
-                return rows.iter().try_for_each(|row| each(row.clone()));
-            }
+    pub(super) fn query(&mut self, question: Bound, each: Each<'_>) -> Result<()> {
+        if self.in_flight.iter().any(|one| one.asks(&question)) {
+            self.settle_sent()?;
+        }
+        if let Some(rows) = self.cache.get(&question) {
+            return rows.iter().try_for_each(|row| each(row.clone()));
         }
         self.flush()?;
-        self.answered(sql, args, each).map(drop)
+        self.answered(question, each).map(drop)
     }
 
     /// Runs a change and waits: says how many rows it touched.
-    pub(super) fn run(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<u64> {
+    pub(super) fn run(&mut self, change: Bound) -> Result<u64> {
         self.flush()?;
         self.settle_questions()?;
-        self.memory.changed(sql, args);
-        self.before_change()?;
-        self.answered(sql, args, &mut |_| Ok(()))
+        self.cache.invalidate(&change);
+        self.send_savepoint()?;
+        self.answered(change, &mut |_| Ok(()))
     }
 
-    /// Sends a statement, after everything that is under way, and waits for its answer.
-    fn answered(&mut self, sql: &Sql, args: &[Value<'_>], each: Each<'_>) -> Result<u64> {
-        let sent = self.send(sql, args)?;
-        let (runtime, under_way, memory) = (&self.runtime, &mut self.under_way, &mut self.memory);
+    /// Sends a statement, after everything that is in flight, and waits for its answer.
+    fn answered(&mut self, statement: Bound, each: Each<'_>) -> Result<u64> {
+        let name = statement.sql.name;
+        let sent = self.send(statement)?;
+        let (runtime, in_flight, cache) = (&self.runtime, &mut self.in_flight, &mut self.cache);
         let done = runtime.block_on(async {
-            settle(under_way, memory).await?;
-            let named = |error: Error| Trouble::Server(sql.name, error);
+            settle(in_flight, cache).await?;
+            let named = |error: Error| Failure::Server(name, error);
             let mut stream = pin!(sent.answer().await.map_err(named)?);
             while let Some(row) = stream.next().await {
                 let row = row.map_err(named)?;
-                value::borrowed(&row).and_then(&mut *each).map_err(Trouble::Ours)?;
+                value::borrowed(&row).and_then(&mut *each).map_err(Failure::Caller)?;
             }
             Ok(stream.rows_affected().unwrap_or(0))
         });
-        done.map_err(|trouble| self.understood(trouble))
+        done.map_err(|failure| self.failed(failure))
     }
 
     /// Sends questions without waiting: [`Pipeline::query`] will find their answers, unless something is changed before.
-    pub(super) fn ask_ahead(&mut self, questions: &[(&Sql, Vec<Value<'_>>)]) -> Result<()> {
-        let mut asked: Vec<(&Sql, Vec<Asked>)> = Vec::new();
-        for (sql, args) in questions {
-            let question = Asked::new(sql, args);
-            if self.memory.of(&question).is_some() || self.under_way.iter().any(|one| one.asks(&question)) {
+    pub(super) fn prefetch(&mut self, questions: Vec<Bound>) -> Result<()> {
+        let mut groups: Vec<Vec<Bound>> = Vec::new();
+        for question in questions {
+            if self.cache.get(&question).is_some() || self.in_flight.iter().any(|one| one.asks(&question)) {
                 continue;
             }
-            match asked.iter_mut().find(|(other, _)| other.text == sql.text) {
-                Some((_, same)) if same.contains(&question) => {}
-                Some((_, same)) => same.push(question),
-                None => asked.push((sql, vec![question])),
+            match groups.iter_mut().find(|group| std::ptr::eq(group[0].sql, question.sql)) {
+                Some(group) if group.contains(&question) => {}
+                Some(group) => group.push(question),
+                None => groups.push(vec![question]),
             }
         }
-        if asked.is_empty() {
+        if groups.is_empty() {
             return Ok(());
         }
         self.flush()?;
-        asked.into_iter().try_for_each(|(sql, questions)| self.ask(sql, questions))
+        groups.into_iter().try_for_each(|group| self.send_questions(group))
     }
 
     /// Sends one question with each of several lists of values.
-    fn ask(&mut self, sql: &Sql, questions: Vec<Asked>) -> Result<()> {
-        if questions.len() > 1 {
-            let lists: Vec<Vec<Value<'static>>> = questions.iter().map(|asked| asked.args.clone()).collect();
-            if let Some(sent) = self.send_many(sql, &lists, multi_row::question)? {
-                self.under_way.push_back(UnderWay::Questions { asked: questions, sent });
+    fn send_questions(&mut self, questions: Vec<Bound>) -> Result<()> {
+        if let [first, _, ..] = questions.as_slice() {
+            let lists: Vec<&[Value<'static>]> =
+                questions.iter().map(|question| question.values.as_slice()).collect();
+            if let Some(sent) = self.send_multi_row(first.sql, &lists, multi_row::question)? {
+                self.in_flight.push_back(InFlight::Questions { questions, sent });
                 return Ok(());
             }
         }
-        for asked in questions {
-            let sent = self.send(sql, &asked.args)?;
-            self.under_way.push_back(UnderWay::Question { asked, sent });
+        for question in questions {
+            let sent = self.send(question.clone())?;
+            self.in_flight.push_back(InFlight::Questions { questions: vec![question], sent });
         }
         Ok(())
     }
 
-    /// What was answered before holds no longer.
-    pub(super) fn forget(&mut self) {
-        self.memory.clear();
+    /// Forgets all answers.
+    pub(super) fn clear_cache(&mut self) {
+        self.cache.clear();
     }
 
     /// Makes a change without waiting; that it touches another number of rows than `wanted` is told by a later call.
-    pub(super) fn change(&mut self, sql: &Sql, args: &[Value<'_>], wanted: Option<u64>) -> Result<()> {
-        keepable(args)?;
-        if self.unsent.len() >= UNSENT {
+    pub(super) fn change(&mut self, change: Bound, wanted: Option<u64>) -> Result<()> {
+        refuse_nul(&change.values)?;
+        if self.unsent.len() >= MOST_UNSENT {
             self.settle()?;
         }
         self.settle_questions()?;
-        self.memory.changed(sql, args);
-        let args = args.iter().cloned().map(Value::into_owned).collect();
-        self.unsent.push(Change { sql: *sql, args, wanted });
+        self.cache.invalidate(&change);
+        self.unsent.push(Change { bound: change, wanted });
         Ok(())
     }
 
-    /// Sends the changes that were not sent yet.
+    /// Sends the changes that wait, in two parts where a savepoint lies between them.
     fn flush(&mut self) -> Result<()> {
         let mut changes = std::mem::take(&mut self.unsent);
-        if let Mark::Unsent(mark) = self.mark {
-            let since = changes.split_off(mark);
-            self.mark = Mark::Unsent(0);
+        if let Savepoint::Unsent(place) = self.savepoint {
+            let since = changes.split_off(place);
+            self.savepoint = Savepoint::Unsent(0);
             self.send_changes(changes)?;
             if since.is_empty() {
                 return Ok(());
             }
-            self.before_change()?;
+            self.send_savepoint()?;
             changes = since;
         }
         self.send_changes(changes)
     }
 
-    /// The server learns of the mark when it first sees a change that came after it. What came before it must have
-    /// worked: going back to the mark does not make that good.
-    fn before_change(&mut self) -> Result<()> {
-        if matches!(self.mark, Mark::Unsent(_)) {
+    /// The server learns of a savepoint when it first sees a change that came after it. What came before it must have
+    /// worked: going back to the savepoint does not make that good.
+    fn send_savepoint(&mut self) -> Result<()> {
+        if matches!(self.savepoint, Savepoint::Unsent(_)) {
             self.settle_sent()?;
-            self.say("SAVEPOINT mark");
-            self.mark = Mark::Sent;
+            self.command("SAVEPOINT mark");
+            self.savepoint = Savepoint::Sent;
         }
         Ok(())
     }
 
     fn send_changes(&mut self, changes: Vec<Change>) -> Result<()> {
-        for group in groups(changes) {
-            self.send_group(group)?;
-        }
-        Ok(())
+        groups(changes).into_iter().try_for_each(|group| self.send_group(group))
     }
 
     /// Sends changes of one text.
     fn send_group(&mut self, group: Vec<Change>) -> Result<()> {
         if let [first, _, ..] = group.as_slice() {
-            let (sql, wanted) = (first.sql, group.iter().map(|change| change.wanted).sum());
-            let lists: Vec<Vec<Value<'static>>> = group.iter().map(|change| change.args.clone()).collect();
-            if let Some(sent) = self.send_many(&sql, &lists, multi_row::change)? {
-                self.count(sql.name, wanted, sent);
+            let (sql, wanted) = (first.bound.sql, group.iter().map(|change| change.wanted).sum());
+            let lists: Vec<&[Value<'static>]> =
+                group.iter().map(|change| change.bound.values.as_slice()).collect();
+            if let Some(sent) = self.send_multi_row(sql, &lists, multi_row::change)? {
+                self.await_count(sql.name, wanted, sent);
                 return Ok(());
             }
         }
-        for Change { sql, args, wanted } in group {
-            let sent = self.send(&sql, &args)?;
-            self.count(sql.name, wanted, sent);
+        for Change { bound, wanted } in group {
+            let name = bound.sql.name;
+            let sent = self.send(bound)?;
+            self.await_count(name, wanted, sent);
         }
         Ok(())
     }
 
     /// The answer to a change is how many rows it touched.
-    fn count(&mut self, name: &'static str, wanted: Option<u64>, sent: Sent<RowStream>) {
+    fn await_count(&mut self, name: &'static str, wanted: Option<u64>, sent: Sent<RowStream>) {
         let counted = async move {
             let mut stream = pin!(sent.answer().await?);
             while let Some(row) = stream.next().await {
@@ -278,16 +277,16 @@ impl Pipeline {
             }
             Ok(stream.rows_affected().unwrap_or(0))
         };
-        let sent = Sent::new(Box::pin(counted) as Pending<u64>);
-        self.under_way.push_back(UnderWay::Change { name, wanted, sent });
+        let sent = Sent::new(Box::pin(counted) as Request<u64>);
+        self.in_flight.push_back(InFlight::Change { name, wanted, sent });
     }
 
-    /// Sends a statement without values, without waiting.
-    pub(super) fn say(&mut self, name: &'static str) {
+    /// Sends a command without values, without waiting.
+    pub(super) fn command(&mut self, text: &'static str) {
         let client = Arc::clone(&self.client);
-        let said = async move { client.batch_execute(name).await.map(|()| 0_u64) };
-        let sent = Sent::new(Box::pin(said) as Pending<u64>);
-        self.under_way.push_back(UnderWay::Change { name, wanted: None, sent });
+        let done = async move { client.batch_execute(text).await.map(|()| 0_u64) };
+        let sent = Sent::new(Box::pin(done) as Request<u64>);
+        self.in_flight.push_back(InFlight::Change { name: text, wanted: None, sent });
     }
 
     /// Waits until everything is done.
@@ -297,10 +296,10 @@ impl Pipeline {
     }
 
     fn settle_sent(&mut self) -> Result<()> {
-        if !self.under_way.is_empty() {
-            let (runtime, under_way, memory) = (&self.runtime, &mut self.under_way, &mut self.memory);
-            let done = runtime.block_on(settle(under_way, memory));
-            done.map_err(|trouble| self.understood(trouble))?;
+        if !self.in_flight.is_empty() {
+            let (runtime, in_flight, cache) = (&self.runtime, &mut self.in_flight, &mut self.cache);
+            let done = runtime.block_on(settle(in_flight, cache));
+            done.map_err(|failure| self.failed(failure))?;
         }
         match self.health {
             Health::Sound => Ok(()),
@@ -309,47 +308,47 @@ impl Pipeline {
         }
     }
 
-    /// What was asked before a change is answered as of before it: it must be known to be forgotten.
+    /// What was asked before a change is answered as of before it: it must be in the cache to be dropped from it.
     fn settle_questions(&mut self) -> Result<()> {
-        match self.under_way.iter().any(UnderWay::is_question) {
+        match self.in_flight.iter().any(InFlight::is_question) {
             true => self.settle_sent(),
             false => Ok(()),
         }
     }
 
-    /// Sets a mark; marks do not nest.
-    pub(super) fn mark(&mut self) {
-        self.mark = Mark::Unsent(self.unsent.len());
+    /// Savepoints do not nest.
+    pub(super) fn savepoint(&mut self) {
+        self.savepoint = Savepoint::Unsent(self.unsent.len());
     }
 
-    pub(super) fn keep(&mut self) -> Result<()> {
-        if self.mark == Mark::Sent {
-            // In this order: what failed since the mark can still be undone.
+    pub(super) fn release(&mut self) -> Result<()> {
+        if self.savepoint == Savepoint::Sent {
+            // In this order: what failed since the savepoint can still be undone.
             self.settle()?;
-            self.say("RELEASE mark");
+            self.command("RELEASE mark");
         }
-        self.mark = Mark::Nowhere;
+        self.savepoint = Savepoint::None;
         Ok(())
     }
 
-    /// Goes back to the mark. Where the server has not seen it, it must not have failed either.
-    pub(super) fn undo(&mut self) -> Result<()> {
-        match std::mem::replace(&mut self.mark, Mark::Nowhere) {
-            Mark::Sent => self.roll_back("ROLLBACK TO mark; RELEASE mark"),
-            Mark::Unsent(mark) => {
-                self.unsent.truncate(mark);
+    /// Goes back to the savepoint. Where the server has not seen it, it must not have failed either.
+    pub(super) fn rollback_to(&mut self) -> Result<()> {
+        match std::mem::replace(&mut self.savepoint, Savepoint::None) {
+            Savepoint::Sent => self.roll_back("ROLLBACK TO mark; RELEASE mark"),
+            Savepoint::Unsent(place) => {
+                self.unsent.truncate(place);
                 self.settle_sent()
             }
-            Mark::Nowhere => Ok(()),
+            Savepoint::None => Ok(()),
         }
     }
 
-    /// Ends what was begun since the mark or the beginning, whatever came of it.
+    /// Ends what was begun since the savepoint or the beginning, whatever came of it.
     pub(super) fn roll_back(&mut self, statement: &'static str) -> Result<()> {
-        self.forget();
+        self.clear_cache();
         self.unsent.clear();
-        self.mark = Mark::Nowhere;
-        self.under_way.clear();
+        self.savepoint = Savepoint::None;
+        self.in_flight.clear();
         self.script(statement)?;
         self.health = Health::Sound;
         Ok(())
@@ -358,7 +357,7 @@ impl Pipeline {
     /// The point of no return: from here on only an answer tells what happened.
     pub(super) fn commit(&mut self) -> Result<()> {
         self.settle()?;
-        self.forget();
+        self.clear_cache();
         match self.runtime.block_on(self.client.batch_execute("COMMIT")) {
             Ok(()) => Ok(()),
             Err(error) => {
@@ -379,31 +378,30 @@ impl Pipeline {
         }
     }
 
-    fn send(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<Sent<RowStream>> {
-        keepable(args)?;
+    fn send(&mut self, Bound { sql, values }: Bound) -> Result<Sent<RowStream>> {
+        refuse_nul(&values)?;
         let known = self.known(sql);
         known.uses += 1;
         let prepared = match known.prepared.clone() {
-            None if known.uses >= WORTH_PREPARING => Some(self.prepare(sql, args)?),
+            None if known.uses >= WORTH_PREPARING => Some(self.prepare(sql, &values)?),
             prepared => prepared,
         };
-        let args: Vec<Value<'static>> = args.iter().cloned().map(Value::into_owned).collect();
         let client = Arc::clone(&self.client);
         Ok(Sent::new(match prepared {
-            Some(statement) => Box::pin(async move { client.query_raw(&statement, args).await }),
+            Some(statement) => Box::pin(async move { client.query_raw(&statement, values).await }),
             None => {
                 let text = Arc::clone(&self.known(sql).text);
-                let types: Vec<_> = args.iter().map(type_of).collect();
-                Box::pin(async move { client.query_typed_raw(&text, args.into_iter().zip(types)).await })
+                let types: Vec<_> = values.iter().map(type_of).collect();
+                Box::pin(async move { client.query_typed_raw(&text, values.into_iter().zip(types)).await })
             }
         }))
     }
 
     /// Sends one statement for several lists of values, where that can be done.
-    fn send_many(
+    fn send_multi_row(
         &mut self,
-        sql: &Sql,
-        lists: &[Vec<Value<'static>>],
+        sql: &'static Sql,
+        lists: &[&[Value<'static>]],
         multiply: Multiply,
     ) -> Result<Option<Sent<RowStream>>> {
         let one = match (self.known(sql).prepared.clone(), lists.first()) {
@@ -412,16 +410,16 @@ impl Pipeline {
             (None, None) => return Ok(None),
         };
         let types = one.params();
-        let statement = match self.known(sql).many.clone() {
-            Many::Prepared(statement) => statement,
-            Many::Impossible => return Ok(None),
-            Many::Unknown => {
+        let statement = match self.known(sql).multi_row.clone() {
+            MultiRow::Prepared(statement) => statement,
+            MultiRow::Impossible => return Ok(None),
+            MultiRow::Untried => {
                 let Some(text) = multiply(&self.known(sql).text, types) else {
-                    self.known(sql).many = Many::Impossible;
+                    self.known(sql).multi_row = MultiRow::Impossible;
                     return Ok(None);
                 };
                 let statement = self.prepared(sql.name, &text, &[])?;
-                self.known(sql).many = Many::Prepared(statement.clone());
+                self.known(sql).multi_row = MultiRow::Prepared(statement.clone());
                 statement
             }
         };
@@ -432,40 +430,40 @@ impl Pipeline {
         Ok(Some(Sent::new(Box::pin(async move { client.query_raw(&statement, columns).await }))))
     }
 
-    fn known(&mut self, sql: &Sql) -> &mut Known {
+    fn known(&mut self, sql: &'static Sql) -> &mut Known {
         self.known.entry(sql.text).or_insert_with(|| Known {
             text: postgres_text(sql.text).into(),
             uses: 0,
             prepared: None,
-            many: Many::Unknown,
+            multi_row: MultiRow::Untried,
         })
     }
 
-    fn prepare(&mut self, sql: &Sql, args: &[Value<'_>]) -> Result<Statement> {
+    fn prepare(&mut self, sql: &'static Sql, values: &[Value<'_>]) -> Result<Statement> {
         let text = Arc::clone(&self.known(sql).text);
-        let types: Vec<_> = args.iter().map(type_of).collect();
+        let types: Vec<_> = values.iter().map(type_of).collect();
         let statement = self.prepared(sql.name, &text, &types)?;
         self.known(sql).prepared = Some(statement.clone());
         Ok(statement)
     }
 
-    /// Answers come in order: what is under way is answered before the preparation.
+    /// Answers come in order: what is in flight is answered before the preparation.
     fn prepared(&mut self, name: &'static str, text: &str, types: &[Type]) -> Result<Statement> {
         self.settle_sent()?;
         let prepared = self.runtime.block_on(self.client.prepare_typed(text, types));
-        prepared.map_err(|error| self.understood(Trouble::Server(name, error)))
+        prepared.map_err(|error| self.failed(Failure::Server(name, error)))
     }
 
-    fn understood(&mut self, trouble: Trouble) -> StoreError {
-        self.forget();
-        self.under_way.clear();
-        match trouble {
-            Trouble::Ours(error) => error,
-            Trouble::Count(name, touched) => {
+    fn failed(&mut self, failure: Failure) -> StoreError {
+        self.clear_cache();
+        self.in_flight.clear();
+        match failure {
+            Failure::Caller(error) => error,
+            Failure::Count(name, touched) => {
                 self.health = Health::Failed;
                 StoreError::Guard(format!("{name} touched {touched} rows"))
             }
-            Trouble::Server(name, error) => {
+            Failure::Server(name, error) => {
                 self.note(&error);
                 failure::before_commit(&error).in_statement(name)
             }
@@ -477,9 +475,9 @@ impl Pipeline {
     }
 }
 
-/// Whether PostgreSQL can keep the values.
-fn keepable(args: &[Value<'_>]) -> Result<()> {
-    if args.iter().any(|value| matches!(value, Value::Text(text) if text.contains('\0'))) {
+/// PostgreSQL keeps no NUL in a text.
+fn refuse_nul(values: &[Value<'_>]) -> Result<()> {
+    if values.iter().any(|value| matches!(value, Value::Text(text) if text.contains('\0'))) {
         return Err(StoreError::Unavailable {
             detail: "a text has a NUL character in it, which PostgreSQL cannot keep".into(),
             hint: Some("leave it out".into()),

@@ -4,72 +4,54 @@
 //! Two columns are secret or long, and the record has only their digests: a lease id is given as its seal, a text as
 //! its SHA-256.
 
-use crate::codec::{self, StoredTask, entry_columns, exceptions_text, json_text, list_text, sign_text};
+use crate::codec::{self, StoredTask, row};
 use crate::error::{Result, StoreError};
-use crate::load;
 use crate::port::{Tx, Value};
-use crate::{args, sql};
+use crate::tables::{
+    AssignmentEnd, AssignmentRow, EntryRow, EvidenceRow, LandedRow, NoteRow, ReviewRow, SessionFactRow,
+    SessionRow, TaskAsked, TaskQueue, TaskRow,
+};
+use crate::{evidence, load, sql};
 use onus_core::effect::Effect;
+use onus_core::event::{CheckRun, Reviewed};
 use onus_core::hash::Digest;
 use onus_core::id::Seq;
 use onus_core::lease::LeaseId;
 use onus_core::ledger::EntryRef;
-use onus_core::task::{Assignment, Spec, State, Task};
+use onus_core::task::{Assignment, Spec, Task};
 use onus_core::text::Text;
 use onus_core::time::Timestamp;
 use std::ops::RangeInclusive;
 
-use super::effort::{CORRECTED, USED};
 use super::show::Session;
-
-/// Whose it is, the text that the record has by its digest, the rest as `evidence::run_columns` gives it.
-macro_rules! run_columns {
-    () => {
-        "task, output, seq, check_id, verdict, exit, signal, took_ms, commit_id, dirty, output_length, output_sha256, \
-         environment, sandbox"
-    };
-}
-
-macro_rules! review_columns {
-    () => {
-        "task, note, seq, verdict, classification, commit_id"
-    };
-}
-
-macro_rules! fact_columns {
-    () => {
-        "seq, session, kind, started_at, ended_at, key, source, model, input_tokens, output_tokens, \
-         cache_read_tokens, cache_creation_tokens, cost_micros"
-    };
-}
 
 // In no order where none is needed: sorting a million rows costs more than reading them. The unary plus keeps the
 // planner from walking an index to every row of the table.
 sql! {
-    TASKS = "SELECT id, version, head, lease_id, body, \
-        title, type, kind, priority, risk, role, lane, sprint, tags, scope, parent, merge_order, origin_ask_ref, \
-        checks, uid, state, blocker, archived, epoch, version, born, created_by, created_at, updated_at, closed_by, closed_at, \
-        forced, exceptions FROM task WHERE +workspace = ?1 AND born BETWEEN ?2 AND ?3";
-    DEPENDENCIES = "SELECT task, depends_on, excepted FROM dependency WHERE workspace = ?1";
-    ASSIGNMENTS = "SELECT task, lease_id, epoch, assignee, tier, workstation, ttl_ms, assigned_at, renewed_at, tick, \
-        renewals, handoff_reason, forced, route, lane, base, resting, ended_at, end_reason FROM assignment WHERE workspace = ?1";
-    SESSIONS = "SELECT task, id, epoch, worker, workstation, started_at, ended_at, end_reason FROM session WHERE +workspace = ?1";
-    SESSION_FACTS = "SELECT task, ", fact_columns!(), " FROM session_fact WHERE +workspace = ?1";
-    NOTES = "SELECT task, text, seq, kind FROM note WHERE +workspace = ?1";
-    RUNS = "SELECT ", run_columns!(), " FROM evidence WHERE +workspace = ?1";
-    LANDED = "SELECT task, seq, commit_id, epoch FROM landed WHERE workspace = ?1";
-    LANDED_OF = "SELECT seq, commit_id, epoch FROM landed WHERE workspace = ?1 AND task = ?2";
-    REVIEWS = "SELECT ", review_columns!(), " FROM review WHERE +workspace = ?1";
-    RUNS_OF = "SELECT ", run_columns!(), " FROM evidence WHERE workspace = ?1 AND task = ?2";
-    REVIEWS_OF = "SELECT ", review_columns!(), " FROM review WHERE workspace = ?1 AND task = ?2";
-    ENTRIES = "SELECT ", entry_columns!(), " FROM ledger l WHERE +l.workspace = ?1 AND l.seq BETWEEN ?2 AND ?3 \
-        ORDER BY l.seq";
-    FACTS_OF = "SELECT ", fact_columns!(), " FROM session_fact WHERE workspace = ?1 AND task = ?2 ORDER BY seq";
-    NOTES_OF = "SELECT seq, kind, text FROM note WHERE workspace = ?1 AND task = ?2 ORDER BY seq";
+    TASKS(first, last) = "SELECT ", TaskRow::LIST, " FROM task t WHERE +t.workspace = :workspace AND t.born BETWEEN \
+        :first AND :last";
+    DEPENDENCIES = "SELECT task, depends_on, excepted FROM dependency WHERE workspace = :workspace";
+    ASSIGNMENTS = "SELECT ", AssignmentRow::LIST, " FROM assignment a WHERE a.workspace = :workspace";
+    SESSIONS = "SELECT ", SessionRow::LIST, " FROM session s WHERE +s.workspace = :workspace";
+    SESSION_FACTS = "SELECT ", SessionFactRow::LIST, " FROM session_fact f WHERE +f.workspace = :workspace";
+    NOTES = "SELECT ", NoteRow::LIST, " FROM note n WHERE +n.workspace = :workspace";
+    RUNS = "SELECT ", EvidenceRow::LIST, " FROM evidence e WHERE +e.workspace = :workspace";
+    LANDED = "SELECT ", LandedRow::LIST, " FROM landed d WHERE d.workspace = :workspace";
+    LANDED_OF(task) = "SELECT seq, commit_id, epoch FROM landed WHERE workspace = :workspace AND task = :task";
+    REVIEWS = "SELECT ", ReviewRow::LIST, " FROM review r WHERE +r.workspace = :workspace";
+    RUNS_OF(task) = "SELECT ", EvidenceRow::LIST, " FROM evidence e WHERE e.workspace = :workspace AND e.task = :task";
+    REVIEWS_OF(task) = "SELECT ", ReviewRow::LIST, " FROM review r WHERE r.workspace = :workspace AND r.task = :task";
+    ENTRIES(first, last) = "SELECT ", EntryRow::LIST, " FROM ledger l WHERE +l.workspace = :workspace \
+        AND l.seq BETWEEN :first AND :last ORDER BY l.seq";
+    FACTS_OF(task) = "SELECT ", SessionFactRow::LIST, " FROM session_fact f WHERE f.workspace = :workspace AND f.task \
+        = :task \
+        ORDER BY f.seq";
+    NOTES_OF(task) = "SELECT seq, kind, text FROM note WHERE workspace = :workspace AND task = :task ORDER BY seq";
 }
 
-/// How many of the task's columns say what was asked for.
-const ASKED: std::ops::Range<usize> = 5..18;
+/// Where the part of a task's row begins that says what became of it; before it stand what is computed, the fence and the head.
+const LIFECYCLE: usize = TaskAsked::WIDTH + TaskQueue::WIDTH + FENCE_AND_HEAD;
+const FENCE_AND_HEAD: usize = 2;
 
 /// A task's row as it stands.
 #[derive(Debug)]
@@ -93,76 +75,64 @@ pub fn tasks(
     born: RangeInclusive<Seq>,
     look: &mut dyn FnMut(RawTask<'_>) -> Result<()>,
 ) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.visit(&TASKS, &args![workspace.0, *born.start(), *born.end()], &mut |row| {
-        let (seal, text) = (sealed(&row[3]), digest_of(&row[4]));
+    tx.visit(&TASKS { first: *born.start(), last: *born.end() }, &mut |row| {
+        let TaskRow { asked, moving, given, .. } = TaskRow::view(row).ok_or_else(|| wrong("a task's"))?;
+        let (seal, text) = (sealed(moving.lease_id), digest_of(asked.body));
         look(RawTask {
-            id: text_of(&row[0])?,
-            version: int_of(&row[1])?,
-            head: blob_of(&row[2]).and_then(Digest::from_slice),
-            asked: [&[Value::from(text.as_ref())], &row[ASKED]],
-            lifecycle: [&[seal], &row[ASKED.end..]],
+            id: text_of(given.id)?,
+            version: int_of(moving.version)?,
+            head: blob_of(moving.head).and_then(Digest::from_slice),
+            asked: [&[Value::from(text.as_ref())], &row[1..TaskAsked::WIDTH]],
+            lifecycle: [&[seal], &row[LIFECYCLE..]],
         })
     })
 }
 
 pub fn dependencies(tx: &mut dyn Tx, look: Look<'_>) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.visit(&DEPENDENCIES, &args![workspace.0], &mut |row| look(text_of(&row[0])?, [&[], &row[1..]]))
+    tx.visit(&DEPENDENCIES {}, &mut |row| look(text_of(&row[0])?, [&[], &row[1..]]))
 }
 
 pub fn assignments(tx: &mut dyn Tx, look: Look<'_>) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.visit(&ASSIGNMENTS, &args![workspace.0], &mut |row| {
-        look(text_of(&row[0])?, [&[sealed(&row[1])], &row[2..]])
-    })
+    tx.visit(&ASSIGNMENTS {}, &mut |row| look(text_of(&row[0])?, [&[sealed(&row[1])], &row[2..]]))
 }
 
 pub fn sessions(tx: &mut dyn Tx, look: Look<'_>) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.visit(&SESSIONS, &args![workspace.0], &mut |row| look(text_of(&row[0])?, [&[], &row[1..]]))
+    tx.visit(&SESSIONS {}, &mut |row| look(text_of(&row[0])?, [&[], &row[1..]]))
 }
 
 pub fn session_facts(tx: &mut dyn Tx, look: Look<'_>) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.visit(&SESSION_FACTS, &args![workspace.0], &mut |row| look(text_of(&row[0])?, [&[], &row[1..]]))
+    tx.visit(&SESSION_FACTS {}, &mut |row| look(text_of(&row[0])?, [&[], &row[1..]]))
 }
 
 pub fn notes(tx: &mut dyn Tx, look: Look<'_>) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.visit(&NOTES, &args![workspace.0], &mut |row| with_text(row, look))
+    tx.visit(&NOTES {}, &mut |row| with_text(row, look))
 }
 
 pub fn runs(tx: &mut dyn Tx, look: Look<'_>) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.visit(&RUNS, &args![workspace.0], &mut |row| with_text(row, look))
+    tx.visit(&RUNS {}, &mut |row| with_text(row, look))
 }
 
 pub fn reviews(tx: &mut dyn Tx, look: Look<'_>) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.visit(&REVIEWS, &args![workspace.0], &mut |row| with_text(row, look))
+    tx.visit(&REVIEWS {}, &mut |row| with_text(row, look))
 }
 
 pub fn landed(tx: &mut dyn Tx, look: Look<'_>) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.visit(&LANDED, &args![workspace.0], &mut |row| look(text_of(&row[0])?, [&[], &row[1..]]))
+    tx.visit(&LANDED {}, &mut |row| look(text_of(&row[0])?, [&[], &row[1..]]))
 }
 
 /// Which entry of one task says that which commit landed, under which epoch.
 pub fn landed_of(tx: &mut dyn Tx, task: &str) -> Result<Vec<(Seq, String, i64)>> {
-    let workspace = tx.workspace();
-    let rows = tx.rows(&LANDED_OF, &args![workspace.0, task])?;
+    let rows = tx.rows(&LANDED_OF { task })?;
     rows.into_iter().map(|mut row| Ok((row.int()?, row.text()?, row.int()?))).collect()
 }
 
 /// The same of one task.
 pub fn shown_of(tx: &mut dyn Tx, task: &str, about: Shown, look: Look<'_>) -> Result<()> {
-    let workspace = tx.workspace();
-    let statement = match about {
-        Shown::Run => &RUNS_OF,
-        Shown::Review => &REVIEWS_OF,
-    };
-    tx.visit(statement, &args![workspace.0, task], &mut |row| with_text(row, look))
+    let look = &mut |row: &[Value<'_>]| with_text(row, look);
+    match about {
+        Shown::Run => tx.visit(&RUNS_OF { task }, look),
+        Shown::Review => tx.visit(&REVIEWS_OF { task }, look),
+    }
 }
 
 /// What a task's evidence consists of.
@@ -184,76 +154,39 @@ pub fn entries(
     part: RangeInclusive<Seq>,
     look: &mut dyn FnMut(Seq, Result<EntryRef<'_>>) -> Result<()>,
 ) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.visit(&ENTRIES, &args![workspace.0, *part.start(), *part.end()], &mut |row| {
+    tx.visit(&ENTRIES { first: *part.start(), last: *part.end() }, &mut |row| {
         look(int_of(&row[0])?, entry(row))
     })
 }
 
-fn entry<'a>(row: &'a [Value<'_>]) -> Result<EntryRef<'a>> {
+fn entry<'a>(row: &'a [Value<'a>]) -> Result<EntryRef<'a>> {
     let digest = |value| blob_of(value).and_then(Digest::from_slice).ok_or_else(|| wrong("a digest"));
+    let row = EntryRow::view(row).ok_or_else(|| wrong("an entry's"))?;
     Ok(EntryRef {
-        seq: int_of(&row[0])?,
-        task: opt_text_of(&row[1])?,
-        at: Timestamp(int_of(&row[2])?),
-        actor: text_of(&row[3])?,
-        workstation: opt_text_of(&row[4])?,
-        epoch: int_of(&row[5])?,
-        verb: text_of(&row[6])?,
-        data: text_of(&row[7])?,
-        prev: digest(&row[8])?,
-        hash: digest(&row[9])?,
+        seq: int_of(row.seq)?,
+        task: opt_text_of(row.task)?,
+        at: Timestamp(int_of(row.at)?),
+        actor: text_of(row.actor)?,
+        workstation: opt_text_of(row.workstation)?,
+        epoch: int_of(row.epoch)?,
+        verb: text_of(row.verb)?,
+        data: text_of(row.data)?,
+        prev: digest(row.prev)?,
+        hash: digest(row.hash)?,
     })
 }
 
 /// The columns that say what was asked for: first the body's digest, then the rest.
 pub fn asked(spec: &Spec) -> Result<[Vec<Value<'_>>; 2]> {
-    let rest = args![
-        spec.title.as_str(),
-        spec.task_type.as_ref().map(|t| t.as_str()),
-        spec.kind.as_str(),
-        spec.priority.rank(),
-        spec.risk.name(),
-        spec.role.as_ref().map(|r| r.as_str()),
-        spec.lane,
-        spec.sprint.as_deref(),
-        list_text(&spec.tags)?,
-        list_text(&spec.scope)?,
-        spec.parent.as_ref().map(ToString::to_string),
-        spec.merge_order,
-        spec.origin.as_ref().map(|o| o.as_str()),
-    ];
-    Ok([vec![Value::from(spec.body.as_ref().map(Text::digest))], rest.into()])
+    let rest = behind(1, codec::asked_row(spec)?.into_values());
+    Ok([vec![Value::from(spec.body.as_ref().map(Text::digest))], rest])
 }
 
 /// The columns that a lifecycle moves, and those that are given at birth: first the lease's seal, then the rest.
 pub fn lifecycle(task: &Task) -> Result<[Vec<Value<'_>>; 2]> {
-    let closing = match &task.state {
-        State::Complete(closing) | State::Dropped(closing) => Some(closing),
-        State::Open | State::InProgress(_) | State::Blocked { .. } => None,
-    };
-    let blocker = match &task.state {
-        State::Blocked { on, .. } => Some(on.to_string()),
-        _ => None,
-    };
-    let rest = args![
-        list_text(&task.spec.checks)?,
-        task.uid.to_string(),
-        task.state.name().name(),
-        blocker,
-        task.archived,
-        task.epoch,
-        task.version,
-        task.born,
-        task.created_by.as_str(),
-        task.created_at.0,
-        task.updated_at.0,
-        closing.map(|closing| closing.by.as_str()),
-        closing.map(|closing| closing.at.0),
-        closing.is_some_and(|closing| closing.forced),
-        exceptions_text(&task.exceptions)?,
-    ];
-    Ok([vec![task.assignment().map_or(Value::Null, |held| seal_of(&held.lease.id))], rest.into()])
+    let mut rest = behind(FENCE_AND_HEAD, codec::moving_row(task, None)?.into_values());
+    rest.extend(codec::given_row(task).into_values());
+    Ok([vec![task.assignment().map_or(Value::Null, |held| seal_of(&held.lease.id))], rest])
 }
 
 /// The columns of an assignment: first its lease's seal, then the rest.
@@ -262,73 +195,46 @@ pub fn assignment<'a>(
     ended_at: Option<Timestamp>,
     end_reason: Option<&'a str>,
 ) -> Result<[Vec<Value<'a>>; 2]> {
-    let lease = &held.lease;
-    let rest = args![
-        held.epoch,
-        held.assignee.as_str(),
-        held.tier.as_deref(),
-        held.workstation.as_str(),
-        lease.ttl.0,
-        held.assigned_at.0,
-        lease.renewed_at.0,
-        sign_text(lease),
-        lease.renewals,
-        held.handoff_reason.as_deref(),
-        held.forced,
-        held.route.as_ref().map(json_text).transpose()?,
-        held.lane,
-        held.base.as_ref().map(|base| base.as_str()),
-        held.resting,
-        ended_at.map(|at| at.0),
-        end_reason,
-    ];
-    Ok([vec![seal_of(&lease.id)], rest.into()])
+    let mut rest = behind(1, codec::held_row(held)?.into_values());
+    rest.extend(
+        row!(AssignmentEnd { ended_at: ended_at.map(|at| at.0), end_reason: end_reason }).into_values(),
+    );
+    Ok([vec![seal_of(&held.lease.id)], rest])
 }
 
-pub fn session(session: &Session) -> [Value<'_>; 7] {
-    args![
-        session.id,
-        session.epoch,
-        session.worker.as_str(),
-        session.workstation.as_str(),
-        session.started_at.0,
-        session.ended_at.map(|at| at.0),
-        session.end_reason.as_deref(),
-    ]
+pub fn session(session: &Session) -> Vec<Value<'_>> {
+    let row = row!(SessionRow {
+        task: "",
+        id: session.id,
+        epoch: session.epoch,
+        worker: session.worker.as_str(),
+        workstation: session.workstation.as_str(),
+        started_at: session.started_at.0,
+        ended_at: session.ended_at.map(|at| at.0),
+        end_reason: session.end_reason.as_deref(),
+    });
+    behind(1, row.into_values())
 }
 
 /// The columns of what was said about a session; none for an effect that says nothing of the kind.
-pub fn session_fact(seq: Seq, effect: &Effect) -> Option<[Value<'_>; 13]> {
-    match effect {
-        Effect::SessionCorrected { session, started_at, ended_at } => {
-            let nothing = None::<i64>;
-            let (at, until) = (started_at.0, ended_at.0);
-            let no_text = None::<&str>;
-            Some(args![
-                seq, *session, CORRECTED, at, until, no_text, no_text, no_text, nothing, nothing, nothing,
-                nothing, nothing
-            ])
-        }
-        Effect::SessionUsed { session, usage } => {
-            let (nothing, counts) = (None::<i64>, &usage.counts);
-            Some(args![
-                seq,
-                *session,
-                USED,
-                nothing,
-                nothing,
-                usage.key.as_str(),
-                usage.source.as_str(),
-                usage.model.as_deref(),
-                counts.input_tokens,
-                counts.output_tokens,
-                counts.cache_read_tokens,
-                counts.cache_creation_tokens,
-                counts.cost_micros,
-            ])
-        }
-        _ => None,
-    }
+pub fn session_fact(seq: Seq, effect: &Effect) -> Option<Vec<Value<'_>>> {
+    codec::fact_row("", seq, effect).map(|row| behind(1, row.into_values()))
+}
+
+/// The columns of a run: first its output's digest, then the rest, beginning with its entry.
+pub fn run(seq: Seq, run: &CheckRun) -> [Vec<Value<'_>>; 2] {
+    [vec![run.output.digest().into()], behind(2, evidence::run_row("", seq, run).into_values())]
+}
+
+/// The columns of a review: first its note's digest, then the rest, beginning with its entry.
+pub fn review(seq: Seq, review: &Reviewed) -> [Vec<Value<'_>>; 2] {
+    let digest = review.note.as_ref().map(|note| note.digest());
+    [vec![digest.into()], behind(2, evidence::review_row("", seq, review).into_values())]
+}
+
+/// What comes behind the columns that are compared in another way.
+fn behind(first: usize, mut columns: Vec<Value<'_>>) -> Vec<Value<'_>> {
+    columns.split_off(first)
 }
 
 fn sealed(lease_id: &Value<'_>) -> Value<'static> {
@@ -382,8 +288,7 @@ fn blob_of<'a>(value: &'a Value<'_>) -> Option<&'a [u8]> {
 
 /// One task's row, understood; an error where it makes no sense.
 pub fn task_row(tx: &mut dyn Tx, task: &str) -> Result<Option<Result<StoredTask>>> {
-    let workspace = tx.workspace();
-    Ok(tx.row(&load::TASK, &args![workspace.0, task])?.map(|mut row| codec::task(&mut row)))
+    Ok(tx.row(&load::TASK { task })?.map(|mut row| codec::task(&mut row)))
 }
 
 /// A note's text with the entry that vouches for it.
@@ -395,8 +300,7 @@ pub struct RowNote {
 }
 
 pub fn notes_of(tx: &mut dyn Tx, task: &str) -> Result<Vec<RowNote>> {
-    let workspace = tx.workspace();
-    tx.rows(&NOTES_OF, &args![workspace.0, task])?
+    tx.rows(&NOTES_OF { task })?
         .into_iter()
         .map(|mut row| Ok(RowNote { seq: row.int()?, kind: row.text()?, text: row.text()? }))
         .collect()
@@ -404,11 +308,10 @@ pub fn notes_of(tx: &mut dyn Tx, task: &str) -> Result<Vec<RowNote>> {
 
 /// What was said about the sessions of one task, by entry.
 pub fn session_facts_of(tx: &mut dyn Tx, task: &str) -> Result<Vec<(Seq, Vec<Value<'static>>)>> {
-    let workspace = tx.workspace();
-    let rows = tx.rows(&FACTS_OF, &args![workspace.0, task])?;
+    let rows = tx.rows(&FACTS_OF { task })?;
     rows.into_iter()
         .map(|row| {
-            let values = row.into_values();
+            let values = behind(1, row.into_values());
             Ok((values.first().map_or(Ok(0), int_of)?, values))
         })
         .collect()

@@ -6,7 +6,7 @@
 use crate::error::{Result, StoreError};
 use crate::load::session::{corrected_session, usage};
 use crate::port::{Row, Tx, Value};
-use crate::{args, sql};
+use crate::sql;
 use onus_core::event::Event;
 use onus_core::id::{Handle, Seq, TaskId};
 use onus_core::session::{Counts, Usage};
@@ -43,44 +43,55 @@ macro_rules! listed_from {
 
 sql! {
     /// Sessions of at most a day that touch a period.
-    pub(crate) WITHIN = "SELECT id, task, worker, started_at, ended_at FROM session \
-        WHERE workspace = ?1 AND started_at >= ?2 - 86400000 AND started_at < ?3 AND id <= ?4 \
-        AND ended_at >= ?2 AND ended_at - started_at <= 86400000 ORDER BY started_at";
-    pub(crate) WITHIN_OF = "SELECT id, task, worker, started_at, ended_at FROM session \
-        WHERE workspace = ?1 AND worker = ?5 AND started_at >= ?2 - 86400000 AND started_at < ?3 AND id <= ?4 \
-        AND ended_at >= ?2 AND ended_at - started_at <= 86400000 ORDER BY started_at";
-    LONG = "SELECT id, task, worker, started_at, ended_at FROM session \
-        WHERE workspace = ?1 AND ", long_or_running!(), "AND started_at < ?3 AND id <= ?4 AND ended_at >= ?2";
+    pub(crate) WITHIN(from, to, as_of) = "SELECT id, task, worker, started_at, ended_at FROM session \
+        WHERE workspace = :workspace AND started_at >= :from - 86400000 AND started_at < :to AND id <= :as_of \
+        AND ended_at >= :from AND ended_at - started_at <= 86400000 ORDER BY started_at";
+    pub(crate) WITHIN_OF(from, to, as_of, worker) = "SELECT id, task, worker, started_at, ended_at FROM session \
+        WHERE workspace = :workspace AND worker = :worker AND started_at >= :from - 86400000 AND started_at < :to AND \
+        id <= :as_of \
+        AND ended_at >= :from AND ended_at - started_at <= 86400000 ORDER BY started_at";
+    LONG(from, to, as_of) = "SELECT id, task, worker, started_at, ended_at FROM session \
+        WHERE workspace = :workspace AND ", long_or_running!(), "AND started_at < :to AND id <= :as_of AND ended_at >= \
+        :from";
     /// A running session counts up to the last sign of life.
-    RUNNING = "SELECT s.id, s.task, s.worker, s.started_at, a.renewed_at FROM session s \
+    RUNNING(to, as_of) = "SELECT s.id, s.task, s.worker, s.started_at, a.renewed_at FROM session s \
         JOIN assignment a ON a.workspace = s.workspace AND a.task = s.task AND a.epoch = s.epoch \
-        WHERE s.workspace = ?1 AND (s.ended_at IS NULL OR s.ended_at - s.started_at > 86400000) AND s.ended_at IS NULL \
-        AND s.started_at < ?2 AND s.id <= ?3";
-    CORRECTIONS = "SELECT s.id, s.task, s.worker, f.started_at, f.ended_at FROM session_fact f \
-        CROSS JOIN session s WHERE f.workspace = ?1 AND f.kind = 'corrected' AND f.seq <= ?2 \
+        WHERE s.workspace = :workspace AND (s.ended_at IS NULL OR s.ended_at - s.started_at > 86400000) AND s.ended_at \
+        IS NULL \
+        AND s.started_at < :to AND s.id <= :as_of";
+    CORRECTIONS(as_of) = "SELECT s.id, s.task, s.worker, f.started_at, f.ended_at FROM session_fact f \
+        CROSS JOIN session s WHERE f.workspace = :workspace AND f.kind = 'corrected' AND f.seq <= :as_of \
         AND s.workspace = f.workspace AND s.id = f.session \
         ORDER BY f.session, f.seq";
-    pub(crate) USED_BETWEEN = "SELECT f.session, s.task, s.worker, s.started_at, f.key, f.source, f.model, f.input_tokens, \
+    pub(crate) USED_BETWEEN(first, last, as_of) = "SELECT f.session, s.task, s.worker, s.started_at, f.key, f.source, \
+        f.model, f.input_tokens, \
         f.output_tokens, f.cache_read_tokens, f.cache_creation_tokens, f.cost_micros \
         FROM session_fact f CROSS JOIN session s \
-        WHERE f.workspace = ?1 AND f.kind = 'used' AND f.session >= ?2 AND f.session <= ?3 AND f.seq <= ?4 \
+        WHERE f.workspace = :workspace AND f.kind = 'used' AND f.session >= :first AND f.session <= :last AND f.seq <= \
+        :as_of \
         AND s.workspace = f.workspace AND s.id = f.session ORDER BY f.session, f.seq";
-    pub(crate) ABOUT = "SELECT type, kind, sprint FROM task WHERE workspace = ?1 AND id = ?2";
-    pub(crate) TITLE = "SELECT title FROM task WHERE workspace = ?1 AND id = ?2";
-    pub(crate) BY_TASK = "SELECT ", listed_columns!(), listed_from!(),
-        "WHERE s.workspace = ?1 AND s.task = ?2 AND s.id < ?3 ORDER BY s.id DESC LIMIT ?4";
-    pub(crate) BY_WORKER = "SELECT ", listed_columns!(), listed_from!(),
-        "WHERE s.workspace = ?1 AND s.worker = ?2 ORDER BY s.started_at DESC LIMIT ?3";
-    ALL = "SELECT ", listed_columns!(), listed_from!(), "WHERE +s.workspace = ?1 ORDER BY s.id DESC LIMIT ?2";
-    ONE = "SELECT ", listed_columns!(), listed_from!(), "WHERE s.workspace = ?1 AND s.id = ?2";
-    pub(crate) APPROVALS = "SELECT p.seq, p.first_day, p.last_day, p.fingerprint, l.actor, l.at FROM approval p \
-        CROSS JOIN ledger l WHERE p.workspace = ?1 AND p.worker = ?2 AND l.workspace = p.workspace AND l.seq = p.seq \
-        AND p.first_day <= ?4 AND p.last_day >= ?3";
-    EVERY_APPROVAL = "SELECT seq, worker, first_day, last_day, fingerprint FROM approval WHERE workspace = ?1 ORDER BY seq";
+    pub(crate) ABOUT(task) = "SELECT type, kind, sprint FROM task WHERE workspace = :workspace AND id = :task";
+    pub(crate) TITLE(task) = "SELECT title FROM task WHERE workspace = :workspace AND id = :task";
+    pub(crate) BY_TASK(task, before, limit) = "SELECT ", listed_columns!(), listed_from!(), "WHERE s.workspace = :workspace \
+        AND s.task = :task AND s.id < :before ORDER BY s.id DESC LIMIT :limit";
+    pub(crate) BY_WORKER(worker, limit) = "SELECT ", listed_columns!(), listed_from!(),
+        "WHERE s.workspace = :workspace AND s.worker = :worker ORDER BY s.started_at DESC LIMIT :limit";
+    ALL(limit) = "SELECT ", listed_columns!(), listed_from!(), "WHERE +s.workspace = :workspace ORDER BY s.id DESC \
+        LIMIT :limit";
+    ONE(session) = "SELECT ", listed_columns!(), listed_from!(), "WHERE s.workspace = :workspace AND s.id = :session";
+    pub(crate) APPROVALS(worker, from, to) = "SELECT p.seq, p.first_day, p.last_day, p.fingerprint, l.actor, l.at FROM \
+        approval p \
+        CROSS JOIN ledger l WHERE p.workspace = :workspace AND p.worker = :worker AND l.workspace = p.workspace AND \
+        l.seq = p.seq \
+        AND p.first_day <= :to AND p.last_day >= :from";
+    EVERY_APPROVAL = "SELECT seq, worker, first_day, last_day, fingerprint FROM approval WHERE workspace = :workspace \
+        ORDER BY seq";
     /// What others found in a worker's work is part of its day.
-    ACTS = "SELECT l.seq, l.at, l.actor, l.verb, l.data, n.kind, n.text FROM ledger l LEFT JOIN note n \
+    ACTS(task, worker, from, to) = "SELECT l.seq, l.at, l.actor, l.verb, l.data, n.kind, n.text FROM ledger l LEFT \
+        JOIN note n \
         ON n.workspace = l.workspace AND n.seq = l.seq \
-        WHERE l.workspace = ?1 AND l.task = ?2 AND (l.actor = ?3 OR l.verb = 'reviewed') AND l.at >= ?4 AND l.at < ?5 \
+        WHERE l.workspace = :workspace AND l.task = :task AND (l.actor = :worker OR l.verb = 'reviewed') AND l.at >= \
+        :from AND l.at < :to \
         ORDER BY l.seq";
 }
 
@@ -118,9 +129,8 @@ struct Correction {
 pub struct Corrections(HashMap<Seq, Correction>);
 
 pub fn corrections(tx: &mut dyn Tx, as_of: Seq) -> Result<Corrections> {
-    let workspace = tx.workspace();
     let mut found = HashMap::new();
-    tx.each(&CORRECTIONS, &args![workspace.0, as_of], &mut |mut row| {
+    tx.each(&CORRECTIONS { as_of }, &mut |mut row| {
         let id = row.int()?;
         let (task, worker) = (row.text()?, row.text()?);
         let (from, to) = (Timestamp(row.int()?), Timestamp(row.int()?));
@@ -137,7 +147,6 @@ pub fn sessions(
     corrections: &Corrections,
     look: &mut dyn FnMut(Counted<'_>) -> Result<()>,
 ) -> Result<()> {
-    let workspace = tx.workspace();
     let is_about = |worker: &str| period.worker.is_none_or(|only| only.as_str() == worker);
     for (id, Correction { task, worker, from, to }) in &corrections.0 {
         if is_about(worker) && *from < period.to && *to >= period.from {
@@ -156,17 +165,13 @@ pub fn sessions(
         }
         _ => Err(StoreError::Corrupt("a session makes no sense".into())),
     };
-    let all = args![workspace.0, period.from.0, period.to.0, period.as_of];
-    match period.worker {
-        None => tx.visit(&WITHIN, &all, &mut |row| tell(row, false))?,
-        Some(worker) => {
-            let of = args![workspace.0, period.from.0, period.to.0, period.as_of, worker.as_str()];
-            tx.visit(&WITHIN_OF, &of, &mut |row| tell(row, false))?;
-        }
+    let Period { from, to, as_of, worker } = *period;
+    match worker {
+        None => tx.visit(&WITHIN { from, to, as_of }, &mut |row| tell(row, false))?,
+        Some(worker) => tx.visit(&WITHIN_OF { from, to, as_of, worker }, &mut |row| tell(row, false))?,
     }
-    tx.visit(&LONG, &all, &mut |row| tell(row, false))?;
-    let before_end = args![workspace.0, period.to.0, period.as_of];
-    tx.visit(&RUNNING, &before_end, &mut |row| tell(row, true))
+    tx.visit(&LONG { from, to, as_of }, &mut |row| tell(row, false))?;
+    tx.visit(&RUNNING { to, as_of }, &mut |row| tell(row, true))
 }
 
 /// What was used up in one session, and by whom.
@@ -197,9 +202,8 @@ pub fn used(
     corrections: &Corrections,
     look: &mut dyn FnMut(Used) -> Result<()>,
 ) -> Result<()> {
-    let workspace = tx.workspace();
     let mut open: Option<Used> = None;
-    tx.each(&USED_BETWEEN, &args![workspace.0, first, last, as_of], &mut |mut row| {
+    tx.each(&USED_BETWEEN { first, last, as_of }, &mut |mut row| {
         let session = row.int()?;
         let (task, worker, began) = (row.text()?, row.text()?, Timestamp(row.int()?));
         let said = usage(&mut row)?;
@@ -233,16 +237,14 @@ pub fn used_in(
 
 /// What a sheet must know of a task.
 pub fn about(tx: &mut dyn Tx, task: &TaskId) -> Result<About> {
-    let workspace = tx.workspace();
-    match tx.row(&ABOUT, &args![workspace.0, task.to_string()])? {
+    match tx.row(&ABOUT { task })? {
         Some(mut row) => Ok(About { task_type: row.opt_text()?, kind: row.text()?, sprint: row.opt_text()? }),
         None => Err(StoreError::Corrupt(format!("{task} has sessions, and no row"))),
     }
 }
 
 pub fn title(tx: &mut dyn Tx, task: &TaskId) -> Result<String> {
-    let workspace = tx.workspace();
-    tx.row(&TITLE, &args![workspace.0, task.to_string()])?.map_or(Ok(String::new()), |mut row| row.text())
+    tx.row(&TITLE { task })?.map_or(Ok(String::new()), |mut row| row.text())
 }
 
 /// A session with its last correction.
@@ -294,15 +296,12 @@ pub enum Which<'a> {
 
 /// Sessions, the latest first.
 pub fn list(tx: &mut dyn Tx, which: Which<'_>, limit: i64) -> Result<Vec<Listed>> {
-    let workspace = tx.workspace();
     let rows = match which {
-        Which::All => tx.rows(&ALL, &args![workspace.0, limit])?,
-        Which::OfTask(task) => tx.rows(&BY_TASK, &args![workspace.0, task.to_string(), Seq::MAX, limit])?,
-        Which::OfTaskBefore(task, before) => {
-            tx.rows(&BY_TASK, &args![workspace.0, task.to_string(), before, limit])?
-        }
-        Which::OfWorker(worker) => tx.rows(&BY_WORKER, &args![workspace.0, worker.as_str(), limit])?,
-        Which::One(id) => tx.rows(&ONE, &args![workspace.0, id])?,
+        Which::All => tx.rows(&ALL { limit })?,
+        Which::OfTask(task) => tx.rows(&BY_TASK { task, before: Seq::MAX, limit })?,
+        Which::OfTaskBefore(task, before) => tx.rows(&BY_TASK { task, before, limit })?,
+        Which::OfWorker(worker) => tx.rows(&BY_WORKER { worker, limit })?,
+        Which::One(id) => tx.rows(&ONE { session: id })?,
     };
     rows.into_iter().map(listed).collect()
 }
@@ -344,9 +343,7 @@ pub struct Approval {
 
 /// The approvals that touch some days of a worker, the latest last.
 pub fn approvals(tx: &mut dyn Tx, worker: &Handle, (from, to): (Date, Date)) -> Result<Vec<Approval>> {
-    let workspace = tx.workspace();
-    let args = args![workspace.0, worker.as_str(), from.to_string(), to.to_string()];
-    let rows = tx.rows(&APPROVALS, &args)?.into_iter().map(|mut row| {
+    let rows = tx.rows(&APPROVALS { worker, from, to })?.into_iter().map(|mut row| {
         Ok(Approval {
             seq: row.int()?,
             from: row.parsed()?,
@@ -363,8 +360,7 @@ pub fn approvals(tx: &mut dyn Tx, worker: &Handle, (from, to): (Date, Date)) -> 
 
 /// Every approval as its row has it, by its entry.
 pub fn every_approval(tx: &mut dyn Tx) -> Result<Vec<(Seq, onus_core::event::TimesheetApproved)>> {
-    let workspace = tx.workspace();
-    let rows = tx.rows(&EVERY_APPROVAL, &args![workspace.0])?;
+    let rows = tx.rows(&EVERY_APPROVAL {})?;
     rows.into_iter()
         .map(|mut row| {
             let seq = row.int()?;
@@ -393,8 +389,7 @@ pub fn acts(
     worker: &Handle,
     (from, to): (Timestamp, Timestamp),
 ) -> Result<Vec<Act>> {
-    let workspace = tx.workspace();
-    let rows = tx.rows(&ACTS, &args![workspace.0, task.to_string(), worker.as_str(), from.0, to.0])?;
+    let rows = tx.rows(&ACTS { task, worker, from, to })?;
     rows.into_iter()
         .map(|mut row| {
             let (seq, at, by) = (row.int()?, Timestamp(row.int()?), row.parsed()?);

@@ -2,15 +2,15 @@
 
 use crate::error::Result;
 use crate::port::Tx;
-use crate::{args, codec, sql};
+use crate::{codec, sql};
 use onus_core::id::{Epoch, Handle, TaskId, WorkstationName};
 use onus_core::task::StateName;
 use serde::{Deserialize, Serialize};
 
 sql! {
     GRANTS = "SELECT task, epoch, assignee, workstation, CASE WHEN ended_at IS NULL THEN 1 ELSE 0 END FROM assignment \
-        WHERE workspace = ?1 ORDER BY assigned_at";
-    STATES = "SELECT id, state, archived FROM task WHERE workspace = ?1";
+        WHERE workspace = :workspace ORDER BY assigned_at";
+    STATES = "SELECT id, state, archived FROM task WHERE workspace = :workspace";
 }
 
 /// Who was given a task, and where.
@@ -25,8 +25,7 @@ pub struct Grant {
 
 /// Streams every assignment, the earliest first.
 pub fn grants(tx: &mut dyn Tx, each: &mut dyn FnMut(Grant) -> Result<()>) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.each(&GRANTS, &args![workspace.0], &mut |mut row| {
+    tx.each(&GRANTS {}, &mut |mut row| {
         each(Grant {
             task: row.parsed()?,
             epoch: row.int()?,
@@ -47,8 +46,7 @@ pub struct Standing {
 
 /// Streams every task.
 pub fn states(tx: &mut dyn Tx, each: &mut dyn FnMut(Standing) -> Result<()>) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.each(&STATES, &args![workspace.0], &mut |mut row| {
+    tx.each(&STATES {}, &mut |mut row| {
         each(Standing {
             task: row.parsed()?,
             state: codec::word(row.text()?.as_str(), StateName::parse)?,

@@ -1,9 +1,10 @@
 //! The record, in the order in which it was written.
 
-use crate::codec::{self, entry_columns};
+use crate::codec;
 use crate::error::{Result, StoreError};
 use crate::port::{Row, Tx};
-use crate::{args, sql};
+use crate::sql;
+use crate::tables::EntryRow;
 use onus_core::event::Event;
 use onus_core::hash::Digest;
 use onus_core::id::{Generation, Seq, TaskId};
@@ -14,26 +15,35 @@ pub use codec::entry_data;
 // The unary plus keeps the planner on the primary key: by an index that leads with the workspace it would read and sort
 // the whole record for its last line.
 sql! {
-    LOG = "SELECT ", entry_columns!(), " FROM ledger l WHERE +l.workspace = ?1 AND l.seq > ?2 ORDER BY l.seq LIMIT ?3";
-    LATEST = "SELECT ", entry_columns!(), " FROM ledger l WHERE +l.workspace = ?1 ORDER BY l.seq DESC LIMIT ?2";
-    TASK_LOG = "SELECT ", entry_columns!(),
-        " FROM ledger l WHERE l.workspace = ?1 AND l.task = ?2 AND l.seq > ?3 ORDER BY l.seq LIMIT ?4";
-    pub(crate) TASK_BEFORE = "SELECT ", entry_columns!(),
-        " FROM ledger l WHERE l.workspace = ?1 AND l.task = ?2 AND l.seq < ?3 ORDER BY l.seq DESC LIMIT ?4";
-    ONE = "SELECT ", entry_columns!(), " FROM ledger l WHERE l.workspace = ?1 AND l.seq = ?2";
-    EVERY = "SELECT l.seq, ", entry_columns!(), " FROM ledger l WHERE +l.workspace = ?1 AND l.seq > ?2 ORDER BY l.seq";
-    CHAIN = "SELECT l.seq, ", entry_columns!(),
-        " FROM ledger l WHERE l.workspace = ?1 AND l.task IS NOT DISTINCT FROM ?2 ORDER BY l.seq";
-    HEAD_BEFORE = "SELECT l.hash FROM ledger l WHERE l.workspace = ?1 AND l.task = ?2 AND l.seq < ?3 ORDER BY l.seq DESC LIMIT 1";
-    OWN_HEAD_BEFORE = "SELECT l.hash FROM ledger l WHERE l.workspace = ?1 AND l.task IS NULL AND l.seq < ?2 \
+    LOG(after, limit) = "SELECT ", EntryRow::LIST, " FROM ledger l WHERE +l.workspace = :workspace AND l.seq > :after \
+        ORDER BY l.seq LIMIT :limit";
+    LATEST(limit) = "SELECT ", EntryRow::LIST, " FROM ledger l WHERE +l.workspace = :workspace ORDER BY l.seq DESC \
+        LIMIT :limit";
+    TASK_LOG(task, after, limit) = "SELECT ", EntryRow::LIST,
+        " FROM ledger l WHERE l.workspace = :workspace AND l.task = :task AND l.seq > :after ORDER BY l.seq LIMIT :limit";
+    /// Reads the chain of the task, which has no index by number, and keeps the last ones.
+    TASK_BEFORE(task, before, limit) = "SELECT ", EntryRow::LIST, " FROM ledger l \
+        WHERE l.workspace = :workspace AND l.task = :task AND l.seq < :before ORDER BY l.seq DESC LIMIT :limit";
+    ONE(seq) = "SELECT ", EntryRow::LIST, " FROM ledger l WHERE l.workspace = :workspace AND l.seq = :seq";
+    EVERY(after) = "SELECT l.seq, ", EntryRow::LIST, " FROM ledger l WHERE +l.workspace = :workspace AND l.seq > \
+        :after ORDER BY l.seq";
+    CHAIN(task) = "SELECT l.seq, ", EntryRow::LIST,
+        " FROM ledger l WHERE l.workspace = :workspace AND l.task IS NOT DISTINCT FROM :task ORDER BY l.seq";
+    HEAD_BEFORE(task, before) = "SELECT l.hash FROM ledger l WHERE l.workspace = :workspace AND l.task = :task AND \
+        l.seq < :before ORDER BY l.seq DESC LIMIT 1";
+    OWN_HEAD_BEFORE(before) = "SELECT l.hash FROM ledger l WHERE l.workspace = :workspace AND l.task IS NULL AND l.seq \
+        < :before \
         ORDER BY l.seq DESC LIMIT 1";
-    HEADS = "SELECT l.seq, l.task, l.hash FROM ledger l WHERE +l.workspace = ?1 AND l.seq > ?2 ORDER BY l.seq";
-    INSERT_CHECKPOINT = "INSERT INTO checkpoint (workspace, seq, document, signature) VALUES (?1, ?2, ?3, ?4)";
-    CHECKPOINTS = "SELECT seq, document, signature FROM checkpoint WHERE workspace = ?1 ORDER BY seq";
-    LAST_CHECKPOINT = "SELECT seq, document, signature FROM checkpoint WHERE workspace = ?1 ORDER BY seq DESC LIMIT 1";
-    RAISED = "SELECT verb, data FROM ledger WHERE workspace = ?1 AND task IS NULL AND seq <= ?2 \
+    HEADS(after) = "SELECT l.seq, l.task, l.hash FROM ledger l WHERE +l.workspace = :workspace AND l.seq > :after \
+        ORDER BY l.seq";
+    INSERT_CHECKPOINT(seq, document, signature) = "INSERT INTO checkpoint (workspace, seq, document, signature) VALUES \
+        (:workspace, :seq, :document, :signature)";
+    CHECKPOINTS = "SELECT seq, document, signature FROM checkpoint WHERE workspace = :workspace ORDER BY seq";
+    LAST_CHECKPOINT = "SELECT seq, document, signature FROM checkpoint WHERE workspace = :workspace ORDER BY seq DESC \
+        LIMIT 1";
+    RAISED(up_to) = "SELECT verb, data FROM ledger WHERE workspace = :workspace AND task IS NULL AND seq <= :up_to \
         AND verb = 'generation_raised' ORDER BY seq DESC LIMIT 1";
-    COUNT = "SELECT count(*) FROM ledger WHERE workspace = ?1";
+    COUNT = "SELECT count(*) FROM ledger WHERE workspace = :workspace";
 }
 
 /// Which part of the record.
@@ -48,17 +58,16 @@ pub enum Part<'a> {
 
 /// Entries in the order of their writing, at most `limit`.
 pub fn log(tx: &mut dyn Tx, part: &Part<'_>, limit: i64) -> Result<Vec<Entry>> {
-    let workspace = tx.workspace();
     let rows = match part {
-        Part::After(seq) => tx.rows(&LOG, &args![workspace.0, *seq, limit])?,
-        Part::Task(task, seq) => tx.rows(&TASK_LOG, &args![workspace.0, task.to_string(), *seq, limit])?,
-        Part::TaskBefore(task, seq) => {
-            let mut rows = tx.rows(&TASK_BEFORE, &args![workspace.0, task.to_string(), *seq, limit])?;
+        Part::After(seq) => tx.rows(&LOG { after: *seq, limit })?,
+        Part::Task(task, seq) => tx.rows(&TASK_LOG { task, after: *seq, limit })?,
+        Part::TaskBefore(task, before) => {
+            let mut rows = tx.rows(&TASK_BEFORE { task, before: *before, limit })?;
             rows.reverse();
             rows
         }
         Part::Latest => {
-            let mut rows = tx.rows(&LATEST, &args![workspace.0, limit])?;
+            let mut rows = tx.rows(&LATEST { limit })?;
             rows.reverse();
             rows
         }
@@ -67,8 +76,7 @@ pub fn log(tx: &mut dyn Tx, part: &Part<'_>, limit: i64) -> Result<Vec<Entry>> {
 }
 
 pub fn entry(tx: &mut dyn Tx, seq: Seq) -> Result<Option<Entry>> {
-    let workspace = tx.workspace();
-    tx.row(&ONE, &args![workspace.0, seq])?.map(|mut row| codec::entry(&mut row)).transpose()
+    tx.row(&ONE { seq })?.map(|mut row| codec::entry(&mut row)).transpose()
 }
 
 /// Streams the record after `after`, each entry with its place. An entry that makes no sense is handed on as the
@@ -78,8 +86,7 @@ pub fn every(
     after: Seq,
     each: &mut dyn FnMut(Seq, Result<Entry>) -> Result<()>,
 ) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.each(&EVERY, &args![workspace.0, after], &mut |mut row| each(row.int()?, codec::entry(&mut row)))
+    tx.each(&EVERY { after }, &mut |mut row| each(row.int()?, codec::entry(&mut row)))
 }
 
 /// One chain; without a task the workspace's own.
@@ -88,8 +95,7 @@ pub fn chain(
     task: Option<&str>,
     each: &mut dyn FnMut(Seq, Result<Entry>) -> Result<()>,
 ) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.each(&CHAIN, &args![workspace.0, task], &mut |mut row| each(row.int()?, codec::entry(&mut row)))
+    tx.each(&CHAIN { task }, &mut |mut row| each(row.int()?, codec::entry(&mut row)))
 }
 
 /// Which chain each entry after `after` belongs to, and its hash: the last one of each chain is its head.
@@ -98,26 +104,21 @@ pub fn heads(
     after: Seq,
     each: &mut dyn FnMut(Seq, Option<String>, Digest) -> Result<()>,
 ) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.each(&HEADS, &args![workspace.0, after], &mut |mut row| {
-        each(row.int()?, row.opt_text()?, row.digest()?)
-    })
+    tx.each(&HEADS { after }, &mut |mut row| each(row.int()?, row.opt_text()?, row.digest()?))
 }
 
 /// The hash of the last entry of a chain before an entry; without a task of the workspace's own chain.
 pub fn head_before(tx: &mut dyn Tx, task: Option<&str>, entry: Seq) -> Result<Option<Digest>> {
-    let workspace = tx.workspace();
     let row = match task {
-        Some(task) => tx.row(&HEAD_BEFORE, &args![workspace.0, task, entry])?,
-        None => tx.row(&OWN_HEAD_BEFORE, &args![workspace.0, entry])?,
+        Some(task) => tx.row(&HEAD_BEFORE { task, before: entry })?,
+        None => tx.row(&OWN_HEAD_BEFORE { before: entry })?,
     };
     row.map(|mut row| row.digest()).transpose()
 }
 
 /// The generation that was in force when entry `seq` was written; the first is 1.
 pub fn generation_at(tx: &mut dyn Tx, seq: Seq) -> Result<Generation> {
-    let workspace = tx.workspace();
-    let Some(mut row) = tx.row(&RAISED, &args![workspace.0, seq])? else {
+    let Some(mut row) = tx.row(&RAISED { up_to: seq })? else {
         return Ok(1);
     };
     match Event::parse(&row.text()?, &row.text()?) {
@@ -128,8 +129,7 @@ pub fn generation_at(tx: &mut dyn Tx, seq: Seq) -> Result<Generation> {
 }
 
 pub fn count(tx: &mut dyn Tx) -> Result<i64> {
-    let workspace = tx.workspace();
-    tx.row(&COUNT, &args![workspace.0])?.map_or(Ok(0), |mut row| row.int())
+    tx.row(&COUNT {})?.map_or(Ok(0), |mut row| row.int())
 }
 
 /// A stored checkpoint: the signed document's text and its signature.
@@ -141,22 +141,16 @@ pub struct StoredCheckpoint {
 }
 
 pub fn insert_checkpoint(tx: &mut dyn Tx, checkpoint: &StoredCheckpoint) -> Result<()> {
-    let workspace = tx.workspace();
     let StoredCheckpoint { seq, document, signature } = checkpoint;
-    tx.run_one(&INSERT_CHECKPOINT, &args![workspace.0, *seq, document.as_str(), signature.as_slice()])
+    tx.run_one(&INSERT_CHECKPOINT { seq: *seq, document, signature })
 }
 
 pub fn checkpoints(tx: &mut dyn Tx) -> Result<Vec<StoredCheckpoint>> {
-    let workspace = tx.workspace();
-    tx.rows(&CHECKPOINTS, &args![workspace.0])?
-        .into_iter()
-        .map(|mut row| stored_checkpoint(&mut row))
-        .collect()
+    tx.rows(&CHECKPOINTS {})?.into_iter().map(|mut row| stored_checkpoint(&mut row)).collect()
 }
 
 pub fn last_checkpoint(tx: &mut dyn Tx) -> Result<Option<StoredCheckpoint>> {
-    let workspace = tx.workspace();
-    tx.row(&LAST_CHECKPOINT, &args![workspace.0])?.map(|mut row| stored_checkpoint(&mut row)).transpose()
+    tx.row(&LAST_CHECKPOINT {})?.map(|mut row| stored_checkpoint(&mut row)).transpose()
 }
 
 fn stored_checkpoint(row: &mut Row) -> Result<StoredCheckpoint> {

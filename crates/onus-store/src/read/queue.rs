@@ -1,11 +1,12 @@
 //! `list`, `ready` and the next task to claim: bounded, in a stable order, never a scan of the whole table.
 
 use super::audit::{int_of, opt_text_of, text_of};
-use crate::codec::{self, StoredTask as Stored, in_force, task_columns, task_from};
+use crate::codec::{self, IN_FORCE, StoredTask as Stored, TASK_COLUMNS, TASK_FROM, row};
 use crate::error::{Result, StoreError};
-use crate::port::{Sql, Tx, Value};
-use crate::{args, sql};
-use onus_core::id::{Handle, ProjectKey, Role, Seq, TaskId, TaskType, WorkspaceId};
+use crate::port::{Tx, Value};
+use crate::sql;
+use crate::statement::{Statement, params};
+use onus_core::id::{Handle, ProjectKey, Role, Seq, TaskId, TaskType};
 use onus_core::task::{Spec, StateName, Task};
 use serde::{Deserialize, Serialize};
 
@@ -55,124 +56,106 @@ impl After {
     }
 }
 
-/// The filter's conditions; ?1 is the workspace, ?2 to ?8 the filter. A NULL has no type of its own: the cast gives it one.
-macro_rules! matches {
-    () => {
-        "AND (CAST(?2 AS TEXT) IS NULL OR substr(t.id, 1, length(?2) + 1) = ?2 || '-') \
-         AND (CAST(?3 AS TEXT) IS NULL OR t.type = ?3) AND (CAST(?4 AS TEXT) IS NULL OR t.role = ?4) \
-         AND (CAST(?5 AS BIGINT) IS NULL OR t.lane = ?5) AND (CAST(?6 AS TEXT) IS NULL OR t.sprint = ?6) \
-         AND (CAST(?7 AS TEXT) IS NULL OR t.parent = ?7) AND (CAST(?8 AS TEXT) IS NULL OR a.assignee = ?8) "
-    };
+params! {
+    /// What a [`Filter`] asks for, as [`MATCHES`] names it.
+    pub(crate) FilterParams { project, task_type, role, lane, sprint, parent, assignee }
 }
+
+/// The filter's conditions. A NULL has no type of its own: the cast gives it one.
+const MATCHES: &str = "AND (CAST(:project AS TEXT) IS NULL OR substr(t.id, 1, length(:project) + 1) = :project || '-') \
+    AND (CAST(:task_type AS TEXT) IS NULL OR t.type = :task_type) AND (CAST(:role AS TEXT) IS NULL OR t.role = :role) \
+    AND (CAST(:lane AS BIGINT) IS NULL OR t.lane = :lane) AND (CAST(:sprint AS TEXT) IS NULL OR t.sprint = :sprint) \
+    AND (CAST(:parent AS TEXT) IS NULL OR t.parent = :parent) \
+    AND (CAST(:assignee AS TEXT) IS NULL OR a.assignee = :assignee) ";
 
 /// Spelled exactly as the partial index `task_queue` spells it, so that the planner can use it.
-macro_rules! active {
-    () => {
-        "t.workspace = ?1 AND t.state <> 'complete' AND t.state <> 'dropped' "
-    };
-}
+pub(crate) const ACTIVE: &str =
+    "t.workspace = :workspace AND t.state <> 'complete' AND t.state <> 'dropped' ";
 
 /// Spelled as the partial index `task_ready` spells it.
-macro_rules! is_ready {
-    () => {
-        "t.workspace = ?1 AND t.state = 'open' AND t.waits = 0 "
-    };
-}
+const IS_READY: &str = "t.workspace = :workspace AND t.state = 'open' AND t.waits = 0 ";
 
-macro_rules! in_order {
-    () => {
-        "ORDER BY t.priority, t.born LIMIT "
-    };
-}
+const FIRST: &str = "ORDER BY t.priority, t.born LIMIT :limit";
 
-macro_rules! window_columns {
-    () => {
-        "t.id, t.state, t.waits, t.blocker, t.title "
-    };
-}
-
-pub(crate) use active;
+const WINDOW_COLUMNS: &str = "t.id, t.state, t.waits, t.blocker, t.title ";
 
 sql! {
     /// The first page of all that is active.
-    pub(crate) LIST_FIRST = "SELECT ", task_columns!(), task_from!(), "WHERE ", active!(), in_order!(), "?2";
-    pub(crate) LIST_ACTIVE = "SELECT ", task_columns!(), task_from!(), "WHERE ", active!(), matches!(),
-        "AND (CAST(?9 AS TEXT) IS NULL OR t.state = ?9) AND (t.priority, t.born) > (?10, ?11) ", in_order!(), "?12";
-    pub(crate) LIST_ALL = "SELECT ", task_columns!(), task_from!(), "WHERE t.workspace = ?1 ", matches!(),
-        "AND (CAST(?9 AS TEXT) IS NULL OR t.state = ?9) AND t.born > ?10 ORDER BY t.born LIMIT ?11";
+    pub(crate) LIST_FIRST(limit) = "SELECT ", TASK_COLUMNS, TASK_FROM, "WHERE ", ACTIVE, FIRST;
+    pub(crate) LIST_ACTIVE(state, priority, born, limit, ..filter: FilterParams) = "SELECT ", TASK_COLUMNS, TASK_FROM,
+        "WHERE ",
+        ACTIVE, MATCHES, "AND (CAST(:state AS TEXT) IS NULL OR t.state = :state) AND (t.priority, t.born) > \
+        (:priority, :born) ",
+        FIRST;
+    pub(crate) LIST_ALL(state, born, limit, ..filter: FilterParams) = "SELECT ", TASK_COLUMNS, TASK_FROM,
+        "WHERE t.workspace = :workspace ", MATCHES,
+        "AND (CAST(:state AS TEXT) IS NULL OR t.state = :state) AND t.born > :born ORDER BY t.born LIMIT :limit";
     /// Reads the index `task_ready`: as many rows as it gives, however many others wait.
-    pub(crate) READY = "SELECT ", task_columns!(), task_from!(), "WHERE ", is_ready!(), in_order!(), "?2";
-    pub(crate) READY_MATCHING = "SELECT ", task_columns!(), task_from!(), "WHERE ", is_ready!(), matches!(), in_order!(), "?9";
-    pub(crate) READY_PAGE = "SELECT ", task_columns!(), task_from!(), "WHERE ", is_ready!(), matches!(),
-        "AND (t.priority, t.born) > (?9, ?10) ", in_order!(), "?11";
+    pub(crate) READY(limit) = "SELECT ", TASK_COLUMNS, TASK_FROM, "WHERE ", IS_READY, FIRST;
+    pub(crate) READY_MATCHING(limit, ..filter: FilterParams) = "SELECT ", TASK_COLUMNS, TASK_FROM, "WHERE ", IS_READY,
+        MATCHES, FIRST;
+    pub(crate) READY_PAGE(priority, born, limit, ..filter: FilterParams) = "SELECT ", TASK_COLUMNS, TASK_FROM, "WHERE ",
+        IS_READY, MATCHES, "AND (t.priority, t.born) > (:priority, :born) ", FIRST;
     /// Ready tasks behind one of them, by what can be told against a claim at a glance.
-    pub(crate) READY_AFTER = "SELECT t.id, t.priority, t.born, t.type, t.role, t.lane, t.scope ", task_from!(), "WHERE ", is_ready!(),
-        matches!(), "AND (t.priority, t.born) > (?9, ?10) ", in_order!(), "?11";
+    pub(crate) READY_AFTER(priority, born, limit, ..filter: FilterParams) = "SELECT t.id, t.priority, t.born, t.type, t.role, \
+        t.lane, t.scope ", TASK_FROM, "WHERE ", IS_READY, MATCHES, "AND (t.priority, t.born) > (:priority, :born) ", FIRST;
     /// What ended last, first. What never had a holder here, such as imported history, is not among it.
-    LIST_ENDED = "SELECT ", task_columns!(),
-        "FROM ledger l JOIN task t ON t.workspace = l.workspace AND t.id = l.task ", in_force!(),
-        "WHERE l.workspace = ?1 AND l.verb = ?9 AND t.state = ?10 ", matches!(),
-        "ORDER BY l.at DESC, l.seq DESC LIMIT ?11";
+    LIST_ENDED(verb, state, limit, ..filter: FilterParams) = "SELECT ", TASK_COLUMNS,
+        "FROM ledger l JOIN task t ON t.workspace = l.workspace AND t.id = l.task ", IN_FORCE,
+        "WHERE l.workspace = :workspace AND l.verb = :verb AND t.state = :state ", MATCHES,
+        "ORDER BY l.at DESC, l.seq DESC LIMIT :limit";
     /// The head of the queue with what each task waits for.
-    pub(crate) WINDOW = "SELECT ", window_columns!(), "FROM task t WHERE ", active!(), in_order!(), "?2";
-    pub(crate) WINDOW_MATCHING = "SELECT ", window_columns!(), task_from!(), "WHERE ", active!(), matches!(), in_order!(), "?9";
+    pub(crate) WINDOW(limit) = "SELECT ", WINDOW_COLUMNS, "FROM task t WHERE ", ACTIVE, FIRST;
+    pub(crate) WINDOW_MATCHING(limit, ..filter: FilterParams) = "SELECT ", WINDOW_COLUMNS, TASK_FROM, "WHERE ",
+        ACTIVE, MATCHES, FIRST;
 }
 
-fn arguments<'a>(workspace: WorkspaceId, filter: &'a Filter) -> Vec<Value<'a>> {
-    args![
-        workspace.0,
-        filter.project.as_ref().map(|p| p.as_str()),
-        filter.task_type.as_ref().map(|t| t.as_str()),
-        filter.role.as_ref().map(|r| r.as_str()),
-        filter.lane,
-        filter.sprint.as_deref(),
-        filter.parent.as_ref().map(ToString::to_string),
-        filter.assignee.as_ref().map(|a| a.as_str()),
-    ]
-    .into()
+impl Filter {
+    fn params(&self) -> FilterParams<Value<'_>> {
+        row!(FilterParams {
+            project: self.project.as_ref().map(|p| p.as_str()),
+            task_type: self.task_type.as_ref().map(|t| t.as_str()),
+            role: self.role.as_ref().map(|r| r.as_str()),
+            lane: self.lane,
+            sprint: self.sprint.as_deref(),
+            parent: self.parent.as_ref().map(ToString::to_string),
+            assignee: self.assignee.as_ref().map(|a| a.as_str()),
+        })
+    }
 }
 
-fn stored(tx: &mut dyn Tx, sql: &Sql, args: &[Value<'_>]) -> Result<Vec<Stored>> {
-    tx.rows(sql, args)?.into_iter().map(|mut row| codec::task(&mut row)).collect()
+fn stored(tx: &mut dyn Tx, question: &dyn Statement) -> Result<Vec<Stored>> {
+    tx.rows(question)?.into_iter().map(|mut row| codec::task(&mut row)).collect()
 }
 
-fn tasks(tx: &mut dyn Tx, sql: &Sql, args: &[Value<'_>]) -> Result<Vec<Task>> {
-    Ok(stored(tx, sql, args)?.into_iter().map(|stored| stored.task).collect())
+fn tasks(tx: &mut dyn Tx, question: &dyn Statement) -> Result<Vec<Task>> {
+    Ok(stored(tx, question)?.into_iter().map(|stored| stored.task).collect())
 }
 
 pub fn list(tx: &mut dyn Tx, which: Which, filter: &Filter, after: After, limit: i64) -> Result<Vec<Task>> {
-    let workspace = tx.workspace();
-    let mut args = arguments(workspace, filter);
-    match which {
+    let After { priority, born } = after;
+    let state = match which {
         Which::Active if filter.is_absent() && after == After::START => {
-            tasks(tx, &LIST_FIRST, &args![workspace.0, limit])
+            return tasks(tx, &LIST_FIRST { limit });
         }
-        Which::Active => {
-            args.extend(args![None::<i64>, after.priority, after.born, limit]);
-            tasks(tx, &LIST_ACTIVE, &args)
+        Which::Active | Which::All => None,
+        Which::Only(state) => Some(state.name()),
+    };
+    let filter = filter.params();
+    match which {
+        Which::All => tasks(tx, &LIST_ALL { state, born, limit, filter }),
+        Which::Only(state_name) if state_name.is_terminal() => {
+            tasks(tx, &LIST_ALL { state, born, limit, filter })
         }
-        Which::Only(state) if !state.is_terminal() => {
-            args.extend(args![state.name(), after.priority, after.born, limit]);
-            tasks(tx, &LIST_ACTIVE, &args)
-        }
-        Which::Only(state) => {
-            args.extend(args![state.name(), after.born, limit]);
-            tasks(tx, &LIST_ALL, &args)
-        }
-        Which::All => {
-            args.extend(args![None::<&str>, after.born, limit]);
-            tasks(tx, &LIST_ALL, &args)
-        }
+        Which::Active | Which::Only(_) => tasks(tx, &LIST_ACTIVE { state, priority, born, limit, filter }),
     }
 }
 
 /// Tasks in a state that ends them, the latest first. One that ended twice comes where it ended last.
 pub fn ended(tx: &mut dyn Tx, state: StateName, filter: &Filter, limit: i64) -> Result<Vec<Task>> {
-    let workspace = tx.workspace();
     let verb = if state == StateName::Complete { "completed" } else { "dropped" };
-    let mut args = arguments(workspace, filter);
-    args.extend(args![verb, state.name(), limit]);
-    let mut found = tasks(tx, &LIST_ENDED, &args)?;
+    let ended = LIST_ENDED { verb, state: state.name(), limit, filter: filter.params() };
+    let mut found = tasks(tx, &ended)?;
     let mut met = std::collections::BTreeSet::new();
     found.retain(|task| met.insert(task.born));
     Ok(found)
@@ -183,15 +166,13 @@ pub fn ready(tx: &mut dyn Tx, filter: &Filter, after: After, limit: i64) -> Resu
     if after == After::START {
         return Ok(ready_rows(tx, filter, limit)?.into_iter().map(|stored| stored.task).collect());
     }
-    let mut args = arguments(tx.workspace(), filter);
-    args.extend(args![after.priority, after.born, limit]);
-    tasks(tx, &READY_PAGE, &args)
+    let After { priority, born } = after;
+    tasks(tx, &READY_PAGE { priority, born, limit, filter: filter.params() })
 }
 
 /// The first of them, as they are stored.
 pub fn ready_rows(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<Vec<Stored>> {
-    let (sql, args) = ready_question(tx.workspace(), filter, limit);
-    stored(tx, sql, &args)
+    stored(tx, &*ready_question(filter, limit))
 }
 
 /// A ready task, with the part of its specification that can be judged without reading more about it.
@@ -204,32 +185,28 @@ pub struct Waiting {
 
 /// Ready tasks behind one of them, the most important first.
 pub fn ready_after(tx: &mut dyn Tx, filter: &Filter, after: After, limit: i64) -> Result<Vec<Waiting>> {
-    let mut args = arguments(tx.workspace(), filter);
-    args.extend(args![after.priority, after.born, limit]);
-    let rows = tx.rows(&READY_AFTER, &args)?;
+    let After { priority, born } = after;
+    let rows = tx.rows(&READY_AFTER { priority, born, limit, filter: filter.params() })?;
     rows.into_iter()
         .map(|mut row| {
             let (id, at) = (row.parsed()?, After { priority: row.int()?, born: row.int()? });
             let (task_type, role, lane) = (row.opt_parsed()?, row.opt_parsed()?, row.opt_int()?);
-            let scope = codec::json_list(&mut row)?;
+            let scope = codec::json_list(row.opt_text()?)?;
             Ok(Waiting { id, at, spec: Spec { task_type, role, lane, scope, ..Spec::titled("") } })
         })
         .collect()
 }
 
 /// Announces that [`ready_rows`] will be asked.
-pub fn expect_ready(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<()> {
-    let question = ready_question(tx.workspace(), filter, limit);
-    tx.prefetch(&[question])
+pub fn prefetch_ready(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<()> {
+    tx.prefetch(&[ready_question(filter, limit)])
 }
 
-fn ready_question(workspace: WorkspaceId, filter: &Filter, limit: i64) -> (&'static Sql, Vec<Value<'_>>) {
-    if filter.is_absent() {
-        return (&READY, args![workspace.0, limit].into());
+fn ready_question(filter: &Filter, limit: i64) -> Box<dyn Statement + '_> {
+    match filter.is_absent() {
+        true => Box::new(READY { limit }),
+        false => Box::new(READY_MATCHING { limit, filter: filter.params() }),
     }
-    let mut args = arguments(workspace, filter);
-    args.push(limit.into());
-    (&READY_MATCHING, args)
 }
 
 /// One task near the head of the queue, as it passes by: most are only counted.
@@ -249,7 +226,6 @@ pub fn window(
     limit: i64,
     look: &mut dyn FnMut(Passing<'_>) -> Result<()>,
 ) -> Result<()> {
-    let workspace = tx.workspace();
     let mut passing = |row: &[Value<'_>]| {
         let [id, state, waits, blocker, title] = row else {
             return Err(StoreError::Corrupt("a row of the queue has other columns".into()));
@@ -265,9 +241,7 @@ pub fn window(
         })
     };
     if filter.is_absent() {
-        return tx.visit(&WINDOW, &args![workspace.0, limit], &mut passing);
+        return tx.visit(&WINDOW { limit }, &mut passing);
     }
-    let mut args = arguments(workspace, filter);
-    args.push(limit.into());
-    tx.visit(&WINDOW_MATCHING, &args, &mut passing)
+    tx.visit(&WINDOW_MATCHING { limit, filter: filter.params() }, &mut passing)
 }

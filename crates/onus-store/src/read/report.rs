@@ -1,47 +1,56 @@
 //! What reports ask: entries by verb and time, and the few rows that want somebody's attention.
 
-use crate::codec::{self, entry_columns};
+use crate::codec::{self, row};
 use crate::error::{Result, StoreError};
 use crate::port::{Tx, Value};
-use crate::read::queue::active;
-use crate::{args, sql};
+use crate::read::queue::ACTIVE;
+use crate::sql;
+use crate::statement::params;
+use crate::tables::EntryRow;
 use onus_core::id::{Handle, Seq, TaskId};
 use onus_core::ledger::Entry;
 use onus_core::task::{Check, CheckState, Exception, Risk, Route, StateName};
 use onus_core::time::Timestamp;
 use std::collections::BTreeMap;
 
-/// ?1 is the workspace; the filter is ?4 to ?7. A NULL has no type of its own: the cast gives it one.
-macro_rules! searched {
-    () => {
-        "AND (CAST(?4 AS TEXT) IS NULL OR l.actor = ?4) AND (CAST(?5 AS TEXT) IS NULL OR l.verb = ?5) \
-         AND l.at >= ?6 AND l.at < ?7 ORDER BY l.seq DESC LIMIT ?8"
-    };
+params! {
+    SearchParams { before, down_to, actor, verb, from, to, limit }
 }
+
+/// A NULL has no type of its own: the cast gives it one.
+const SEARCHED_BY: &str = "AND l.seq < :before AND l.seq >= :down_to \
+    AND (CAST(:actor AS TEXT) IS NULL OR l.actor = :actor) AND (CAST(:verb AS TEXT) IS NULL OR l.verb = :verb) \
+    AND l.at >= :from AND l.at < :to ORDER BY l.seq DESC LIMIT :limit";
 
 sql! {
     /// Answered from the index `ledger_verb` alone.
-    pub(crate) TIMES = "SELECT l.at FROM ledger l WHERE l.workspace = ?1 AND l.verb = ?2 AND l.at >= ?3 AND l.at < ?4";
-    pub(crate) HAPPENED = "SELECT ", entry_columns!(), " FROM ledger l \
-        WHERE l.workspace = ?1 AND l.verb = ?2 AND l.at >= ?3 AND l.at < ?4 ORDER BY l.at DESC, l.seq DESC LIMIT ?5";
+    pub(crate) TIMES(verb, from, to) = "SELECT l.at FROM ledger l WHERE l.workspace = :workspace AND l.verb = :verb \
+        AND l.at >= :from AND l.at < :to";
+    pub(crate) HAPPENED(verb, from, to, limit) = "SELECT ", EntryRow::LIST, " FROM ledger l \
+        WHERE l.workspace = :workspace AND l.verb = :verb AND l.at >= :from AND l.at < :to ORDER BY l.at DESC, l.seq \
+        DESC LIMIT :limit";
     /// In the order of the record, which is not always that of the clock.
-    BETWEEN = "SELECT l.seq, ", entry_columns!(), " FROM ledger l \
-        WHERE +l.workspace = ?1 AND l.seq > ?2 AND l.at >= ?3 AND l.at < ?4 ORDER BY l.seq";
-    SEARCHED = "SELECT ", entry_columns!(), " FROM ledger l \
-        WHERE +l.workspace = ?1 AND l.seq < ?2 AND l.seq >= ?3 ", searched!();
-    SEARCHED_OF = "SELECT ", entry_columns!(), " FROM ledger l \
-        WHERE l.workspace = ?1 AND l.task = ?9 AND l.seq < ?2 AND l.seq >= ?3 ", searched!();
-    TAKEN = "SELECT a.task, a.assignee, a.workstation, a.ended_at, a.end_reason, a.forced, a.route, t.type, t.sprint \
+    BETWEEN(after, from, to) = "SELECT l.seq, ", EntryRow::LIST, " FROM ledger l \
+        WHERE +l.workspace = :workspace AND l.seq > :after AND l.at >= :from AND l.at < :to ORDER BY l.seq";
+    SEARCHED(..by: SearchParams) = "SELECT ", EntryRow::LIST, " FROM ledger l WHERE +l.workspace = :workspace ",
+        SEARCHED_BY;
+    SEARCHED_OF(task, ..by: SearchParams) = "SELECT ", EntryRow::LIST, " FROM ledger l \
+        WHERE l.workspace = :workspace AND l.task = :task ", SEARCHED_BY;
+    TAKEN(sprint) = "SELECT a.task, a.assignee, a.workstation, a.ended_at, a.end_reason, a.forced, a.route, t.type, \
+        t.sprint \
         FROM assignment a JOIN task t ON t.workspace = a.workspace AND t.id = a.task \
-        WHERE a.workspace = ?1 AND (CAST(?2 AS TEXT) IS NULL OR t.sprint = ?2)";
-    PLANNED = "SELECT t.state, t.created_at, t.closed_at FROM task t \
-        WHERE +t.workspace = ?1 AND (CAST(?2 AS TEXT) IS NULL OR t.sprint = ?2)";
+        WHERE a.workspace = :workspace AND (CAST(:sprint AS TEXT) IS NULL OR t.sprint = :sprint)";
+    PLANNED(sprint) = "SELECT t.state, t.created_at, t.closed_at FROM task t \
+        WHERE +t.workspace = :workspace AND (CAST(:sprint AS TEXT) IS NULL OR t.sprint = :sprint)";
     /// The head of the queue; what of it waits for somebody is seen row by row.
-    pub(crate) WANTING = "SELECT t.id, t.title, t.state, t.blocker, t.checks, t.risk, t.updated_at, t.exceptions FROM task t \
-        WHERE ", active!(), "ORDER BY t.priority, t.born LIMIT ?2";
-    pub(crate) WORKED = "SELECT 1 FROM session WHERE workspace = ?1 AND worker = ?2 AND started_at >= ?3 AND started_at < ?4 LIMIT 1";
-    ANY_APPROVAL = "SELECT 1 FROM approval WHERE workspace = ?1 LIMIT 1";
-    pub(crate) BRIEF = "SELECT title, type, kind, sprint, state, checks FROM task WHERE workspace = ?1 AND id = ?2";
+    pub(crate) WANTING(limit) = "SELECT t.id, t.title, t.state, t.blocker, t.checks, t.risk, t.updated_at, \
+        t.exceptions FROM task t \
+        WHERE ", ACTIVE, "ORDER BY t.priority, t.born LIMIT :limit";
+    pub(crate) WORKED(worker, from, to) = "SELECT 1 FROM session WHERE workspace = :workspace AND worker = :worker AND \
+        started_at >= :from AND started_at < :to LIMIT 1";
+    ANY_APPROVAL = "SELECT 1 FROM approval WHERE workspace = :workspace LIMIT 1";
+    pub(crate) BRIEF(task) = "SELECT title, type, kind, sprint, state, checks FROM task WHERE workspace = :workspace \
+        AND id = :task";
 }
 
 /// From a moment, up to another one and without it.
@@ -53,8 +62,7 @@ pub struct Span {
 
 /// Tells when each entry of a verb was made.
 pub fn times(tx: &mut dyn Tx, verb: &str, span: Span, look: &mut dyn FnMut(Timestamp)) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.visit(&TIMES, &args![workspace.0, verb, span.from.0, span.to.0], &mut |row| match row {
+    tx.visit(&TIMES { verb, from: span.from, to: span.to }, &mut |row| match row {
         [Value::Int(at)] => {
             look(Timestamp(*at));
             Ok(())
@@ -65,8 +73,7 @@ pub fn times(tx: &mut dyn Tx, verb: &str, span: Span, look: &mut dyn FnMut(Times
 
 /// Entries of a verb, the newest first.
 pub fn happened(tx: &mut dyn Tx, verb: &str, span: Span, limit: i64) -> Result<Vec<Entry>> {
-    let workspace = tx.workspace();
-    let rows = tx.rows(&HAPPENED, &args![workspace.0, verb, span.from.0, span.to.0, limit])?;
+    let rows = tx.rows(&HAPPENED { verb, from: span.from, to: span.to, limit })?;
     rows.into_iter().map(|mut row| codec::entry(&mut row)).collect()
 }
 
@@ -77,8 +84,7 @@ pub fn between(
     span: Span,
     each: &mut dyn FnMut(Entry) -> Result<()>,
 ) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.each(&BETWEEN, &args![workspace.0, after, span.from.0, span.to.0], &mut |mut row| {
+    tx.each(&BETWEEN { after, from: span.from, to: span.to }, &mut |mut row| {
         row.int()?;
         each(codec::entry(&mut row)?)
     })
@@ -98,26 +104,20 @@ pub struct Search<'a> {
 
 /// Matching entries, the newest first.
 pub fn search(tx: &mut dyn Tx, search: &Search<'_>, limit: i64) -> Result<Vec<Entry>> {
-    let workspace = tx.workspace();
-    let mut args = args![
-        workspace.0,
-        search.before,
-        search.down_to,
-        search.actor.map(Handle::as_str),
-        search.verb,
-        search.span.from.0,
-        search.span.to.0,
-        limit,
-    ]
-    .to_vec();
-    let statement = match search.task {
-        Some(task) => {
-            args.push(task.to_string().into());
-            &SEARCHED_OF
-        }
-        None => &SEARCHED,
+    let by = row!(SearchParams {
+        before: search.before,
+        down_to: search.down_to,
+        actor: search.actor.map(Handle::as_str),
+        verb: search.verb,
+        from: search.span.from.0,
+        to: search.span.to.0,
+        limit: limit,
+    });
+    let rows = match search.task {
+        Some(task) => tx.rows(&SEARCHED_OF { task, by })?,
+        None => tx.rows(&SEARCHED { by })?,
     };
-    tx.rows(statement, &args)?.into_iter().map(|mut row| codec::entry(&mut row)).collect()
+    rows.into_iter().map(|mut row| codec::entry(&mut row)).collect()
 }
 
 /// One assignment, with what its task is about.
@@ -140,8 +140,7 @@ pub fn taken(
     sprint: Option<&str>,
     each: &mut dyn FnMut(TakenRow) -> Result<()>,
 ) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.each(&TAKEN, &args![workspace.0, sprint], &mut |mut row| {
+    tx.each(&TAKEN { sprint }, &mut |mut row| {
         each(TakenRow {
             task: row.text()?,
             assignee: row.parsed()?,
@@ -149,7 +148,7 @@ pub fn taken(
             ended_at: row.opt_int()?.map(Timestamp),
             end_reason: row.opt_text()?,
             forced: row.flag()?,
-            route: codec::route(&mut row)?,
+            route: codec::route_of(row.opt_text()?)?,
             task_type: row.opt_text()?,
             sprint: row.opt_text()?,
         })
@@ -170,8 +169,7 @@ pub fn planned(
     sprint: Option<&str>,
     each: &mut dyn FnMut(Planned) -> Result<()>,
 ) -> Result<()> {
-    let workspace = tx.workspace();
-    tx.each(&PLANNED, &args![workspace.0, sprint], &mut |mut row| {
+    tx.each(&PLANNED { sprint }, &mut |mut row| {
         each(Planned {
             state: codec::word(row.text()?.as_str(), StateName::parse)?,
             created_at: Timestamp(row.int()?),
@@ -195,18 +193,17 @@ pub struct Wanting {
 
 /// Such tasks among the first `window` of the queue.
 pub fn wanting(tx: &mut dyn Tx, window: i64) -> Result<Vec<Wanting>> {
-    let workspace = tx.workspace();
     let mut found = Vec::new();
-    tx.each(&WANTING, &args![workspace.0, window], &mut |mut row| {
+    tx.each(&WANTING { limit: window }, &mut |mut row| {
         let one = Wanting {
             task: row.parsed()?,
             title: row.text()?,
             state: codec::word(row.text()?.as_str(), StateName::parse)?,
             blocker: row.opt_text()?,
-            checks: codec::json_list(&mut row)?,
+            checks: codec::json_list(row.opt_text()?)?,
             risk: codec::word(row.text()?.as_str(), Risk::parse)?,
             updated_at: Timestamp(row.int()?),
-            exceptions: codec::exceptions(&mut row)?,
+            exceptions: codec::exceptions_of(row.opt_text()?)?,
         };
         let proposed = one.checks.iter().any(|check| check.state == CheckState::Proposed);
         if one.blocker.is_some() || !one.exceptions.is_empty() || proposed {
@@ -219,14 +216,12 @@ pub fn wanting(tx: &mut dyn Tx, window: i64) -> Result<Vec<Wanting>> {
 
 /// Whether a worker had a session that began in a span.
 pub fn worked(tx: &mut dyn Tx, worker: &Handle, span: Span) -> Result<bool> {
-    let workspace = tx.workspace();
-    Ok(tx.row(&WORKED, &args![workspace.0, worker.as_str(), span.from.0, span.to.0])?.is_some())
+    Ok(tx.row(&WORKED { worker, from: span.from, to: span.to })?.is_some())
 }
 
 /// Whether anybody ever approved a timesheet here.
 pub fn is_approving(tx: &mut dyn Tx) -> Result<bool> {
-    let workspace = tx.workspace();
-    Ok(tx.row(&ANY_APPROVAL, &args![workspace.0])?.is_some())
+    Ok(tx.row(&ANY_APPROVAL {})?.is_some())
 }
 
 /// A task in a few words.
@@ -241,14 +236,13 @@ pub struct Brief {
 }
 
 pub fn brief(tx: &mut dyn Tx, task: &TaskId) -> Result<Option<Brief>> {
-    let workspace = tx.workspace();
-    let Some(mut row) = tx.row(&BRIEF, &args![workspace.0, task.to_string()])? else { return Ok(None) };
+    let Some(mut row) = tx.row(&BRIEF { task })? else { return Ok(None) };
     Ok(Some(Brief {
         title: row.text()?,
         task_type: row.opt_text()?,
         kind: row.text()?,
         sprint: row.opt_text()?,
         state: codec::word(row.text()?.as_str(), StateName::parse)?,
-        checks: codec::json_list(&mut row)?,
+        checks: codec::json_list(row.opt_text()?)?,
     }))
 }

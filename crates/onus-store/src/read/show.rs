@@ -1,9 +1,10 @@
 //! The whole story of one task: assignments, sessions, notes, what waits for it.
 
-use crate::codec::{self, assignment_columns};
+use crate::codec;
 use crate::error::{Result, StoreError};
 use crate::port::{Row, Tx};
-use crate::{args, evidence, sql};
+use crate::tables::{AssignmentEnd, AssignmentHeld, SessionRow};
+use crate::{evidence, sql};
 use onus_core::evidence::Review;
 use onus_core::id::{Epoch, Handle, Seq, TaskId};
 use onus_core::task::{Assignment, Exception};
@@ -12,27 +13,29 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 sql! {
-    pub(crate) ASSIGNMENTS = "SELECT epoch, ended_at, end_reason, ", assignment_columns!(), "FROM assignment \
-        WHERE workspace = ?1 AND task = ?2 ORDER BY epoch";
-    pub(crate) SESSIONS = "SELECT id, epoch, worker, workstation, started_at, ended_at, end_reason FROM session \
-        WHERE workspace = ?1 AND task = ?2 ORDER BY id";
+    pub(crate) ASSIGNMENTS(task) = "SELECT ", AssignmentHeld::LIST, ", ", AssignmentEnd::LIST, " FROM assignment a \
+        WHERE a.workspace = :workspace AND a.task = :task ORDER BY a.epoch";
+    pub(crate) SESSIONS(task) = "SELECT ", SessionRow::LIST, " FROM session s WHERE s.workspace = :workspace AND \
+        s.task = :task ORDER BY s.id";
     /// The last ones up to an epoch.
-    pub(crate) LAST_ASSIGNMENTS = "SELECT epoch, ended_at, end_reason, ", assignment_columns!(), "FROM assignment \
-        WHERE workspace = ?1 AND task = ?2 AND epoch <= ?3 ORDER BY epoch DESC LIMIT ?4";
-    pub(crate) NOTES = "SELECT n.seq, n.kind, n.text, l.actor, l.at FROM note n \
+    pub(crate) LAST_ASSIGNMENTS(task, epoch, limit) = "SELECT ", AssignmentHeld::LIST, ", ", AssignmentEnd::LIST, " \
+        FROM assignment a WHERE a.workspace = :workspace AND a.task = :task AND a.epoch <= :epoch \
+        ORDER BY a.epoch DESC LIMIT :limit";
+    pub(crate) NOTES(task, from, before) = "SELECT n.seq, n.kind, n.text, l.actor, l.at FROM note n \
         JOIN ledger l ON l.workspace = n.workspace AND l.seq = n.seq \
-        WHERE n.workspace = ?1 AND n.task = ?2 AND n.seq >= ?3 AND n.seq < ?4 ORDER BY n.seq";
-    pub(crate) LAST_NOTE = "SELECT text FROM note WHERE workspace = ?1 AND task = ?2 AND kind = ?3 ORDER BY seq DESC LIMIT 1";
-    REVIEWS = "SELECT r.seq, l.actor, l.workstation, r.verdict, r.classification, r.commit_id, r.note, l.at FROM review r \
-        JOIN ledger l ON l.workspace = r.workspace AND l.seq = r.seq \
-        WHERE r.workspace = ?1 AND r.task = ?2 AND r.seq >= ?3 AND r.seq < ?4 ORDER BY r.seq";
-    pub(crate) NOTE = "SELECT text FROM note WHERE workspace = ?1 AND seq = ?2";
-    pub(crate) DEPENDENTS = "SELECT task FROM dependency WHERE workspace = ?1 AND depends_on = ?2 ORDER BY task LIMIT 100";
-    EXCEPTIONS = "SELECT id, exceptions FROM task WHERE workspace = ?1 AND exceptions IS NOT NULL ORDER BY born";
-    pub(crate) LIVE = "SELECT a.epoch, a.task, t.title, t.state, t.type, a.assignee, a.tier, a.workstation, a.lease_id, a.ttl_ms, \
-        a.assigned_at, a.renewed_at, a.tick, a.renewals, a.handoff_reason, a.forced, a.route, a.lane, a.base, a.resting \
-        FROM assignment a JOIN task t ON t.workspace = a.workspace AND t.id = a.task \
-        WHERE a.workspace = ?1 AND a.ended_at IS NULL ORDER BY a.renewed_at";
+        WHERE n.workspace = :workspace AND n.task = :task AND n.seq >= :from AND n.seq < :before ORDER BY n.seq";
+    pub(crate) LAST_NOTE(task, kind) = "SELECT text FROM note WHERE workspace = :workspace AND task = :task AND kind = :kind \
+        ORDER BY seq DESC LIMIT 1";
+    REVIEWS(task, from, before) = "SELECT r.seq, l.actor, l.workstation, r.verdict, r.classification, r.commit_id, r.note, l.at \
+        FROM review r JOIN ledger l ON l.workspace = r.workspace AND l.seq = r.seq \
+        WHERE r.workspace = :workspace AND r.task = :task AND r.seq >= :from AND r.seq < :before ORDER BY r.seq";
+    pub(crate) NOTE(entry) = "SELECT text FROM note WHERE workspace = :workspace AND seq = :entry";
+    pub(crate) DEPENDENTS(task) = "SELECT task FROM dependency WHERE workspace = :workspace AND depends_on = :task \
+        ORDER BY task LIMIT 100";
+    EXCEPTIONS = "SELECT id, exceptions FROM task WHERE workspace = :workspace AND exceptions IS NOT NULL ORDER BY born";
+    pub(crate) LIVE = "SELECT a.task, t.title, t.state, t.type, ", AssignmentHeld::LIST, " FROM assignment a JOIN task \
+        t ON t.workspace = a.workspace AND t.id = a.task \
+        WHERE a.workspace = :workspace AND a.ended_at IS NULL ORDER BY a.renewed_at";
 }
 
 /// One assignment of the task's history.
@@ -54,26 +57,25 @@ pub fn last_assignments(
     epoch: Epoch,
     limit: i64,
 ) -> Result<Vec<PastAssignment>> {
-    let workspace = tx.workspace();
-    let id = task.to_string();
-    let mut rows = tx.rows(&LAST_ASSIGNMENTS, &args![workspace.0, id.as_str(), epoch, limit])?;
+    let mut rows = tx.rows(&LAST_ASSIGNMENTS { task, epoch, limit })?;
     rows.reverse();
-    rows.into_iter().map(|row| past(row, &id)).collect()
+    rows.into_iter().map(|row| past(row, &task.to_string())).collect()
 }
 
 /// Each by itself: where one makes no sense, the others may.
 pub fn assignments_of(tx: &mut dyn Tx, task: &str) -> Result<Vec<Result<PastAssignment>>> {
-    let workspace = tx.workspace();
-    Ok(tx.rows(&ASSIGNMENTS, &args![workspace.0, task])?.into_iter().map(|row| past(row, task)).collect())
+    Ok(tx.rows(&ASSIGNMENTS { task })?.into_iter().map(|row| past(row, task)).collect())
 }
 
 fn past(mut row: Row, task: &str) -> Result<PastAssignment> {
-    let epoch = row.int()?;
-    let ended_at = row.opt_int()?.map(Timestamp);
-    let end_reason = row.opt_text()?;
-    let assignment = codec::assignment(&mut row, epoch)?
+    let assignment = codec::assignment(AssignmentHeld::read(&mut row)?)?
         .ok_or_else(|| StoreError::Corrupt(format!("{task}: an assignment without an assignee")))?;
-    Ok(PastAssignment { assignment, ended_at, end_reason })
+    let AssignmentEnd { ended_at, end_reason } = AssignmentEnd::read(&mut row)?;
+    Ok(PastAssignment {
+        assignment,
+        ended_at: ended_at.opt_int()?.map(Timestamp),
+        end_reason: end_reason.opt_text()?,
+    })
 }
 
 /// A stretch of work: one worker, one workstation, one task.
@@ -94,19 +96,20 @@ pub fn sessions(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<Session>> {
 
 /// Each by itself, like the assignments.
 pub fn sessions_of(tx: &mut dyn Tx, task: &str) -> Result<Vec<Result<Session>>> {
-    let workspace = tx.workspace();
     let session = |mut row: Row| {
+        let SessionRow { task: _, id, epoch, worker, workstation, started_at, ended_at, end_reason } =
+            SessionRow::read(&mut row)?;
         Ok(Session {
-            id: row.int()?,
-            epoch: row.int()?,
-            worker: row.parsed()?,
-            workstation: row.text()?,
-            started_at: Timestamp(row.int()?),
-            ended_at: row.opt_int()?.map(Timestamp),
-            end_reason: row.opt_text()?,
+            id: id.int()?,
+            epoch: epoch.int()?,
+            worker: worker.parsed()?,
+            workstation: workstation.text()?,
+            started_at: Timestamp(started_at.int()?),
+            ended_at: ended_at.opt_int()?.map(Timestamp),
+            end_reason: end_reason.opt_text()?,
         })
     };
-    Ok(tx.rows(&SESSIONS, &args![workspace.0, task])?.into_iter().map(session).collect())
+    Ok(tx.rows(&SESSIONS { task })?.into_iter().map(session).collect())
 }
 
 #[derive(Debug, Clone)]
@@ -120,8 +123,7 @@ pub struct Note {
 
 /// The notes of a task between two entries: from the first one on, and before the other.
 pub fn notes(tx: &mut dyn Tx, task: &TaskId, from: Seq, before: Seq) -> Result<Vec<Note>> {
-    let workspace = tx.workspace();
-    let rows = tx.rows(&NOTES, &args![workspace.0, task.to_string(), from, before])?;
+    let rows = tx.rows(&NOTES { task, from, before })?;
     rows.into_iter()
         .map(|mut row| {
             Ok(Note {
@@ -146,8 +148,7 @@ pub struct KeptReview {
 
 /// What others said about the work from one entry to before another, the first one first.
 pub fn reviews(tx: &mut dyn Tx, task: &TaskId, from: Seq, before: Seq) -> Result<Vec<KeptReview>> {
-    let workspace = tx.workspace();
-    tx.rows(&REVIEWS, &args![workspace.0, task.to_string(), from, before])?
+    tx.rows(&REVIEWS { task, from, before })?
         .into_iter()
         .map(|mut row| {
             let review = evidence::review(&mut row)?;
@@ -159,31 +160,23 @@ pub fn reviews(tx: &mut dyn Tx, task: &TaskId, from: Seq, before: Seq) -> Result
 
 /// The last note of a kind.
 pub fn last_note(tx: &mut dyn Tx, task: &TaskId, kind: &str) -> Result<Option<String>> {
-    let workspace = tx.workspace();
-    let row = tx.row(&LAST_NOTE, &args![workspace.0, task.to_string(), kind])?;
-    row.map(|mut row| row.text()).transpose()
+    tx.row(&LAST_NOTE { task, kind })?.map(|mut row| row.text()).transpose()
 }
 
 /// The words that an entry wrote down.
 pub fn note(tx: &mut dyn Tx, entry: Seq) -> Result<Option<String>> {
-    let workspace = tx.workspace();
-    tx.row(&NOTE, &args![workspace.0, entry])?.map(|mut row| row.text()).transpose()
+    tx.row(&NOTE { entry })?.map(|mut row| row.text()).transpose()
 }
 
 /// Tasks that wait for this one.
 pub fn dependents(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<TaskId>> {
-    let workspace = tx.workspace();
-    tx.rows(&DEPENDENTS, &args![workspace.0, task.to_string()])?
-        .into_iter()
-        .map(|mut row| row.parsed())
-        .collect()
+    tx.rows(&DEPENDENTS { task })?.into_iter().map(|mut row| row.parsed()).collect()
 }
 
 /// Every task that has exceptions, with them.
 pub fn exceptions(tx: &mut dyn Tx) -> Result<Vec<(TaskId, BTreeMap<TaskId, Exception>)>> {
-    let workspace = tx.workspace();
-    let rows = tx.rows(&EXCEPTIONS, &args![workspace.0])?;
-    rows.into_iter().map(|mut row| Ok((row.parsed()?, codec::exceptions(&mut row)?))).collect()
+    let rows = tx.rows(&EXCEPTIONS {})?;
+    rows.into_iter().map(|mut row| Ok((row.parsed()?, codec::exceptions_of(row.opt_text()?)?))).collect()
 }
 
 /// A task that somebody holds now.
@@ -198,13 +191,11 @@ pub struct Held {
 
 /// Every live assignment, the longest silent first.
 pub fn live(tx: &mut dyn Tx) -> Result<Vec<Held>> {
-    let workspace = tx.workspace();
-    let rows = tx.rows(&LIVE, &args![workspace.0])?;
+    let rows = tx.rows(&LIVE {})?;
     rows.into_iter()
         .map(|mut row| {
-            let epoch = row.int()?;
             let (task, title, state, task_type) = (row.parsed()?, row.text()?, row.text()?, row.opt_text()?);
-            let assignment = codec::assignment(&mut row, epoch)?
+            let assignment = codec::assignment(AssignmentHeld::read(&mut row)?)?
                 .ok_or_else(|| StoreError::Corrupt(format!("{task}: an assignment without an assignee")))?;
             Ok(Held { task, title, state, task_type, assignment })
         })

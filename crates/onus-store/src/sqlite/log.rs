@@ -32,13 +32,13 @@ mod tests {
     use super::LONG;
     use crate::error::StoreError;
     use crate::port::{Outcome, Store};
+    use crate::sql;
     use crate::sqlite::{Options, Sqlite};
-    use crate::{args, sql};
     use onus_core::time::{Now, Tick, Timestamp};
     use std::path::Path;
 
     sql! {
-        FILL = "INSERT INTO request (workspace, id, fingerprint, seq) VALUES (?1, ?2, zeroblob(30000), 1)";
+        FILL(id) = "INSERT INTO request (workspace, id, fingerprint, seq) VALUES (:workspace, :id, zeroblob(30000), 1)";
     }
 
     fn now() -> Now {
@@ -49,8 +49,8 @@ mod tests {
     fn lengths(path: &Path, options: &Options, commits: i64) -> (Sqlite, Vec<u64>) {
         let mut store = Sqlite::create(path, options).unwrap();
         let lengths = (0..commits).map(|n| {
-            let written: Result<(), StoreError> = store
-                .write(|tx| tx.run_one(&FILL, &args![1, n.to_be_bytes().as_slice()]).map(Outcome::Commit));
+            let written: Result<(), StoreError> =
+                store.write(|tx| tx.run_one(&FILL { id: n.to_be_bytes().as_slice() }).map(Outcome::Commit));
             written.unwrap();
             std::fs::metadata(path.with_extension("db-wal")).unwrap().len()
         });

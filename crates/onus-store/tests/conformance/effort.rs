@@ -1,6 +1,6 @@
 //! Sessions as they count: found by period however long they are, corrected, with what they used.
 
-use super::harness::{Harness, WS, add, ask, claimed, commit, furnished, id, spec, write};
+use super::harness::{Harness, add, ask, claimed, commit, furnished, id, spec, write};
 use onus_core::command::{Command, Envelope};
 use onus_core::event::{Released, SessionCorrected, SessionUsed, TimesheetApproved};
 use onus_core::hash::Digest;
@@ -11,14 +11,14 @@ use onus_core::time::Timestamp;
 use onus_store::load::AtWork;
 use onus_store::port::{Store, Tx};
 use onus_store::read::effort::{self, Period, Which};
-use onus_store::{apply, args, load, sql};
+use onus_store::{apply, load, sql};
 
 const HOUR: i64 = 3_600_000;
 
 sql! {
-    PUT = "INSERT INTO session (workspace, id, task, epoch, worker, workstation, started_at, ended_at, end_reason) \
-        VALUES (?1, ?2, 'T-1', 1, ?3, 'ws-1', ?4, ?5, 'released')";
-    SEEN = "UPDATE assignment SET renewed_at = ?2 WHERE workspace = ?1";
+    PUT(id, worker, started_at, ended_at) = "INSERT INTO session (workspace, id, task, epoch, worker, workstation, started_at, ended_at, end_reason) \
+        VALUES (:workspace, :id, 'T-1', 1, :worker, 'ws-1', :started_at, :ended_at, 'released')";
+    SEEN(at) = "UPDATE assignment SET renewed_at = :at WHERE workspace = :workspace";
 }
 
 /// Hours from some beginning.
@@ -36,8 +36,7 @@ fn with_sessions<H: Harness>(harness: &H, sessions: &[(Seq, &str, i64, Option<i6
         let released = Released { note: None, reason: None, forced: false, late_by_ms: None };
         write(tx, Some(task), &task_id, "@bot", Some("ws-1"), released)?;
         for (number, worker, from, to) in sessions {
-            let to = to.map(|to| hour(to).0);
-            tx.run_one(&PUT, &args![WS.0, *number, *worker, hour(*from).0, to])?;
+            tx.run_one(&PUT { id: *number, worker, started_at: hour(*from), ended_at: to.map(hour) })?;
         }
         Ok(())
     })
@@ -78,7 +77,7 @@ pub(crate) fn a_period_has_every_session_that_touches_it<H: Harness>(harness: &H
             (110, "@bot", 76, Some(100)), // exactly a day, and up to the beginning
         ],
     );
-    commit(&mut store, |tx| tx.run(&SEEN, &args![WS.0, hour(104).0])).unwrap();
+    commit(&mut store, |tx| tx.run(&SEEN { at: hour(104) })).unwrap();
     let all = ["102 99..101", "103 110..112", "104 119..121", "106 2..300", "108 5..104+", "110 76..100"];
     assert_eq!(found(&mut store, 100, 120, None, Seq::MAX), all);
     assert_eq!(found(&mut store, 100, 120, Some("@ada"), Seq::MAX), ["103 110..112", "108 5..104+"]);

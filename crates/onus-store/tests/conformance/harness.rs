@@ -3,7 +3,7 @@
 use onus_core::effect::effects;
 use onus_core::event::{Added, Claimed, Event, Grant, Stamped};
 use onus_core::hash::Digest;
-use onus_core::id::{Handle, TaskId, WorkspaceId, WorkstationName};
+use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::lease::LeaseId;
 use onus_core::ledger::Entry;
 use onus_core::task::{Spec, Task, evolve};
@@ -20,8 +20,6 @@ use onus_testkit::Cluster;
 use std::collections::BTreeSet;
 use std::str::FromStr;
 use std::sync::Once;
-
-pub(crate) const WS: WorkspaceId = WorkspaceId(1);
 
 /// Makes databases of one kind.
 pub(crate) trait Harness: Sync {

@@ -1,6 +1,6 @@
 //! What is written is what is read; the database itself refuses what must never be.
 
-use super::harness::{Harness, WS, add, ask, claimed, commit, furnished, id, now, spec, worker, write};
+use super::harness::{Harness, add, ask, claimed, commit, furnished, id, now, spec, worker, write};
 use onus_core::event::{Blocked, Completed, Dropped, Event, Released, Renewal, Unblocked};
 use onus_core::hash::Digest;
 use onus_core::id::TaskId;
@@ -8,9 +8,10 @@ use onus_core::task::{Blocker, Check, CheckState, Priority, Risk, Spec, StateNam
 use onus_core::text::Text;
 use onus_core::worker::Kind;
 use onus_store::error::StoreError;
-use onus_store::port::{Sql, Store, Tx};
+use onus_store::port::{Store, Tx};
 use onus_store::read::{ledger, show};
-use onus_store::{apply, args, load, registry, sql};
+use onus_store::statement::Statement;
+use onus_store::{apply, load, registry, sql};
 
 fn read_back<S: Store>(store: &mut S, id: &TaskId) -> Task {
     ask(store, |tx| load::task(tx, id)).unwrap().task
@@ -182,26 +183,26 @@ pub(crate) fn what_refers_to_nothing_is_refused<H: Harness>(harness: &H) {
 }
 
 sql! {
-    BREAK_STATE = "UPDATE task SET state = 'finished' WHERE workspace = ?1";
-    BREAK_LEASE = "UPDATE task SET lease_id = ?2 WHERE workspace = ?1";
-    BREAK_PRIORITY = "UPDATE task SET priority = 9 WHERE workspace = ?1";
-    BREAK_CLOSING = "UPDATE task SET state = 'complete' WHERE workspace = ?1";
+    BREAK_STATE = "UPDATE task SET state = 'finished' WHERE workspace = :workspace";
+    BREAK_LEASE(lease_id) = "UPDATE task SET lease_id = :lease_id WHERE workspace = :workspace";
+    BREAK_PRIORITY = "UPDATE task SET priority = 9 WHERE workspace = :workspace";
+    BREAK_CLOSING = "UPDATE task SET state = 'complete' WHERE workspace = :workspace";
 }
 
 pub(crate) fn nonsense_is_corruption_not_a_default<H: Harness>(harness: &H) {
     let mut store = furnished(harness);
     let task = commit(&mut store, |tx| add(tx, spec("one"), &[])).unwrap();
-    let broken: [(&Sql, bool); 4] =
-        [(&BREAK_STATE, false), (&BREAK_LEASE, true), (&BREAK_PRIORITY, false), (&BREAK_CLOSING, false)];
-    for (statement, with_blob) in broken {
+    let broken: [&dyn Statement; 4] = [
+        &BREAK_STATE {},
+        &BREAK_LEASE { lease_id: [7_u8; 16].as_slice() },
+        &BREAK_PRIORITY {},
+        &BREAK_CLOSING {},
+    ];
+    for statement in broken {
         let found: Result<(), StoreError> = store.write(|tx| {
-            let mut values = args![WS.0].to_vec();
-            if with_blob {
-                values.extend(args![[7_u8; 16].as_slice()]);
-            }
-            tx.run(statement, &values)?;
+            tx.run(statement)?;
             load::task(tx, &task.id).map(|_| onus_store::port::Outcome::Rollback(()))
         });
-        assert!(matches!(found, Err(StoreError::Corrupt(_))), "{}: {found:?}", statement.name);
+        assert!(matches!(found, Err(StoreError::Corrupt(_))), "{}: {found:?}", statement.sql().name);
     }
 }
