@@ -76,7 +76,9 @@ impl LocalStack {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/localstack-up");
         let state = tempfile::tempdir().unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut command = Command::new(script);
+        // It ends with whoever started it, however that ends.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", script]);
         command.arg(state.path()).arg(port.to_string()).process_group(0);
         let mut child = command.spawn().unwrap();
         let until = Instant::now() + PATIENCE;
