@@ -81,7 +81,7 @@ const CHECKS: &[Cheat] = &[
     (
         "an easier check beside the one that was asked for",
         "--check 'test -f nothing'",
-        &["@a1 check T --add 'test 1 = 1'", "@p check T --approve", "? @a1 check T", COMPLETE],
+        &["@a1 check T --add 'test -d .'", "@p check T --approve", "? @a1 check T", COMPLETE],
         "checks_failed",
     ),
     ("a check of one's own", "", &["@a1 check T --add 'test -f proof'", COMPLETE], "check_unapproved"),

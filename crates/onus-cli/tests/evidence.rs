@@ -59,7 +59,7 @@ fn an_agents_check_waits_for_a_person() {
     let site = site();
     site.add("work");
     claim(&site, "T-1");
-    let added = site.ok(&["check", "T-1", "--as", "@a1", "--add", "test 1 = 1"]);
+    let added = site.ok(&["check", "T-1", "--as", "@a1", "--add", "test -d ."]);
     let id = text(&added["checks"][0]["id"]).to_owned();
     assert_eq!(added["checks"][0]["state"], "proposed");
     assert_eq!(codes(&site.run(&["check", "T-1", "--as", "@a1", "--json"])), ["check_unapproved"]);
@@ -113,7 +113,7 @@ fn a_defect_a_risk_and_a_review() {
     site.by_person(&["add", "bug", "--kind", "defect"]);
     claim(&site, "T-1");
     assert_eq!(codes(&complete(&site, "T-1", "@a1")), ["root_cause_missing", "root_cause_missing"]);
-    site.by_person(&["check", "T-1", "--add", "test 1 = 1", "--kind", "root-cause"]);
+    site.by_person(&["check", "T-1", "--add", "test -d .", "--kind", "root-cause"]);
     site.ok(&["check", "T-1", "--as", "@a1"]);
     let cause = ["--root-cause", "the counter was never reset", "--owner", "src/login.rs"];
     site.ok(&[&["complete", "T-1", "--as", "@a1", "--resolution", "reset"], &cause[..]].concat());
@@ -121,7 +121,7 @@ fn a_defect_a_risk_and_a_review() {
     site.by_person(&["add", "risky", "--risk", "high"]);
     claim(&site, "T-2");
     assert_eq!(codes(&complete(&site, "T-2", "@a1")), ["evidence_missing", "evidence_missing"]);
-    for (kind, command) in [("code-anchor", "test 1 = 1"), ("runtime", "test 2 = 2")] {
+    for (kind, command) in [("code-anchor", "test -d ."), ("runtime", "test -e .")] {
         site.by_person(&["check", "T-2", "--add", command, "--kind", kind]);
     }
     site.ok(&["check", "T-2", "--as", "@a1"]);
@@ -208,7 +208,7 @@ fn no_word_of_a_caller_makes_it_merged() {
 #[test]
 fn tampered_evidence_is_found() {
     let site = site();
-    site.by_person(&["add", "work", "--check", "test 1 = 1"]);
+    site.by_person(&["add", "work", "--check", "test -d ."]);
     claim(&site, "T-1");
     site.ok(&["check", "T-1", "--as", "@a1"]);
     site.ok(&[
@@ -267,9 +267,9 @@ fn a_sandboxed_check_writes_only_where_the_work_is() {
 #[test]
 fn reviews_and_root_causes_are_shown() {
     let site = site();
-    site.by_person(&["add", "bug", "--kind", "defect", "--check", "test 1 = 1"]);
+    site.by_person(&["add", "bug", "--kind", "defect", "--check", "test -d ."]);
     claim(&site, "T-1");
-    site.by_person(&["check", "T-1", "--add", "test 2 = 2", "--kind", "root-cause"]);
+    site.by_person(&["check", "T-1", "--add", "test -e .", "--kind", "root-cause"]);
     site.ok(&["check", "T-1", "--as", "@a1"]);
     let review = ["review", "T-1", "--as", "@a2", "--workstation", "ws-2"];
     site.ok(&[&review[..], &["--reject", "--as-implemented", "--note", "the limit is off by one"]].concat());

@@ -123,7 +123,7 @@ fn work(site: &Site, client: &mut Client) {
         "--scope",
         "src/**",
         "--check",
-        "true && test 1 = 1",
+        "true && test -d .",
         "--body",
         "See RFC",
     ]);

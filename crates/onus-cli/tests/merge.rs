@@ -26,7 +26,7 @@ fn worked(path: &str, asked: &[&str]) -> (Site, Bench, String, String) {
 #[test]
 fn the_work_enters_main_after_its_checks() {
     let (site, bench, task, commit) =
-        worked("src/a.rs", &["--check", "test -f src/a.rs", "--check", "test 1 = 1"]);
+        worked("src/a.rs", &["--check", "test -f src/a.rs", "--check", "test -d ."]);
     let start = site.main();
     let merged = bench.ok(&site, &["merge", &task]);
     assert_eq!(
@@ -51,12 +51,12 @@ fn the_work_enters_main_after_its_checks() {
 
 #[test]
 fn a_repeated_call_answers_the_same_and_records_nothing() {
-    let (site, bench, task, commit) = worked("a", &["--check", "test 1 = 1"]);
+    let (site, bench, task, commit) = worked("a", &["--check", "test -d ."]);
     let first = bench.ok(&site, &["merge", &task, "--request-id", "m1"]);
     let entries = site.ledger().len();
     let again = bench.ok(&site, &["merge", &task, "--request-id", "m1"]);
     assert_eq!((&first["commit"], &first["onto"]), (&again["commit"], &again["onto"]));
-    assert_eq!(text(&again["checks"][0]["command"]), "test 1 = 1");
+    assert_eq!(text(&again["checks"][0]["command"]), "test -d .");
     assert_eq!((site.main(), site.ledger().len()), (commit, entries));
 }
 
@@ -109,7 +109,7 @@ fn an_exception_lets_work_start_and_not_overtake() {
 fn a_failing_check_names_its_exit_code_and_the_end_of_its_output() {
     let failing = "echo first; echo the reason >&2; exit 3";
     let (site, bench, task, _) =
-        worked("a", &["--check", "test 1 = 1", "--check", failing, "--check", "exit 4"]);
+        worked("a", &["--check", "test -d .", "--check", failing, "--check", "exit 4"]);
     let start = site.main();
     let refused = bench.run(&site, &["merge", &task]);
     assert_eq!((refused.exit, refused.code().as_str()), (Some(7), "checks_failed"));

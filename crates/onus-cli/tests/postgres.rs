@@ -32,7 +32,7 @@ fn verify(site: &Site, store: &str) {
 /// Something in most tables.
 fn live(site: &Site) {
     let agents = site.agents(2);
-    site.by_person(&["add", "first", "--check", "test 1 = 1", "--scope", "src/**", "--tag", "a"]);
+    site.by_person(&["add", "first", "--check", "test -d .", "--scope", "src/**", "--tag", "a"]);
     site.by_person(&[
         "add",
         "second",

@@ -121,10 +121,15 @@ pub fn cannot_fail(command: &str) -> bool {
     // Under `set -e` the first failure ends the whole line.
     let strict =
         parts.iter().any(|part| part.words.first().is_some_and(|w| w == "set") && is_errexit(&part.words));
+    let whole_pipes = parts.iter().any(|part| {
+        part.words.first().is_some_and(|w| w == "set") && part.words.iter().any(|word| word == "pipefail")
+    });
     let mut may_fail = false;
     for part in parts.iter().filter(|part| !part.words.is_empty()) {
-        let this = part.ending == Ending::Awaited && simple_may_fail(&part.words);
+        let passes_on = part.after == Joint::Pipe && is_passing_on(&part.words);
+        let this = part.ending == Ending::Awaited && !passes_on && simple_may_fail(&part.words);
         may_fail = match part.after {
+            Joint::Pipe if whole_pipes => may_fail || this,
             Joint::And => may_fail || this,
             Joint::Or => may_fail && this,
             Joint::Then if strict => may_fail || this,
@@ -151,7 +156,51 @@ fn simple_may_fail(words: &[String]) -> bool {
         ["exit" | "return"] | ["exit" | "return", "0", ..] => false,
         ["!", "false", ..] => false,
         [shell, "-c", script, ..] if SHELLS.contains(shell) => !cannot_fail(script),
+        ["test", condition @ ..] | ["[", condition @ .., "]"] | ["[[", condition @ .., "]]"] => {
+            !is_always_true(condition)
+        }
+        ["ls", more @ ..] => more.iter().any(|word| !word.starts_with('-')),
+        ["pwd" | "whoami" | "hostname" | "uname", ..] | ["date"] | ["date", "-u"] => false,
+        ["sleep", ..] => false,
         _ => true,
+    }
+}
+
+/// A condition of words that mean themselves, and that hold.
+fn is_always_true(condition: &[&str]) -> bool {
+    let is_literal = |word: &&str| !word.contains(['$', '`', '*', '?']);
+    if !condition.iter().all(is_literal) {
+        return false;
+    }
+    match condition {
+        [one] => !one.is_empty(),
+        ["-n", word] => !word.is_empty(),
+        ["-z", word] => word.is_empty(),
+        [left, "=" | "==" | "-eq" | "-le" | "-ge", right] => left == right,
+        [left, "!=" | "-ne", right] => left != right,
+        _ => false,
+    }
+}
+
+/// Whether the end of a pipe only hands on what it is given: then nobody hears how the command before it ended.
+fn is_passing_on(words: &[String]) -> bool {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let is_file = |word: &&str| !word.starts_with('-') && word.parse::<u64>().is_err();
+    match words.as_slice() {
+        ["tee", ..] => true,
+        ["sort", more @ ..]
+            if more.iter().any(|word| {
+                word.starts_with("-c") || word.starts_with("-C") || word.starts_with("--check")
+            }) =>
+        {
+            false
+        }
+        [
+            "cat" | "head" | "tail" | "sort" | "uniq" | "wc" | "nl" | "tac" | "less" | "more" | "column"
+            | "fold" | "ts",
+            more @ ..,
+        ] => !more.iter().any(is_file),
+        _ => false,
     }
 }
 
@@ -364,8 +413,46 @@ mod tests {
             "true && echo ok",
             "make test | echo",
             "set -e",
+            "test 1",
+            "[ 1 = 1 ]",
+            "[[ a == a ]]",
+            "[ 1 -eq 1 ]",
+            "test -n word",
+            "test -z ''",
+            "[ 1 != 2 ]",
+            "ls",
+            "ls -la",
+            "pwd",
+            "date -u",
+            "sleep 1",
+            "make test | cat",
+            "make test | tee log",
+            "make test 2>&1 | tail -n 20",
+            "make test | head -5 | cat",
+            "make test | wc -l",
+            "bash -c 'make test | cat'",
+            "make test && ls || true",
         ] {
             assert!(cannot_fail(idle), "{idle}");
+        }
+        for real in [
+            "set -o pipefail; make test | cat",
+            "set -euo pipefail; make test | tee log",
+            "test \"$(wc -l < x)\" = 3",
+            "[ $A = 1 ]",
+            "[ 1 = 2 ]",
+            "test -z word",
+            "test -f x",
+            "test ''",
+            "ls src/main.rs",
+            "cat x | grep -q y",
+            "make test | grep -v warning",
+            "make test | cat x",
+            "sort -c x",
+            "make list | sort -c",
+            "date -d nonsense",
+        ] {
+            assert!(!cannot_fail(real), "{real}");
         }
     }
 
