@@ -17,9 +17,10 @@ use onus_core::task::{Check, CheckState, Task};
 use onus_core::text::Text;
 use onus_core::text::is_unprintable;
 use onus_core::time::Millis;
+use onus_host::env::Env;
 use onus_host::process::{CommandLine, Environment, Ran};
 use onus_host::refs::{History, branch_ref};
-use onus_host::{identity_map, ref_file, worktree};
+use onus_host::{identity_map, ref_file, repository, worktree};
 use onus_store::{evidence, load};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,8 +38,11 @@ const RUNS: i64 = 200;
 pub enum Sandbox {
     #[default]
     None,
-    /// bubblewrap: the file system is read-only but for the working tree and a private /tmp.
+    /// bubblewrap: the file system is read-only but for the working tree and a private /tmp; the store, leases and keys
+    /// are hidden, git's directory cannot be written, and there is no network.
     Bubblewrap,
+    /// The same with the network.
+    BubblewrapNetwork,
 }
 
 impl Sandbox {
@@ -46,6 +50,7 @@ impl Sandbox {
         match self {
             Sandbox::None => "none",
             Sandbox::Bubblewrap => "bubblewrap",
+            Sandbox::BubblewrapNetwork => "bubblewrap-network",
         }
     }
 
@@ -53,20 +58,32 @@ impl Sandbox {
         match text {
             "none" => Some(Sandbox::None),
             "bubblewrap" => Some(Sandbox::Bubblewrap),
+            "bubblewrap-network" => Some(Sandbox::BubblewrapNetwork),
             _ => None,
         }
     }
 
     fn line(self, command: &str, directory: &Path) -> String {
-        match self {
-            Sandbox::None => command.to_owned(),
-            Sandbox::Bubblewrap => format!(
-                "exec bwrap --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp --bind {dir} {dir} --chdir {dir} \
-                 --unshare-pid --die-with-parent /bin/sh -c {command}",
-                dir = quoted(&directory.to_string_lossy()),
-                command = quoted(command),
-            ),
-        }
+        let network = match self {
+            Sandbox::None => return command.to_owned(),
+            Sandbox::Bubblewrap => "--unshare-net",
+            Sandbox::BubblewrapNetwork => "",
+        };
+        let word = |path: &Path| quoted(&path.to_string_lossy());
+        let repo = repository::find(directory).ok().and_then(|place| place.repo);
+        // Later ones lie over earlier ones: the working tree, git's own directories in it, what is in those.
+        let git: Vec<PathBuf> = repo.into_iter().flat_map(|repo| [repo.common_dir, repo.git_dir]).collect();
+        let kept = git.iter().map(|dir| format!("--ro-bind {0} {0}", word(dir)));
+        let hidden = git.iter().map(|dir| dir.join("onus")).chain(Env::of_process().keys().ok());
+        let hidden = hidden.filter(|dir| dir.is_dir()).map(|dir| format!("--tmpfs {}", word(&dir)));
+        format!(
+            "exec bwrap --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp --bind {dir} {dir} {kept} {hidden} --chdir {dir} \
+             --unshare-pid --unshare-ipc {network} --new-session --die-with-parent /bin/sh -c {command}",
+            dir = word(directory),
+            kept = kept.collect::<Vec<_>>().join(" "),
+            hidden = hidden.collect::<Vec<_>>().join(" "),
+            command = quoted(command),
+        )
     }
 }
 

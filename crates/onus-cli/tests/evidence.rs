@@ -263,6 +263,42 @@ fn a_sandboxed_check_writes_only_where_the_work_is() {
     assert!(site.repo().join("inside").exists() && !outside.exists());
 }
 
+/// What is in a sandbox sees neither the store nor the keys, changes no history, reaches no network and no terminal.
+#[test]
+fn a_sandboxed_check_reaches_nothing_but_the_work() {
+    let works = std::process::Command::new("bwrap").args(["--ro-bind", "/", "/", "true"]).output();
+    if !works.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: bubblewrap is not installed, or may not run here");
+        return;
+    }
+    let site = site();
+    let keys = site.root().join("keys");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let connects = format!("bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'");
+    for check in [
+        "git rev-parse --verify HEAD && test -z \"$(ls -A .git/onus)\"".to_owned(),
+        "test -d . && ! git update-ref refs/heads/other HEAD".to_owned(),
+        "test -d . && ! touch .git/hooks/pre-commit".to_owned(),
+        format!("test -z \"$(ls -A '{}' 2>&-)\"", keys.display()),
+        format!("test -d . && ! {connects}"),
+        "test \"$(cut -d' ' -f6 /proc/$$/stat)\" != 0".to_owned(),
+    ] {
+        site.by_person(&["add", "work", "--check", &check]);
+        let task = text(&site.tasks().last().unwrap()["id"]).to_owned();
+        claim(&site, &task);
+        let tried = site.run(&["check", &task, "--as", "@a1", "--sandbox", "bubblewrap", "--json"]);
+        assert!(tried.is_ok(), "{check}: {tried:#?}");
+        site.ok(&["release", &task, "--as", "@a1"]);
+        site.by_person(&["drop", &task, "--reason", "seen"]);
+    }
+    site.by_person(&["add", "work", "--check", &connects]);
+    let task = text(&site.tasks().last().unwrap()["id"]).to_owned();
+    claim(&site, &task);
+    let shown = site.ok(&["check", &task, "--as", "@a1", "--sandbox", "bubblewrap-network"]);
+    assert_eq!(shown["checks"][0]["run"]["sandbox"], made("bubblewrap-network"));
+}
+
 /// Who looks at a task sees what others said about the work, and why the defect was.
 #[test]
 fn reviews_and_root_causes_are_shown() {

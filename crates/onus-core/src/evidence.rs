@@ -31,7 +31,7 @@ words!(
 words!(
     /// Where a run of a check was made: by Onus itself on a machine that it sees, or elsewhere, as a caller states it. What
     /// a caller says about its own sandbox is not kept: nobody could have seen it.
-    RunPlace { Open = "none", Bubblewrap = "bubblewrap", Stated = "stated" }
+    RunPlace { Open = "none", Bubblewrap = "bubblewrap", BubblewrapNetwork = "bubblewrap-network", Stated = "stated" }
 );
 
 impl CheckVerdict {

@@ -57,8 +57,9 @@ pub(crate) struct Check {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
 
-    /// none, or bubblewrap: the file system is read-only but for the working tree; kept with the evidence
-    #[arg(long, default_value = "none", value_parser = |t: &str| word("a sandbox", t, Sandbox::parse, "none, bubblewrap"))]
+    /// none, bubblewrap (only the working tree can be written; no network, no store, no keys) or bubblewrap-network; kept
+    /// with the evidence
+    #[arg(long, default_value = "none", value_parser = |t: &str| word("a sandbox", t, Sandbox::parse, "none, bubblewrap, bubblewrap-network"))]
     sandbox: Sandbox,
 
     #[command(flatten)]
