@@ -35,22 +35,22 @@ pub(crate) fn download() -> Download {
 
 /// What the page shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Show {
+enum AuditSection {
     Record,
     Lines(&'static [AuditKind]),
     Anomalies,
 }
 
 /// The word in the address, what it is called, and what it shows.
-const SHOWS: [(&str, &str, Show); 6] = [
-    ("record", "Record", Show::Record),
-    ("forced", "By force", Show::Lines(&[AuditKind::OutsidePolicy, AuditKind::Forced])),
-    ("refusals", "Refusals", Show::Lines(&[AuditKind::Refusal])),
-    ("grants", "Grants", Show::Lines(&[AuditKind::Grant, AuditKind::OutsidePolicy])),
+const SHOWS: [(&str, &str, AuditSection); 6] = [
+    ("record", "Record", AuditSection::Record),
+    ("forced", "By force", AuditSection::Lines(&[AuditKind::OutsidePolicy, AuditKind::Forced])),
+    ("refusals", "Refusals", AuditSection::Lines(&[AuditKind::Refusal])),
+    ("grants", "Grants", AuditSection::Lines(&[AuditKind::Grant, AuditKind::OutsidePolicy])),
     (
         "exceptions",
         "Exceptions and quarantines",
-        Show::Lines(&[
+        AuditSection::Lines(&[
             AuditKind::Exception,
             AuditKind::Quarantine,
             AuditKind::Token,
@@ -58,7 +58,7 @@ const SHOWS: [(&str, &str, Show); 6] = [
             AuditKind::Generation,
         ]),
     ),
-    ("anomalies", "Anomalies", Show::Anomalies),
+    ("anomalies", "Anomalies", AuditSection::Anomalies),
 ];
 
 #[derive(Debug, Template)]
@@ -70,9 +70,9 @@ struct AuditPage {
     /// The newest entry, and the last one that is signed.
     newest: i64,
     signed: Option<i64>,
-    entries: Vec<Line>,
+    entries: Vec<LedgerLine>,
     older: Option<String>,
-    lines: Vec<Line>,
+    lines: Vec<LedgerLine>,
     more: bool,
     counts: String,
     anomalies: Vec<Strange>,
@@ -97,7 +97,7 @@ struct Filter {
 }
 
 #[derive(Debug)]
-struct Line {
+struct LedgerLine {
     seq: i64,
     at: Html,
     actor: String,
@@ -118,7 +118,7 @@ struct Strange {
     detail: String,
 }
 
-fn asked(seen: &PageRequest) -> Result<(&'static str, Show), Refusal> {
+fn asked(seen: &PageRequest) -> Result<(&'static str, AuditSection), Refusal> {
     let word = seen.word("show").unwrap_or(SHOWS[0].0);
     let found = SHOWS.iter().find(|(name, ..)| *name == word);
     let (name, _, show) = found.ok_or_else(|| {
@@ -139,7 +139,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     })?;
     let word = |name: &str| seen.word(name).unwrap_or_default().to_owned();
     let shown = name;
-    let tab = |(word, name, _): &(&'static str, &'static str, Show)| Tab {
+    let tab = |(word, name, _): &(&'static str, &'static str, AuditSection)| Tab {
         name,
         href: format!("/audit?show={word}"),
         here: *word == shown,
@@ -166,9 +166,9 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         csv: None,
     };
     match show {
-        Show::Record => record(onus, seen, &mut page)?,
-        Show::Lines(only) => lines(onus, seen, only, &mut page)?,
-        Show::Anomalies => {
+        AuditSection::Record => record(onus, seen, &mut page)?,
+        AuditSection::Lines(only) => lines(onus, seen, only, &mut page)?,
+        AuditSection::Anomalies => {
             let view = onus.report_anomalies(seen.viewer.handle(), &period(seen))?;
             page.counts = format!("{} entries since {}", view.examined, view.since);
             page.anomalies = view.anomalies.iter().map(Strange::new).collect();
@@ -188,7 +188,7 @@ fn record(onus: &mut Onus, seen: &PageRequest, page: &mut AuditPage) -> Result<(
         limit: PAGE,
     };
     let view = onus.search_ledger(seen.viewer.handle(), &ask)?;
-    page.entries = view.entries.iter().map(|said| Line::of_entry(said, seen.now)).collect();
+    page.entries = view.entries.iter().map(|said| LedgerLine::of_entry(said, seen.now)).collect();
     page.older = view.next.map(|next| seen.with("before", Some(&next.to_string())));
     Ok(())
 }
@@ -201,7 +201,8 @@ fn lines(
 ) -> Result<(), Refusal> {
     let view = onus.report_audit(seen.viewer.handle(), &period(seen), only)?;
     page.more = view.more || view.lines.len() > LINES;
-    page.lines = view.lines.iter().rev().take(LINES).map(|line| Line::of_audit(line, seen.now)).collect();
+    page.lines =
+        view.lines.iter().rev().take(LINES).map(|line| LedgerLine::of_audit(line, seen.now)).collect();
     let named = only
         .iter()
         .map(|kind| format!("{} {}", view.counts.get(kind.name()).unwrap_or(&0), words(kind.name())));
@@ -240,10 +241,10 @@ fn class(verb: &str, forced: bool) -> &'static str {
     }
 }
 
-impl Line {
-    fn of_entry(entry: &EntryView, now: Timestamp) -> Line {
+impl LedgerLine {
+    fn of_entry(entry: &EntryView, now: Timestamp) -> LedgerLine {
         let forced = entry.data.get("forced").or(entry.data.pointer("/grant/forced"));
-        Line {
+        LedgerLine {
             seq: entry.seq,
             at: when(entry.at, now),
             actor: entry.actor.clone(),
@@ -256,8 +257,8 @@ impl Line {
         }
     }
 
-    fn of_audit(line: &AuditLine, now: Timestamp) -> Line {
-        Line {
+    fn of_audit(line: &AuditLine, now: Timestamp) -> LedgerLine {
+        LedgerLine {
             seq: line.seq,
             at: when(line.at, now),
             actor: line.actor.to_string(),

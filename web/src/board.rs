@@ -6,7 +6,7 @@ mod view;
 use crate::html::Html;
 use crate::layout::rendered;
 use crate::{Drawn, Page, PageRequest};
-use card::{Card, Known};
+use card::{Card, CardFacts};
 use onus_app::Onus;
 use onus_app::queue::LIMIT_MAX;
 use onus_core::refusal::Refusal;
@@ -61,7 +61,7 @@ impl Lanes {
 
 /// The question in the address.
 #[derive(Debug)]
-struct Asked {
+struct BoardQuery {
     lanes: Lanes,
     filter: Filter,
     priority: Option<Priority>,
@@ -70,8 +70,8 @@ struct Asked {
     shown: BTreeMap<StateName, usize>,
 }
 
-impl Asked {
-    fn read(seen: &PageRequest) -> Result<Asked, Refusal> {
+impl BoardQuery {
+    fn read(seen: &PageRequest) -> Result<BoardQuery, Refusal> {
         let lanes = seen.word("lanes").unwrap_or("none");
         let lanes = LANES.iter().find(|(name, _)| *name == lanes).ok_or_else(|| {
             Refusal::invalid(format!(
@@ -79,7 +79,7 @@ impl Asked {
                 shown(lanes)
             ))
         })?;
-        Ok(Asked {
+        Ok(BoardQuery {
             lanes: lanes.1,
             filter: Filter {
                 project: seen.read("project")?,
@@ -152,17 +152,17 @@ struct Stack {
 }
 
 fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
-    let asked = Asked::read(seen)?;
+    let asked = BoardQuery::read(seen)?;
     let (stacks, known) = onus.store.read(|tx| {
         let stacks = stacks(tx, &asked)?;
-        let known = Known::load(tx, stacks.iter().flat_map(|stack| &stack.tasks))?;
+        let known = CardFacts::load(tx, stacks.iter().flat_map(|stack| &stack.tasks))?;
         Ok((stacks, known))
     })?;
     let view = draw(&asked, seen, &stacks, &known);
     Ok(Drawn { title: "Board".to_owned(), main: rendered(&view)? })
 }
 
-fn stacks(tx: &mut dyn Tx, asked: &Asked) -> StoreResult<Vec<Stack>> {
+fn stacks(tx: &mut dyn Tx, asked: &BoardQuery) -> StoreResult<Vec<Stack>> {
     // Counted over the head of the queue, so that a look costs the same with a million tasks.
     let mut window = Vec::new();
     queue::window(tx, &asked.filter, LIMIT_MAX, &mut |passing| {
@@ -194,7 +194,7 @@ fn stacks(tx: &mut dyn Tx, asked: &Asked) -> StoreResult<Vec<Stack>> {
     Ok(stacks)
 }
 
-fn draw(asked: &Asked, seen: &PageRequest, stacks: &[Stack], known: &Known) -> BoardView {
+fn draw(asked: &BoardQuery, seen: &PageRequest, stacks: &[Stack], known: &CardFacts) -> BoardView {
     let mut names: BTreeSet<Option<String>> = BTreeSet::new();
     for task in stacks.iter().flat_map(|stack| &stack.tasks) {
         names.insert(asked.lane(task));
@@ -225,7 +225,7 @@ fn draw(asked: &Asked, seen: &PageRequest, stacks: &[Stack], known: &Known) -> B
     }
 }
 
-fn column(asked: &Asked, seen: &PageRequest, stack: &Stack) -> Column {
+fn column(asked: &BoardQuery, seen: &PageRequest, stack: &Stack) -> Column {
     let is_all = stack.tasks.len() >= stack.count && !stack.more;
     let further = (!is_all).then(|| {
         let mut shown = asked.shown.clone();
@@ -239,7 +239,7 @@ fn column(asked: &Asked, seen: &PageRequest, stack: &Stack) -> Column {
     }
 }
 
-fn selects(asked: &Asked, seen: &PageRequest, stacks: &[Stack], known: &Known) -> Vec<Select> {
+fn selects(asked: &BoardQuery, seen: &PageRequest, stacks: &[Stack], known: &CardFacts) -> Vec<Select> {
     let tasks = || stacks.iter().flat_map(|stack| &stack.tasks);
     let filter = |name: &'static str, label, values: BTreeSet<String>| {
         let chosen = seen.word(name).unwrap_or_default().to_owned();

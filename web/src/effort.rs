@@ -77,6 +77,8 @@ struct SumRow {
     time: String,
     billable: String,
     sessions: i64,
+    /// How many of them a person corrected.
+    corrected: i64,
     tokens: String,
     cost: String,
     /// Of the longest one, in hundredths.
@@ -84,14 +86,14 @@ struct SumRow {
 }
 
 /// The question in the address.
-struct Asked {
+struct EffortQuery {
     name: String,
     days: (Date, Date),
     worker: Option<Handle>,
 }
 
-impl Asked {
-    fn read(onus: &mut Onus, seen: &PageRequest) -> Result<Asked, Refusal> {
+impl EffortQuery {
+    fn read(onus: &mut Onus, seen: &PageRequest) -> Result<EffortQuery, Refusal> {
         let worker: Option<Handle> = seen.read("worker")?;
         let (name, days) = match seen.word("period") {
             Some(text) => (text.to_owned(), period(text).map_err(Refusal::invalid)?),
@@ -100,7 +102,7 @@ impl Asked {
                 (today.to_string().chars().take("2026-11".len()).collect(), month_of(today))
             }
         };
-        Ok(Asked { name, days, worker })
+        Ok(EffortQuery { name, days, worker })
     }
 
     fn ask(&self, by: &[Dimension]) -> Ask {
@@ -109,7 +111,7 @@ impl Asked {
 }
 
 fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
-    let asked = Asked::read(onus, seen)?;
+    let asked = EffortQuery::read(onus, seen)?;
     let workers = onus.workers(None)?.workers;
     let kinds: BTreeMap<String, Kind> =
         workers.iter().map(|one| (one.handle.to_string(), one.kind)).collect();
@@ -154,7 +156,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
 }
 
 /// The day, the week and the month around the first day.
-fn spans(asked: &Asked, seen: &PageRequest) -> Vec<(&'static str, String, bool)> {
+fn spans(asked: &EffortQuery, seen: &PageRequest) -> Vec<(&'static str, String, bool)> {
     let (from, to) = asked.days;
     let month: String = from.to_string().chars().take("2026-11".len()).collect();
     let kinds = [("Day", from.to_string()), ("Week", week_name(from)), ("Month", month)];
@@ -164,7 +166,7 @@ fn spans(asked: &Asked, seen: &PageRequest) -> Vec<(&'static str, String, bool)>
     kinds.into_iter().map(span).collect()
 }
 
-fn files(seen: &PageRequest, asked: &Asked) -> Vec<(&'static str, String)> {
+fn files(seen: &PageRequest, asked: &EffortQuery) -> Vec<(&'static str, String)> {
     let query = seen.with("period", Some(&asked.name));
     let query = query.split_once('?').map_or("", |(_, query)| query);
     let file = |label, ending| (label, format!("/download/timesheet.{ending}?{query}"));
@@ -221,7 +223,7 @@ fn hours(sheet: &TimesheetView, kinds: &BTreeMap<String, Kind>, (from, to): (Dat
 }
 
 fn worker_row(
-    asked: &Asked,
+    asked: &EffortQuery,
     row: &RowView,
     sums: SumRow,
     kind: Option<Kind>,
@@ -273,6 +275,7 @@ impl SumRow {
             time: clock(row.seconds),
             billable: clock(row.billable_seconds),
             sessions: row.sessions,
+            corrected: row.corrected,
             tokens: count(row.tokens),
             cost: money(row.cost, currency),
             share: if longest > 0 { row.seconds * 100 / longest } else { 0 },
@@ -301,17 +304,17 @@ fn money(cost: Option<f64>, currency: &str) -> String {
 const ROWS: [Dimension; 3] = [Dimension::Worker, Dimension::Task, Dimension::Day];
 
 fn csv_file(onus: &mut Onus, seen: &PageRequest) -> Result<Vec<u8>, Refusal> {
-    let asked = Asked::read(onus, seen)?;
+    let asked = EffortQuery::read(onus, seen)?;
     csv::write(&onus.timesheet(&asked.ask(&ROWS))?).map_err(internal)
 }
 
 fn xlsx_file(onus: &mut Onus, seen: &PageRequest) -> Result<Vec<u8>, Refusal> {
-    let asked = Asked::read(onus, seen)?;
+    let asked = EffortQuery::read(onus, seen)?;
     xlsx::write(&onus.timesheet(&asked.ask(&ROWS))?)
 }
 
 fn ics_file(onus: &mut Onus, seen: &PageRequest) -> Result<Vec<u8>, Refusal> {
-    let asked = Asked::read(onus, seen)?;
+    let asked = EffortQuery::read(onus, seen)?;
     Ok(ics::write(&onus.calendar(&asked.ask(&ROWS))?).into_bytes())
 }
 

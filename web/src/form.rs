@@ -107,7 +107,7 @@ pub(crate) const FORMS: &[Form] = &[
         title: "Release",
         about: "It goes back to the queue.",
         path: "/v1/tasks/{id}/release",
-        fields: &[field("note", "What the next holder should know", Input::Text)],
+        fields: &[field("summary", "What the next holder should know", Input::Text)],
         held: true,
         force: true,
     },
@@ -118,7 +118,7 @@ pub(crate) const FORMS: &[Form] = &[
         path: "/v1/tasks/{id}/block",
         fields: &[
             required("on", "task:ID, person:@x, external:TEXT or exception:ID", Input::Line),
-            field("note", "What the next one should know", Input::Text),
+            field("summary", "What the next one should know", Input::Text),
             field("release_lease", "Give the lease back meanwhile", Input::Flag),
         ],
         held: true,
@@ -309,4 +309,48 @@ pub(crate) struct Forms {
     pub(crate) forms: &'static [Form],
     /// Only people are offered force.
     pub(crate) person: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A form of a verb offers what its input takes, as the input takes it.
+    #[test]
+    fn forms_are_made_of_their_verbs_inputs() {
+        let inputs = onus_app::input::schemas();
+        let mut compared = 0;
+        for form in FORMS {
+            let Some((_, schema)) = inputs.iter().find(|(verb, _)| *verb == form.verb) else { continue };
+            let properties = schema.get("properties").unwrap();
+            let required = schema.get("required").cloned().unwrap_or_default();
+            for field in form.fields {
+                let about = format!("{}.{}", form.verb, field.name);
+                let property = &properties[field.name];
+                assert!(!property.is_null(), "{about} is no field of the input");
+                assert_eq!(property["type"] == "boolean", field.input == Input::Flag, "{about}: {property}");
+                let is_list = property.to_string().contains("\"array\"");
+                assert_eq!(is_list, field.input == Input::Lines, "{about}: {property}");
+                if let (Input::Choice(words), true) = (
+                    field.input,
+                    property.to_string().contains("\"const\"") || property.to_string().contains("\"enum\""),
+                ) {
+                    let told = property.to_string();
+                    for word in words {
+                        assert!(told.contains(&format!("\"{word}\"")), "{about}: {word} is not in {told}");
+                    }
+                }
+            }
+            for name in required.as_array().into_iter().flatten().filter_map(|name| name.as_str()) {
+                let field = form.fields.iter().find(|field| field.name == name);
+                let is_asked =
+                    field.is_some_and(|field| field.required || matches!(field.input, Input::Choice(_)));
+                assert!(is_asked, "{} does not ask for {name}", form.verb);
+            }
+            assert_eq!(form.held, !properties["lease"].is_null(), "{}: lease", form.verb);
+            assert_eq!(form.force, !properties["force"].is_null(), "{}: force", form.verb);
+            compared += 1;
+        }
+        assert!(compared >= 12, "{compared}");
+    }
 }

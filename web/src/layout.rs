@@ -13,7 +13,7 @@ use onus_store::registry;
 
 /// How much of a page is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum PagePart {
     Whole,
     /// The inside of `<main>`: what a page that is open already shows anew.
     Main,
@@ -52,17 +52,17 @@ struct Refused<'a> {
 }
 
 /// The page, and the status that goes with it. A refusal is a page, too.
-pub fn draw(onus: &mut Onus, page: &Page, seen: &PageRequest, part: Part) -> (u16, String) {
+pub fn draw(onus: &mut Onus, page: &Page, seen: &PageRequest, part: PagePart) -> (u16, String) {
     // Read before the page is: what happens in between is shown twice rather than never.
-    let surroundings = Surroundings::load(onus.store.as_mut());
+    let surroundings = FormChoices::load(onus.store.as_mut());
     let asked = surroundings.and_then(|around| Ok((around, (page.ask)(onus, seen)?)));
     let (status, around, drawn) = match asked {
         Ok((around, drawn)) => (200, around, drawn),
-        Err(refusal) => (refusal.code.http_status(), Surroundings::default(), refused(&refusal)),
+        Err(refusal) => (refusal.code.http_status(), FormChoices::default(), refused(&refusal)),
     };
     let whole = match part {
-        Part::Main => Ok(drawn.main),
-        Part::Whole => around.wrap(page, seen, &drawn),
+        PagePart::Main => Ok(drawn.main),
+        PagePart::Whole => around.wrap(page, seen, &drawn),
     };
     whole.map_or_else(|refusal| (500, refusal.to_string()), |html| (status, html))
 }
@@ -79,18 +79,18 @@ fn refused(refusal: &Refusal) -> Drawn {
 
 /// What the forms of a page choose from.
 #[derive(Debug, Default)]
-struct Surroundings {
+struct FormChoices {
     seq: i64,
     workers: Vec<String>,
     workstations: Vec<String>,
 }
 
-impl Surroundings {
-    fn load(store: &mut dyn Driver) -> Result<Surroundings, Refusal> {
+impl FormChoices {
+    fn load(store: &mut dyn Driver) -> Result<FormChoices, Refusal> {
         Ok(store.read(|tx| {
             let places = registry::workstations(tx)?;
             let free = places.iter().filter(|row| row.holds.is_none());
-            Ok(Surroundings {
+            Ok(FormChoices {
                 seq: load::workspace(tx)?.last_seq,
                 workers: registry::workers(tx, None)?
                     .iter()

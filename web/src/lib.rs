@@ -20,7 +20,7 @@ mod page_request;
 pub mod signin;
 mod task;
 
-pub use layout::{Part, draw};
+pub use layout::{PagePart, draw};
 pub use page_request::{PageRequest, Viewer};
 
 use onus_app::Onus;

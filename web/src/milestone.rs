@@ -28,14 +28,14 @@ pub(crate) fn one() -> Page {
 #[derive(Debug, Template)]
 #[template(path = "milestones.html")]
 struct MilestonesPage {
-    rows: Vec<Row>,
+    rows: Vec<MilestoneRow>,
     left_out: usize,
     person: bool,
 }
 
 /// A milestone in a few words.
 #[derive(Debug)]
-struct Row {
+struct MilestoneRow {
     name: String,
     title: String,
     state: String,
@@ -44,9 +44,9 @@ struct Row {
     closed: Option<(String, Html)>,
 }
 
-impl Row {
-    fn new(line: &MilestoneLine, now: Timestamp) -> Row {
-        Row {
+impl MilestoneRow {
+    fn new(line: &MilestoneLine, now: Timestamp) -> MilestoneRow {
+        MilestoneRow {
             name: line.name.to_string(),
             title: line.title.clone().unwrap_or_default(),
             state: line.state.clone(),
@@ -77,7 +77,7 @@ fn list(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let found = onus.milestones()?.milestones;
     let page = MilestonesPage {
         // The newest are what people work towards.
-        rows: found.iter().rev().take(ROWS).map(|line| Row::new(line, seen.now)).collect(),
+        rows: found.iter().rev().take(ROWS).map(|line| MilestoneRow::new(line, seen.now)).collect(),
         left_out: found.len().saturating_sub(ROWS),
         person: seen.viewer.is_person(),
     };
@@ -87,7 +87,7 @@ fn list(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
 #[derive(Debug, Template)]
 #[template(path = "milestone.html")]
 struct MilestonePage {
-    row: Row,
+    row: MilestoneRow,
     tasks: Vec<MemberView>,
     tasks_left_out: usize,
     missing: Vec<Finding>,
@@ -115,7 +115,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     tasks.truncate(ROWS);
     missing.truncate(ROWS);
     let page = MilestonePage {
-        row: Row::new(&line, seen.now),
+        row: MilestoneRow::new(&line, seen.now),
         tasks,
         tasks_left_out,
         missing,

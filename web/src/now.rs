@@ -25,20 +25,20 @@ pub(crate) fn page() -> Page {
 #[derive(Debug, Template)]
 #[template(path = "now.html")]
 struct NowPage {
-    since: Vec<Choice>,
+    since: Vec<NowChoice>,
     tiles: Vec<Tile>,
     wants: Vec<Want>,
     stuck: Vec<Stuck>,
     completed: Vec<Done>,
     more_completed: bool,
-    held: Vec<AtWork>,
+    held: Vec<WorkerNow>,
     throughput: Html,
     burn_up: Html,
     person: bool,
 }
 
 #[derive(Debug)]
-struct Choice {
+struct NowChoice {
     value: &'static str,
     label: &'static str,
     chosen: bool,
@@ -89,7 +89,7 @@ struct Done {
 }
 
 #[derive(Debug)]
-struct AtWork {
+struct WorkerNow {
     task: String,
     title: String,
     who: String,
@@ -104,13 +104,16 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let view = onus.report_now(seen.viewer.handle(), &asked)?;
     let now = seen.now;
     let page = NowPage {
-        since: SINCE.iter().map(|(value, label)| Choice { value, label, chosen: *value == since }).collect(),
+        since: SINCE
+            .iter()
+            .map(|(value, label)| NowChoice { value, label, chosen: *value == since })
+            .collect(),
         tiles: tiles(&view),
         wants: view.wants.iter().map(Want::new).collect(),
         stuck: view.stuck.iter().map(|one| Stuck::new(one, now)).collect(),
         completed: view.completed.iter().map(|one| Done::new(one, now)).collect(),
         more_completed: view.more_completed,
-        held: view.held.iter().map(|one| AtWork::new(one, now)).collect(),
+        held: view.held.iter().map(|one| WorkerNow::new(one, now)).collect(),
         throughput: throughput(&view.flow),
         burn_up: chart::burn_up(&view.flow),
         person: seen.viewer.is_person(),
@@ -230,9 +233,9 @@ impl Done {
     }
 }
 
-impl AtWork {
-    fn new(held: &HeldView, now: Timestamp) -> AtWork {
-        AtWork {
+impl WorkerNow {
+    fn new(held: &HeldView, now: Timestamp) -> WorkerNow {
+        WorkerNow {
             task: held.task.to_string(),
             title: held.title.clone(),
             who: held.assignee.to_string(),

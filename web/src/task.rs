@@ -30,13 +30,13 @@ const REVIEWS: usize = 50;
 
 /// The number of an entry.
 #[derive(Debug, Clone, Copy)]
-struct Place(Seq);
+struct EntryNumber(Seq);
 
-impl FromStr for Place {
+impl FromStr for EntryNumber {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Place, String> {
-        text.parse().map(Place).map_err(|_| format!("{} is no entry", shown(text)))
+    fn from_str(text: &str) -> Result<EntryNumber, String> {
+        text.parse().map(EntryNumber).map_err(|_| format!("{} is no entry", shown(text)))
     }
 }
 
@@ -46,8 +46,8 @@ pub(crate) fn page() -> Page {
 
 fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let id: TaskId = seen.param("id")?;
-    let before: Option<Place> = seen.read("before")?;
-    let story = onus.show_part(&id, StoryPart { before: before.map(|Place(seq)| seq), limit: None })?;
+    let before: Option<EntryNumber> = seen.read("before")?;
+    let story = onus.show_part(&id, StoryPart { before: before.map(|EntryNumber(seq)| seq), limit: None })?;
     let checks = onus.checks(&id)?.checks;
     let choices = onus.choices(&seen.viewer.principal, &id)?;
     let (reviews, seal, graph, held, holder, milestones) = onus.store.read(|tx| {
@@ -80,6 +80,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         graph: graph.draw()?,
         checks: checks.into_iter().map(|check| CheckLine::new(check, seen.now)).collect(),
         notes: notes(&story, seen),
+        extra: story.task.extra_words(),
         handoff: story.handoff.as_ref().map(|handoff| {
             let told = handoff.handoff.as_ref().map(|document| document.markdown());
             markdown(told.as_deref().or(handoff.text.as_deref()).unwrap_or_default())
@@ -114,8 +115,11 @@ fn notes(story: &StoryView, seen: &PageRequest) -> Vec<NoteLine> {
     notes
         .map(|note| NoteLine {
             kind: note.kind.clone(),
-            by: note.by.clone(),
-            at: when(note.at, seen.now),
+            by: match &note.said {
+                Some(said) => format!("{} (brought in by {})", said.by, note.by),
+                None => note.by.clone(),
+            },
+            at: when(note.said.as_ref().and_then(|said| said.at).unwrap_or(note.at), seen.now),
             text: markdown(&note.text),
         })
         .collect()

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { World, accessible, screenshot } from "./support.mjs";
-import { daysAgo, tell } from "./story.mjs";
+import { correct, daysAgo, tell } from "./story.mjs";
 
 let world;
 let page;
@@ -37,8 +37,9 @@ test("a person approves a day, and a later correction shows", async () => {
   await page.getByText("approved by @ann").waitFor();
   const session = world.run("session", "list", "--worker", "@builder", "--limit", "100").sessions
     .find(({ started_at }) => started_at.startsWith(day));
-  world.run("session", "correct", String(session.id), "--start", `${day}T08:30:00Z`, "--duration", "1h", "--reason", "shorter");
+  correct(world, String(session.id), "--start", `${day}T08:30:00Z`, "--duration", "1h", "--reason", "shorter");
   await page.getByText("changed since @ann approved it").waitFor();
+  await page.getByText("corrected").first().waitFor();
 });
 
 test("days, weeks and months have neighbours", async () => {

@@ -72,8 +72,15 @@ export function tell(world, { days = false } = {}) {
   return story;
 }
 
+/// When a session was, beyond its assignment: one person says so, and another one agrees.
+export function correct(world, ...args) {
+  world.run("session", "correct", ...args);
+  by(world, "@clerk", "session", "correct", ...args);
+}
+
 /// Sessions of the last days: the record keeps when they were made, a correction says when they were.
 function backdate(world) {
+  world.run("worker", "add", "@clerk", "--kind", "human");
   const plan = [["@builder", "ws-backend", "backend"], ["@painter", "ws-frontend", "frontend"], ["@ann", "ws-desk", "backend"]];
   for (const [who, place, type] of plan) {
     const id = world.add(`Work of ${who}`, "--type", type);
@@ -84,7 +91,7 @@ function backdate(world) {
       const hours = 2 + ((days * who.length) % 5);
       const from = `${daysAgo(days)}T08:15:00Z`;
       const to = `${daysAgo(days)}T${String(8 + hours).padStart(2, "0")}:00:00Z`;
-      world.run("session", "correct", String(session.id), "--start", from, "--end", to, "--reason", "kept on paper");
+      correct(world, String(session.id), "--start", from, "--end", to, "--reason", "kept on paper");
       if (who !== "@ann") {
         by(world, who, "session", "usage", id, "--session", String(session.id), "--input-tokens", "180000", "--output-tokens", "24000",
           "--cost", "1.75", "--model", "opus");

@@ -14,6 +14,7 @@ mod peers;
 mod place;
 mod plot;
 mod queues;
+mod road;
 mod serve;
 mod server;
 mod spent;
@@ -27,7 +28,7 @@ use place::Programs;
 use std::io::Write as _;
 use table::Table;
 
-const USAGE: &str = "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git|effort|serve|team|mcp]...\n       ./bench [--write] calls\n--write does not go with --quick";
+const USAGE: &str = "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git|road|effort|serve|team|mcp]...\n       ./bench [--write] calls\n--write does not go with --quick";
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +65,7 @@ struct Asked {
 /// Compared with a snapshot of its own instead of a goal, and not part of a full run.
 const CALLS: &str = "calls";
 
-const PARTS: &[&str] = &["cli", "store", "git", "effort", "serve", "team", "mcp"];
+const PARTS: &[&str] = &["cli", "store", "git", "road", "effort", "serve", "team", "mcp"];
 
 fn parse(words: Vec<String>) -> Option<Asked> {
     let mut asked =
@@ -105,6 +106,7 @@ fn measure(asked: &Asked) -> Outcome<Vec<(String, Vec<Table>)>> {
         let tables = match part.as_str() {
             "cli" => cli::run(&programs, &asked.extent)?,
             "git" => git::run(&programs, &asked.extent)?,
+            "road" => road::run(&programs, &asked.extent)?,
             "effort" => effort::run(&programs, &asked.extent)?,
             "mcp" => mcp::run(&programs, &asked.extent)?,
             "team" => team::run(&programs, &asked.extent)?,

@@ -1,5 +1,5 @@
-//! What somebody may do with a task now, and what stands against the rest: the rules are asked, by commands of which
-//! nothing stays.
+//! What a caller may do with a task now, and why not the rest: each command is rehearsed in a transaction that is rolled
+//! back, so that the rules themselves answer.
 
 use crate::Onus;
 use crate::show::unknown_task;
@@ -25,7 +25,7 @@ pub struct Choice {
     pub refusal: Option<Refusal>,
 }
 
-/// Words that nobody has said yet: the question is whether somebody may say any.
+/// Stands for a text (a note, a reason) that the caller has not written yet; only the permission is asked for.
 const SAID: &str = "…";
 
 impl Onus {

@@ -1,11 +1,12 @@
 //! `check`: runs a task's approved commands where the work is, and keeps what they showed (mission D7).
 
 use crate::Onus;
+use crate::main_of_record::Trunk;
 use crate::remote::calls;
 use crate::submit::Target;
 use crate::view::{CheckRunView, ChecksView};
 use onus_core::code::Code;
-use onus_core::command::{Command, Envelope, Run};
+use onus_core::command::{Command, Envelope, Run, Stage};
 use onus_core::evidence::CheckVerdict;
 use onus_core::evidence::{Ground, Proof, RunPlace};
 use onus_core::hash::{Digest, encode_hex};
@@ -17,9 +18,11 @@ use onus_core::task::{Check, CheckState, Task};
 use onus_core::text::Text;
 use onus_core::text::is_unprintable;
 use onus_core::time::Millis;
+use onus_core::workstation::WorkstationKind;
+use onus_host::env::Env;
 use onus_host::process::{CommandLine, Environment, Ran};
 use onus_host::refs::{History, branch_ref};
-use onus_host::{identity_map, ref_file, worktree};
+use onus_host::{ref_file, repository, worktree};
 use onus_store::{evidence, load};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,8 +40,11 @@ const RUNS: i64 = 200;
 pub enum Sandbox {
     #[default]
     None,
-    /// bubblewrap: the file system is read-only but for the working tree and a private /tmp.
+    /// bubblewrap: the file system is read-only but for the working tree and a private /tmp; the store, leases and keys
+    /// are hidden, git's directory cannot be written, and there is no network.
     Bubblewrap,
+    /// The same with the network.
+    BubblewrapNetwork,
 }
 
 impl Sandbox {
@@ -46,6 +52,7 @@ impl Sandbox {
         match self {
             Sandbox::None => "none",
             Sandbox::Bubblewrap => "bubblewrap",
+            Sandbox::BubblewrapNetwork => "bubblewrap-network",
         }
     }
 
@@ -53,21 +60,49 @@ impl Sandbox {
         match text {
             "none" => Some(Sandbox::None),
             "bubblewrap" => Some(Sandbox::Bubblewrap),
+            "bubblewrap-network" => Some(Sandbox::BubblewrapNetwork),
             _ => None,
         }
     }
 
-    fn line(self, command: &str, directory: &Path) -> String {
-        match self {
-            Sandbox::None => command.to_owned(),
-            Sandbox::Bubblewrap => format!(
-                "exec bwrap --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp --bind {dir} {dir} --chdir {dir} \
-                 --unshare-pid --die-with-parent /bin/sh -c {command}",
-                dir = quoted(&directory.to_string_lossy()),
-                command = quoted(command),
-            ),
-        }
+    fn line(self, command: &str, bench: &Bench) -> String {
+        let network = match self {
+            Sandbox::None => return command.to_owned(),
+            // A socket with a name is no network to the kernel: the database's and the agents' own lie here.
+            Sandbox::Bubblewrap => "--unshare-net --tmpfs /run",
+            Sandbox::BubblewrapNetwork => "",
+        };
+        let word = |path: &Path| quoted(&path.to_string_lossy());
+        let repo = repository::find_with(&bench.directory, &Env::default()).ok().and_then(|place| place.repo);
+        // Later ones lie over earlier ones: the working tree, git's own directories in it, what is in those.
+        let git: Vec<PathBuf> =
+            repo.iter().flat_map(|repo| [&repo.common_dir, &repo.git_dir]).cloned().collect();
+        let kept = git.iter().map(|dir| format!("--ro-bind {0} {0}", word(dir)));
+        let leases = repo.iter().flat_map(|repo| worktrees_of(&repo.common_dir)).chain(git.iter().cloned());
+        let private: Vec<PathBuf> = leases.map(|dir| dir.join("onus")).collect();
+        // What lies in a directory that is left out whole would be put back there.
+        let others = bench.hidden.iter().filter(|path| !private.iter().any(|dir| path.starts_with(dir)));
+        let hidden = private.iter().chain(others);
+        let hidden = hidden.filter_map(|path| match path.metadata() {
+            Ok(found) if found.is_dir() => Some(format!("--tmpfs {}", word(path))),
+            Ok(_) => Some(format!("--ro-bind /dev/null {}", word(path))),
+            Err(_) => None,
+        });
+        format!(
+            "exec bwrap --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp {network} --bind {dir} {dir} {kept} {hidden} \
+             --chdir {dir} --unshare-pid --unshare-ipc --new-session --die-with-parent /bin/sh -c {command}",
+            dir = word(&bench.directory),
+            kept = kept.collect::<Vec<_>>().join(" "),
+            hidden = hidden.collect::<Vec<_>>().join(" "),
+            command = quoted(command),
+        )
     }
+}
+
+/// Git's own directories of all the working trees of a repository.
+fn worktrees_of(common_dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(common_dir.join("worktrees")).into_iter().flatten();
+    entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
 }
 
 /// One word of a shell.
@@ -87,6 +122,8 @@ pub struct Tried {
 pub struct Bench {
     pub directory: PathBuf,
     pub ground: Ground,
+    /// What a sandbox leaves out: the store, keys and files with secrets.
+    pub hidden: Vec<PathBuf>,
 }
 
 impl Onus {
@@ -110,7 +147,23 @@ impl Onus {
 
     fn bench_in(&self, directory: PathBuf) -> Result<Bench, Refusal> {
         let ground = self.ground(&directory)?;
-        Ok(Bench { directory, ground })
+        Ok(Bench { directory, ground, hidden: self.hidden() })
+    }
+
+    /// Where the store and the secrets of its callers are.
+    pub(crate) fn hidden(&self) -> Vec<PathBuf> {
+        let env = Env::of_process();
+        let file = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let store = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let beside = self.path.parent().and_then(|dir| std::fs::read_dir(dir).ok()).into_iter().flatten();
+        let beside = beside.filter_map(|entry| Some(entry.ok()?.path()));
+        let is_of_store = |path: &PathBuf| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&store)) && path.is_file()
+        };
+        let passwords = env.home.iter().map(|home| home.join(".pgpass")).chain(file("PGPASSFILE"));
+        let tokens = file("ONUS_TOKEN_FILE").or_else(|| self.place.configured_token_file().ok().flatten());
+        let secrets = env.keys().ok().into_iter().chain(passwords).chain(tokens);
+        secrets.map(|path| self.place.cwd.join(path)).chain(beside.filter(is_of_store)).collect()
     }
 
     /// What a directory stands on.
@@ -133,63 +186,143 @@ impl Onus {
         if workstation.path.as_deref().is_some_and(|path| !Path::new(path).is_dir()) {
             return Ok(Proof::default());
         }
-        let Bench { directory, ground } = self.bench(&task)?;
-        let repo = self.place.repo.as_ref().filter(|_| workstation.branch.is_some());
-        let main = repo.map(|repo| identity_map::main_branch(repo, &self.settings)).transpose()?.flatten();
-        let (Some(repo), Some(main)) = (repo, main) else {
+        let Bench { directory, ground, .. } = self.bench(&task)?;
+        let own = repository::find_with(&directory, &Env::default()).ok().and_then(|place| place.repo);
+        let is_ours =
+            self.place.repo.as_ref().zip(own).is_some_and(|(repo, own)| repo.common_dir == own.common_dir);
+        let has_work = workstation.branch.is_some() || workstation.kind == WorkstationKind::Checkout;
+        let (Some(head), true) = (ground.commit.clone(), is_ours && has_work) else {
             return Ok(Proof { ground, ..Proof::default() });
         };
-        let unmerged = worktree::survey(repo, &directory, &main)?.unmerged.count;
-        let main = Some(main.trim_start_matches("refs/heads/").to_owned());
-        Ok(Proof { ground, unmerged, main, ..Proof::default() })
+        let Ok(trunk) = self.trunk() else {
+            return Ok(Proof { ground, ..Proof::default() });
+        };
+        // A checkout stands on the local main branch: where that is the main of record, its work is there.
+        if workstation.branch.is_none() && trunk.shared.is_none() && trunk.rivals.is_empty() {
+            return Ok(Proof { ground, ..Proof::default() });
+        }
+        self.branch_proof(&task, &trunk, &head, ground)
+    }
+
+    /// What a branch at `head` has that the main of record has not, and what of the task is there already.
+    fn branch_proof(
+        &mut self,
+        task: &Task,
+        trunk: &Trunk,
+        head: &CommitId,
+        ground: Ground,
+    ) -> Result<Proof, Refusal> {
+        let history = History::at(&trunk.repo.common_dir);
+        let mut tip = trunk.seen()?;
+        let mut unmerged = history.unmerged(head.as_str(), &tip)?;
+        // Who is behind looks again before it says no.
+        if !unmerged.is_empty() && trunk.shared.is_some() {
+            tip = trunk.fetched()?;
+            unmerged = history.unmerged(head.as_str(), &tip)?;
+        }
+        let arrived = self.landing_of(&task.id)?;
+        let epoch = task.assignment().map_or(0, |held| held.epoch);
+        let onto =
+            arrived.merges.iter().find(|(by, _)| *by == epoch).map(|(_, merged)| merged.onto.to_string());
+        let onto = onto.filter(|onto| history.resolve(onto).is_ok_and(|found| found.is_some()));
+        let mut proof = self.landing_proof(task, trunk, head.as_str(), onto.as_ref().unwrap_or(&tip))?;
+        proof.landed = self.found_in_main(trunk, &tip, task, &arrived)?;
+        Ok(Proof { ground, unmerged: unmerged.len(), ..proof })
     }
 
     /// The state of the work as its holder states it, for whoever cannot look at the workstation. What is in the main
     /// branch is asked of the repository that is here, if there is one.
     pub fn stated_proof(&mut self, task: &TaskId, commit: Option<CommitId>) -> Result<Proof, Refusal> {
         let mut proof = Proof { ground: Ground { commit, dirty: false }, ..Proof::default() };
-        let Some(repo) = self.place.repo.clone() else {
+        let stored = self.ask(|tx| load::task(tx, task))?.map(|stored| stored.task);
+        let Some((stored, held)) = stored.as_ref().and_then(|task| Some((task, task.assignment()?))) else {
             return Ok(proof);
         };
-        let Some(main) = identity_map::main_branch(&repo, &self.settings)? else {
-            return Ok(proof);
-        };
-        let stored = self.ask(|tx| load::task(tx, task))?;
-        let Some(held) = stored.as_ref().and_then(|stored| stored.task.assignment()) else {
-            return Ok(proof);
-        };
-        let history = History::at(&repo.common_dir);
         let branch =
             self.ask(|tx| load::workstation(tx, &held.workstation))?.and_then(|(found, _)| found.branch);
         let Some(branch) = branch else {
             return Ok(proof);
         };
-        let tip = history.resolve(&branch_ref(branch.as_str()))?;
-        let stated = proof.ground.commit.as_ref().map(ToString::to_string);
-        let work = match &stated {
-            Some(commit) => history.resolve(commit)?,
-            None => tip.clone(),
+        let arrived = self.landing_of(&stored.id)?;
+        let Ok(trunk) = self.trunk() else {
+            // Without git nobody's word counts but the record's.
+            proof.elsewhere = true;
+            proof.unmerged = usize::from(arrived.last_merge(held.epoch).is_none());
+            return Ok(proof);
         };
-        // A commit that is not here is not in the main branch either.
-        proof.unmerged = usize::from(stated.is_some() && work.is_none());
-        // Whoever states an older commit than the branch's has not told of all the work.
-        for commit in work.iter().chain(&tip) {
-            proof.unmerged = proof.unmerged.max(history.unmerged(commit, &main)?.len());
+        let history = History::at(&trunk.repo.common_dir);
+        let tip = history.resolve(&branch_ref(branch.as_str()))?;
+        // As its holder states it, else as its branch shows it here, else as the record has it from another clone.
+        let recorded = arrived.last_merge(held.epoch).map(|merged| merged.commit.to_string());
+        let stated = proof.ground.commit.as_ref().map(ToString::to_string);
+        let work = |history: &History<'_>| match stated.as_ref().or(tip.as_ref()).or(recorded.as_ref()) {
+            Some(commit) => history.resolve(commit),
+            None => Ok(None),
+        };
+        let unmerged = |main: &str, work: Option<&String>| -> Result<usize, Refusal> {
+            // Work that is not here is not in the main branch either, as far as can be seen.
+            let mut most = usize::from(work.is_none());
+            // Whoever states an older commit than the branch's has not told of all the work.
+            for commit in work.into_iter().chain(&tip) {
+                most = most.max(history.unmerged(commit, main)?.len());
+            }
+            Ok(most)
+        };
+        let mut known = work(&history)?;
+        let mut main = trunk.seen()?;
+        proof.unmerged = unmerged(&main, known.as_ref())?;
+        // Who is behind looks again before it says no.
+        if proof.unmerged > 0 && trunk.shared.is_some() {
+            main = trunk.fetched()?;
+            known = work(&history)?;
+            proof.unmerged = unmerged(&main, known.as_ref())?;
         }
-        proof.ground.commit = work.and_then(|work| work.parse().ok()).or(proof.ground.commit);
-        proof.main = Some(main.trim_start_matches("refs/heads/").to_owned());
+        if let Some(work) = &known {
+            let merged = arrived.merges.iter().find(|(by, _)| *by == held.epoch);
+            let onto = merged.map_or(main.clone(), |(_, merged)| merged.onto.to_string());
+            if history.resolve(&onto)?.is_some() {
+                let brought = self.brought(&stored.id, &history, work, &onto)?;
+                (proof.risky, proof.same_work) = (brought.risky, brought.same_work);
+            }
+        }
+        proof.rivals = trunk.rivals.clone();
+        proof.landed = self.found_in_main(&trunk, &main, stored, &arrived)?;
+        proof.ground.commit = known.and_then(|work| work.parse().ok()).or(proof.ground.commit);
+        proof.main = Some(trunk.name());
         Ok(proof)
     }
 
-    /// A command that arrived from elsewhere. What a completion's working tree looks like only its caller can tell; what is
-    /// in the main branch is asked here, because whoever wants to be done is no witness to it. A run of a check is what its
-    /// caller states.
+    /// A command that arrived from another machine. The state of the working tree is taken from the caller, who alone can
+    /// see it. Whether the commits are in the main branch is looked up here and not believed. A check's run counts as
+    /// `stated`.
     pub fn witnessed(&mut self, mut envelope: Envelope) -> Result<Envelope, Refusal> {
         if let (Some(task), Command::Complete { proof, .. }) = (&envelope.task, &mut envelope.command) {
             let here = self.stated_proof(task, proof.ground.commit.clone())?;
             proof.ground.commit = here.ground.commit;
-            proof.unmerged = proof.unmerged.max(here.unmerged);
             proof.main = here.main.or_else(|| proof.main.take());
+            proof.rivals = here.rivals;
+            if here.elsewhere {
+                // The caller's git answers for it, by the commit that it saw there; `consistency` looks later.
+                let is_vouched = proof.landed.as_ref().is_some_and(|landed| landed.tip.is_some());
+                proof.unmerged = if is_vouched { proof.unmerged } else { here.unmerged.max(proof.unmerged) };
+                proof.elsewhere = true;
+                if let Some(landed) = &mut proof.landed {
+                    landed.vouched = true;
+                }
+            } else {
+                proof.unmerged = proof.unmerged.max(here.unmerged);
+                proof.landed = here.landed;
+                proof.same_work = here.same_work;
+                proof.risky.extend(here.risky);
+            }
+        }
+        if let Command::Merge { proof, stage, .. } = &mut envelope.command {
+            // Only a question may leave something out.
+            *stage = Stage::Land;
+            if let Some(landed) = &mut proof.landed {
+                // What was pushed by the caller's git is seen here at the next look.
+                landed.vouched = self.place.repo.is_none();
+            }
         }
         if let Command::RecordCheck { run } = &mut envelope.command {
             RunPlace::Stated.name().clone_into(&mut run.sandbox);
@@ -205,7 +338,7 @@ impl Onus {
     }
 
     /// The task as it is now, if there is such a one.
-    pub(crate) fn find_task(&mut self, id: &TaskId) -> Result<Option<Task>, Refusal> {
+    pub fn find_task(&mut self, id: &TaskId) -> Result<Option<Task>, Refusal> {
         if let Some(answer) = self.remote(|| calls::FindTask { task: id.clone() })? {
             return Ok(answer.map(Task::from));
         }
@@ -262,7 +395,7 @@ pub fn approved(task: &Task, only: Option<&CheckId>) -> Vec<Check> {
 /// Runs one check. What could not even be started counts as not run.
 pub fn run(check: &Check, task: &TaskId, bench: &Bench, sandbox: Sandbox) -> Tried {
     let environment = Environment::of_process().with("ONUS_TASK", task.to_string());
-    let line = sandbox.line(&check.command, &bench.directory);
+    let line = sandbox.line(&check.command, bench);
     let command = CommandLine {
         line: &line,
         directory: &bench.directory,
@@ -271,7 +404,8 @@ pub fn run(check: &Check, task: &TaskId, bench: &Bench, sandbox: Sandbox) -> Tri
         grace: GRACE,
         keep: KEPT,
     };
-    let run = match command.run() {
+    let ran = if sandbox == Sandbox::None { command.run() } else { command.run_sandbox() };
+    let run = match ran {
         Ok(ran) => shown(check, bench, sandbox, &environment, &ran),
         Err(error) => Run {
             check: check.id(),

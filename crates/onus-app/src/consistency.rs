@@ -5,19 +5,22 @@
 
 mod branches;
 mod commits;
+mod landed;
 mod places;
 mod queue;
 
 use crate::Onus;
 use crate::progress::Progress;
 use crate::remote::calls;
-use crate::view::HeldView;
+use crate::submit::unexpected;
 use onus_core::code::Code;
 use onus_core::id::TaskId;
 use onus_core::refusal::{Finding, Refusal};
+use onus_core::settings::{Settings, Unowned};
 use onus_host::refs::{self, Commit, History};
-use onus_host::repository::Repo;
+use onus_host::repository::{Place, Repo};
 use onus_host::worktree::{self, Worktree};
+use onus_host::{clock, clone_id, identity_map};
 use onus_store::registry::WorkstationHolding;
 pub(crate) use queue::Queue;
 use queue::salvaged_task;
@@ -30,6 +33,8 @@ use std::path::Path;
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ConsistencyView {
     pub findings: Vec<DisagreementView>,
+    /// What is told and refuses nothing.
+    pub warnings: Vec<DisagreementView>,
     pub counts: ConsistencyCountsView,
 }
 
@@ -70,6 +75,14 @@ pub enum Disagreement {
     SalvageOfUnknownTask,
     /// Git does not ask Onus before a branch moves.
     HooksMissing,
+    /// A commit of the main branch names an assignment that did not land it.
+    CommitNotLanded,
+    /// The record says that it has landed, and the main branch has it not.
+    LandedNotThere,
+    /// A commit of the main branch belongs to no task.
+    CommitOfNoTask,
+    /// The shared main branch could not be looked at: this is what was fetched last.
+    MainNotFetched,
 }
 
 impl Disagreement {
@@ -88,6 +101,8 @@ impl Disagreement {
             Disagreement::Forgotten | Disagreement::HooksMissing => Code::QueueInvalid,
             Disagreement::WorktreeWithoutOwner => Code::WorkstationUnknown,
             Disagreement::WorkstationWithoutWorktree => Code::WorkstationNotReady,
+            Disagreement::CommitNotLanded | Disagreement::CommitOfNoTask => Code::NotOwnCommits,
+            Disagreement::LandedNotThere | Disagreement::MainNotFetched => Code::NotMerged,
         }
     }
 }
@@ -145,6 +160,17 @@ struct Record {
     unmerged: Vec<(WorkstationHolding, Vec<Commit>)>,
 }
 
+/// What this clone can see of the places where people work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CloneSight {
+    /// Every clone that uses the store is on this machine: what is not here is gone.
+    All,
+    /// Some are elsewhere.
+    ItsOwn,
+    /// It uses the store only to ask, as CI does: nobody works here.
+    Nothing,
+}
+
 impl Onus {
     /// Compares the queue with the repository. `since` leaves out the commits that it has; `onus` is the program that
     /// the hooks should run.
@@ -154,19 +180,50 @@ impl Onus {
         onus: &Path,
         progress: &mut dyn Progress,
     ) -> Result<ConsistencyView, Refusal> {
-        let (repo, main) = self.main_of_repository()?;
+        let (repo, main, unseen) = self.counting_main()?;
         let workstations = self.workstation_rows()?;
         let held = self.held()?;
         let record = read(&repo, main, since, workstations, progress)?;
         let queue = self.queue_about(record.tasks())?;
-        let findings = findings(&record, &queue, &held, &repo, onus);
-        let counts = ConsistencyCountsView {
-            commits: record.commits.len() as i64,
-            tasks: queue.tasks.len() as i64,
-            workstations: record.unmerged.len() as i64,
-            findings: findings.len() as i64,
+        let sight = self.clone_sight(&repo)?;
+        let mut view = compared(&repo, &self.settings, &record, &queue, since.is_none(), |all| {
+            all.extend(places::forgotten(&record, &held, sight));
+            all.extend(places::worktrees(&record, &repo, sight));
+            if sight != CloneSight::Nothing {
+                all.extend(places::hooks(&record, &repo, onus));
+            }
+        })?;
+        view.warnings.splice(0..0, unseen);
+        Ok(view)
+    }
+
+    fn clone_sight(&mut self, repo: &Repo) -> Result<CloneSight, Refusal> {
+        let (_, clones) = self.known_clones()?;
+        let own = clone_id::kept(&repo.common_dir);
+        let host = clock::now().tick.host;
+        Ok(match clones.iter().any(|clone| own.as_ref() == Some(&clone.id)) {
+            false if !clones.is_empty() => CloneSight::Nothing,
+            _ if clones.iter().all(|clone| clone.host == host) => CloneSight::All,
+            _ => CloneSight::ItsOwn,
+        })
+    }
+
+    /// The main branch that counts, after a look at the shared repository where there is one. One that cannot be reached
+    /// is told of.
+    fn counting_main(&mut self) -> Result<(Repo, String, Option<DisagreementView>), Refusal> {
+        // A clone of CI has perhaps no branch of its own, nor the remote by its name.
+        let Ok(trunk) = self.trunk() else {
+            let repo = repository(&self.place)?;
+            let main = main_here(&repo, &self.settings)?;
+            return Ok((repo, main, None));
         };
-        Ok(ConsistencyView { findings, counts })
+        let unseen = trunk.fetched().err().map(|refusal| {
+            let hint = refusal.hint.unwrap_or_else(|| "git fetch".to_owned());
+            DisagreementView::new(Disagreement::MainNotFetched, refusal.detail, hint).path(trunk.name())
+        });
+        let is_there = History::at(&trunk.repo.common_dir).resolve(&trunk.refname)?.is_some();
+        let main = if is_there { trunk.refname } else { trunk.local };
+        Ok((trunk.repo, main, unseen))
     }
 
     /// What the queue knows of these tasks, and of the last ones of every workstation.
@@ -174,8 +231,87 @@ impl Onus {
         if let Some(answer) = self.remote(|| calls::QueueAbout { tasks: tasks.clone() })? {
             return Ok(answer);
         }
-        self.ask(|tx| Queue::load(tx, tasks))
+        self.ask(|tx| Queue::load(tx, Some(tasks)))
     }
+
+    /// Everything that a comparison asks, for a clone that cannot reach the store. No secrets are in it.
+    pub fn export_queue(&mut self) -> Result<String, Refusal> {
+        let queue = self.ask(|tx| Queue::load(tx, None))?;
+        serde_json::to_string(&queue).map_err(unexpected)
+    }
+}
+
+/// The same with a queue that was exported ([`Onus::export_queue`]) and no store at all.
+pub fn consistency_with(
+    place: &Place,
+    settings: &Settings,
+    queue: &str,
+    since: Option<&str>,
+    progress: &mut dyn Progress,
+) -> Result<ConsistencyView, Refusal> {
+    let queue: Queue = serde_json::from_str(queue).map_err(|error| {
+        Refusal::invalid(format!("this is no exported queue: {error}"))
+            .hint("onus export --format consistency FILE, where the store is")
+    })?;
+    let repo = repository(place)?;
+    let main = main_here(&repo, settings)?;
+    let record = read(&repo, main, since, Vec::new(), progress)?;
+    compared(&repo, settings, &record, &queue, since.is_none(), |_| {})
+}
+
+fn repository(place: &Place) -> Result<Repo, Refusal> {
+    let repo = place.repo.clone();
+    repo.ok_or_else(|| Refusal::invalid("this is no git repository").hint("cd into it"))
+}
+
+/// The main branch of a clone that has perhaps none of its own, as CI makes them.
+fn main_here(repo: &Repo, settings: &Settings) -> Result<String, Refusal> {
+    if let Some(main) = identity_map::main_branch(repo, settings)? {
+        return Ok(main);
+    }
+    let history = History::at(&repo.common_dir);
+    let remote = settings.git.remote.as_deref().unwrap_or("origin");
+    let names = settings.git.main.as_deref().into_iter().chain(["main", "master"]);
+    for refname in names.map(|name| refs::tracking_ref(remote, name)) {
+        if history.resolve(&refname)?.is_some() {
+            return Ok(refname);
+        }
+    }
+    history.commit("HEAD")
+}
+
+/// What commits and branches say, what `places` adds, and what the setting makes of commits that belong to no task.
+fn compared(
+    repo: &Repo,
+    settings: &Settings,
+    record: &Record,
+    queue: &Queue,
+    is_whole: bool,
+    places: impl FnOnce(&mut Vec<DisagreementView>),
+) -> Result<ConsistencyView, Refusal> {
+    let mut findings = commits::findings(&record.commits, queue);
+    findings.extend(landed::foreign(&record.commits, queue));
+    findings.extend(branches::findings(record, queue));
+    findings.extend(places::salvaged(record, queue));
+    places(&mut findings);
+    if is_whole {
+        let main = record.commits.iter().map(|commit| commit.id.as_str()).collect();
+        findings.extend(landed::missing(&main, &queue.landed));
+    }
+    let mut warnings = Vec::new();
+    let unowned = landed::unowned(&record.commits, &before_onus(repo, queue)?);
+    match settings.git.unowned {
+        Unowned::Allow => {}
+        Unowned::Warn => warnings.extend(unowned),
+        Unowned::Refuse => findings.extend(unowned),
+    }
+    let counts = ConsistencyCountsView {
+        commits: record.commits.len() as i64,
+        tasks: queue.tasks.len() as i64,
+        workstations: record.unmerged.len() as i64,
+        findings: findings.len() as i64,
+    };
+    Ok(ConsistencyView { findings, warnings, counts })
 }
 
 impl Record {
@@ -219,20 +355,14 @@ fn read(
     Ok(Record { main, commits, worktrees, salvaged, unmerged })
 }
 
-fn findings(
-    record: &Record,
-    queue: &Queue,
-    held: &[HeldView],
-    repo: &Repo,
-    onus: &Path,
-) -> Vec<DisagreementView> {
-    let mut all = commits::findings(&record.commits, queue);
-    all.extend(branches::findings(record, queue));
-    all.extend(places::forgotten(record, held));
-    all.extend(places::worktrees(record));
-    all.extend(places::salvaged(record, queue));
-    all.extend(places::hooks(record, repo, onus));
-    all
+/// What was in the main branch before the first task was given away.
+fn before_onus(repo: &Repo, queue: &Queue) -> Result<BTreeSet<String>, Refusal> {
+    let history = History::at(&repo.common_dir);
+    let first = queue.first_base.as_ref().map(ToString::to_string);
+    match first.map(|base| history.resolve(&base)).transpose()?.flatten() {
+        Some(base) => Ok(history.ids(&base, &[])?.into_iter().collect()),
+        None => Ok(BTreeSet::new()),
+    }
 }
 
 /// The tasks that a commit names. Several where several commits were made one.

@@ -3,7 +3,7 @@
 mod postgres;
 mod sqlite;
 
-use crate::ledger::{FindingView, Standing, Tip};
+use crate::ledger::{AnchorStanding, FindingView, Tip};
 use crate::progress::Progress;
 use crate::remote::calls;
 use crate::submit::unexpected;
@@ -19,7 +19,7 @@ use onus_host::hook::{self, HookState, Site};
 use onus_host::{clock, key, repository, settings};
 use onus_store::load::{self, Workspace};
 use onus_store::port::{Backend, Store};
-use onus_store::read::ledger::{self, Part};
+use onus_store::read::ledger::{self, LedgerPart};
 use onus_store::read::survey;
 use onus_store::registry;
 use schemars::JsonSchema;
@@ -59,12 +59,12 @@ impl DoctorView {
 }
 
 /// What one check says.
-enum Outcome {
+enum CheckOutcome {
     Well(String),
     Ill(Code, String, &'static str),
 }
 
-use Outcome::{Ill, Well};
+use CheckOutcome::{Ill, Well};
 
 /// A database that can be examined: how it is kept, apart from what is in it.
 pub trait Examined {
@@ -97,7 +97,7 @@ impl Onus {
         let mut checks = self.store.backend().examine();
         progress.end();
         let mut check =
-            |name: &'static str, outcome: Result<Outcome, Refusal>| checks.push(view(name, outcome));
+            |name: &'static str, outcome: Result<CheckOutcome, Refusal>| checks.push(view(name, outcome));
         check("settings", settings_file());
         check("hooks", self.asked_by_git());
         check("queue", self.queue_order());
@@ -123,7 +123,7 @@ impl Onus {
     }
 
     /// Whether git asks before a branch moves. A team may do without: that is told, and no failure.
-    fn asked_by_git(&self) -> Result<Outcome, Refusal> {
+    fn asked_by_git(&self) -> Result<CheckOutcome, Refusal> {
         let Some(repo) = &self.place.repo else {
             return Ok(Well("no git repository here".into()));
         };
@@ -142,14 +142,14 @@ impl Onus {
         }))
     }
 
-    fn orphan_sessions(&mut self) -> Result<Outcome, Refusal> {
+    fn orphan_sessions(&mut self) -> Result<CheckOutcome, Refusal> {
         let orphans = self.ask(|tx| survey::orphan_sessions(tx))?;
         let named: Vec<String> =
             orphans.iter().map(|(task, epoch)| format!("{task} (epoch {epoch})")).collect();
         Ok(none_of(&named, "no session runs without its assignment", "sessions run without an assignment"))
     }
 
-    fn queue_order(&mut self) -> Result<Outcome, Refusal> {
+    fn queue_order(&mut self) -> Result<CheckOutcome, Refusal> {
         let misplaced = self.ask(|tx| survey::misqueued(tx))?;
         Ok(none_of(
             &misplaced,
@@ -158,30 +158,30 @@ impl Onus {
         ))
     }
 
-    fn shared_workstations(&mut self) -> Result<Outcome, Refusal> {
+    fn shared_workstations(&mut self) -> Result<CheckOutcome, Refusal> {
         let shared = self.ask(|tx| survey::shared_workstations(tx))?;
         let named: Vec<String> = shared.iter().map(|(name, tasks)| format!("{name}: {tasks}")).collect();
         Ok(none_of(&named, "no workstation holds two assignments", "workstations hold two live assignments"))
     }
 
-    fn split_leases(&mut self) -> Result<Outcome, Refusal> {
+    fn split_leases(&mut self) -> Result<CheckOutcome, Refusal> {
         let split = self.ask(|tx| survey::split_leases(tx))?;
         Ok(none_of(&split, "leases and assignments agree", "leases and assignments disagree"))
     }
 
-    fn used_numbers(&mut self) -> Result<Outcome, Refusal> {
+    fn used_numbers(&mut self) -> Result<CheckOutcome, Refusal> {
         let used = self.ask(|tx| survey::used_numbers(tx))?;
         Ok(none_of(&used, "the next number of each project is free", "numbers would be given twice"))
     }
 
-    fn lost_requests(&mut self) -> Result<Outcome, Refusal> {
+    fn lost_requests(&mut self) -> Result<CheckOutcome, Refusal> {
         let lost = self.ask(|tx| survey::lost_requests(tx))?;
         let lost: Vec<String> = lost.iter().map(|seq| format!("entry {seq}")).collect();
         Ok(none_of(&lost, "every request names its entry", "requests name entries that are not there"))
     }
 
     /// What the probes said last is what they could have said.
-    fn odd_probes(&mut self) -> Result<Outcome, Refusal> {
+    fn odd_probes(&mut self) -> Result<CheckOutcome, Refusal> {
         let odd = self.ask(|tx| {
             let now = tx.now()?.wall;
             let mut odd = Vec::new();
@@ -200,8 +200,8 @@ impl Onus {
         Ok(none_of(&odd, "what probes said last is of their workstations", "what probes said makes no sense"))
     }
 
-    fn clock(&mut self) -> Result<Outcome, Refusal> {
-        let (now, last) = self.ask(|tx| Ok((tx.now()?.wall, ledger::log(tx, &Part::Latest, 1)?)))?;
+    fn clock(&mut self) -> Result<CheckOutcome, Refusal> {
+        let (now, last) = self.ask(|tx| Ok((tx.now()?.wall, ledger::log(tx, &LedgerPart::Latest, 1)?)))?;
         Ok(match last.first() {
             Some(entry) if entry.at > now.plus(CLOCK_TOLERANCE) => {
                 let detail = format!("it says {now}; the last entry was written at {}", entry.at);
@@ -211,23 +211,23 @@ impl Onus {
         })
     }
 
-    fn anchor(&mut self, workspace: &Workspace) -> Result<Outcome, Refusal> {
+    fn anchor(&mut self, workspace: &Workspace) -> Result<CheckOutcome, Refusal> {
         let tip = Tip::read(&anchor(&self.path, &workspace.uid)?)?;
         let known = self.store.read(|tx| ledger::checkpoints(tx))?;
         Ok(match (tip.standing(&known, workspace.generation), &workspace.anchor) {
-            (Standing::Bare, None) => Well("nothing was anchored yet".into()),
-            (Standing::Bare, Some(id)) => Ill(
+            (AnchorStanding::Bare, None) => Well("nothing was anchored yet".into()),
+            (AnchorStanding::Bare, Some(id)) => Ill(
                 Code::LedgerBroken,
                 format!("the last checkpoint was anchored as {id}; it is gone"),
                 RESTORE_ANCHOR,
             ),
-            (Standing::Known { seq }, _) => Well(format!("holds the ledger up to entry {seq}")),
-            (Standing::Acknowledged, _) => Ill(
+            (AnchorStanding::Known { seq }, _) => Well(format!("holds the ledger up to entry {seq}")),
+            (AnchorStanding::Acknowledged, _) => Ill(
                 Code::StoreBehindAnchor,
                 "the generation was raised, and not anchored yet".into(),
                 "onus ledger checkpoint",
             ),
-            (Standing::Behind, _) => Ill(
+            (AnchorStanding::Behind, _) => Ill(
                 Code::StoreBehindAnchor,
                 "it has seen a checkpoint that the store does not know".into(),
                 "if the store was restored: onus ledger raise-generation --reason TEXT",
@@ -235,7 +235,7 @@ impl Onus {
         })
     }
 
-    fn last_checkpoint(&mut self, workspace: &Workspace) -> Result<Outcome, Refusal> {
+    fn last_checkpoint(&mut self, workspace: &Workspace) -> Result<CheckOutcome, Refusal> {
         let Some(last) = self.ask(|tx| ledger::last_checkpoint(tx))? else {
             return Ok(Well("none yet; make one with: onus ledger checkpoint".into()));
         };
@@ -258,7 +258,7 @@ impl Onus {
         &mut self,
         progress: &mut dyn Progress,
         findings: &mut Vec<FindingView>,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<CheckOutcome, Refusal> {
         let view = self.verify(progress)?;
         let outcome = match view.refusal() {
             None => Well(format!("{} entries in {} chains hold", view.entries, view.chains)),
@@ -269,9 +269,13 @@ impl Onus {
     }
 }
 
+/// What to do about tables that somebody changed.
+const MEND_TABLES: &str =
+    "restore a backup, or move what is in it: onus export --format onus, then import it into a new store";
+
 const RESTORE_ANCHOR: &str = "fetch refs/onus/ledger from another clone, or restore the anchor's directory";
 
-fn view(name: &str, outcome: Result<Outcome, Refusal>) -> CheckView {
+fn view(name: &str, outcome: Result<CheckOutcome, Refusal>) -> CheckView {
     let (detail, code, hint) = match outcome {
         Ok(Well(detail)) => (detail, None, None),
         Ok(Ill(code, detail, hint)) => (detail, Some(code), Some(hint.to_owned())),
@@ -286,7 +290,7 @@ fn view(name: &str, outcome: Result<Outcome, Refusal>) -> CheckView {
     }
 }
 
-fn none_of(found: &[String], well: &str, ill: &str) -> Outcome {
+fn none_of(found: &[String], well: &str, ill: &str) -> CheckOutcome {
     match found.first() {
         None => Well(well.to_owned()),
         Some(first) => {
@@ -302,13 +306,13 @@ fn others<T>(found: &[T]) -> String {
     }
 }
 
-fn settings_file() -> Result<Outcome, Refusal> {
+fn settings_file() -> Result<CheckOutcome, Refusal> {
     let file = repository::here()?.settings_file();
     settings::load(&file)?;
     Ok(Well(if file.exists() { format!("{} is valid", file.display()) } else { "the defaults apply".into() }))
 }
 
-fn signing_key(workspace: &Workspace) -> Result<Outcome, Refusal> {
+fn signing_key(workspace: &Workspace) -> Result<CheckOutcome, Refusal> {
     let key = match key::load(&workspace.uid) {
         Ok(key) => key,
         // Only checkpoints need it: everything else works without, and everybody can verify.
@@ -326,7 +330,7 @@ fn signing_key(workspace: &Workspace) -> Result<Outcome, Refusal> {
 }
 
 /// Git is needed only where the ledger is anchored in it.
-fn git(path: &Path, directory: &Path, workspace: &Workspace) -> Result<Outcome, Refusal> {
+fn git(path: &Path, directory: &Path, workspace: &Workspace) -> Result<CheckOutcome, Refusal> {
     let is_needed = matches!(anchor(path, &workspace.uid), Ok(Anchor::Git { .. }));
     match Git::in_dir(directory, "version").line() {
         Ok(version) => Ok(Well(version)),

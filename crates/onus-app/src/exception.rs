@@ -59,14 +59,14 @@ pub struct ExceptionsView {
 
 /// Which dependency of which task, and who asks.
 #[derive(Debug)]
-pub struct Asked<'a> {
+pub struct ExceptionAsked<'a> {
     pub request: &'a RequestId,
     pub actor: Option<&'a Handle>,
     pub task: &'a TaskId,
     pub on: &'a TaskId,
 }
 
-impl Asked<'_> {
+impl ExceptionAsked<'_> {
     fn envelope(&self, command: Command) -> Envelope {
         Envelope {
             request: self.request.clone(),
@@ -92,7 +92,7 @@ impl Onus {
     /// Asks that a dependency be not waited for, and writes the decision record.
     pub fn request_exception(
         &mut self,
-        asked: &Asked<'_>,
+        asked: &ExceptionAsked<'_>,
         grounds: &Grounds<'_>,
     ) -> Result<Receipt, Refusal> {
         let root = self.record_root();
@@ -132,7 +132,7 @@ impl Onus {
     /// the approval stands without it.
     pub fn approve_exception(
         &mut self,
-        asked: &Asked<'_>,
+        asked: &ExceptionAsked<'_>,
     ) -> Result<(Receipt, Result<bool, Refusal>), Refusal> {
         let envelope = asked.envelope(Command::ApproveException { on: asked.on.clone() });
         let receipt = self.submit(&envelope, &Target::Named)?;
@@ -178,8 +178,8 @@ impl Onus {
         root.filter(|_| !is_bare)
     }
 
-    fn record_path(&self, asked: &Asked<'_>, grounds: &Grounds<'_>) -> String {
-        let Asked { task, on, .. } = asked;
+    fn record_path(&self, asked: &ExceptionAsked<'_>, grounds: &Grounds<'_>) -> String {
+        let ExceptionAsked { task, on, .. } = asked;
         let usual = || {
             let name = format!("exception-{task}-on-{on}.md").to_ascii_lowercase();
             format!("{}/{name}", self.settings.exception.adr_dir)
@@ -191,7 +191,7 @@ impl Onus {
         &mut self,
         root: &std::path::Path,
         adr: &str,
-        asked: &Asked<'_>,
+        asked: &ExceptionAsked<'_>,
         exception: &Exception,
     ) -> Result<Written, Refusal> {
         let caller = self.caller(asked.actor)?;

@@ -1,18 +1,22 @@
 //! `export`: the tasks, in the shape that `import` reads; or the whole store as an archive (mission A7, D14).
 
 mod archive;
+pub mod format;
 
 use crate::Onus;
 use crate::progress::Progress;
 use crate::remote::calls;
 use crate::view::TaskView;
+use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
+use onus_core::time::Timestamp;
 use onus_store::bulk;
 use onus_store::error::StoreError;
-use onus_store::port::Store;
+use onus_store::port::{Store, Tx};
 use onus_store::read::queue::Which;
 use serde::Serialize;
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 pub(crate) use archive::{FORMAT, Header, Trailer};
@@ -47,11 +51,14 @@ impl std::error::Error for ExportError {}
 
 /// A task with what was said when it ended.
 #[derive(Serialize)]
-struct Line {
+struct TaskLine {
     #[serde(flatten)]
     task: TaskView,
     #[serde(skip_serializing_if = "Option::is_none")]
     resolution: Option<String>,
+    /// What was said about it, here or elsewhere.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<NoteLine>,
 }
 
 impl Onus {
@@ -67,9 +74,10 @@ impl Onus {
             writer.write_all(text.as_bytes()).and_then(|()| writer.flush()).map_err(ExportError::Writing)?;
             return Ok(lines);
         }
-        let mut sheet = Sheet::new(writer);
+        let mut sheet = LineWriter::new(writer);
         let read = self.store.read(|tx| {
             progress.begin("exporting", u64::try_from(bulk::count_tasks(tx)?).ok());
+            let mut notes = comments(tx)?;
             let mut seen = 0;
             bulk::resolved_tasks(tx, &mut |stored, resolution| {
                 seen += 1;
@@ -79,12 +87,36 @@ impl Onus {
                 if !matches(which, &stored.task) {
                     return Ok(());
                 }
-                sheet.line(&Line { task: TaskView::from(&stored.task), resolution })
+                let notes = notes.remove(&stored.task.id).unwrap_or_default();
+                sheet.line(&TaskLine { task: TaskView::from(&stored.task), resolution, notes })
             })
         });
         progress.end();
         sheet.finish(read)
     }
+}
+
+/// What was said about each task, in the order in which it was.
+fn comments(tx: &mut dyn Tx) -> onus_store::error::Result<HashMap<TaskId, Vec<NoteLine>>> {
+    let mut found: HashMap<TaskId, Vec<NoteLine>> = HashMap::new();
+    bulk::comments(tx, &mut |task, note| {
+        let (by, at, key) = match note.said {
+            Some(said) => (said.by, said.at, said.key),
+            None => (note.by, Some(note.at), None),
+        };
+        found.entry(task).or_default().push(NoteLine { by, at, key, text: note.text });
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// A note as `import` takes it.
+#[derive(Serialize)]
+struct NoteLine {
+    by: String,
+    at: Option<Timestamp>,
+    key: Option<String>,
+    text: String,
 }
 
 fn matches(which: Which, task: &Task) -> bool {
@@ -97,16 +129,16 @@ fn matches(which: Which, task: &Task) -> bool {
 }
 
 /// Writes lines out of a running query. A failure to write ends the query; it is no failure of the store.
-struct Sheet<'w> {
+struct LineWriter<'w> {
     writer: &'w mut dyn Write,
     failed: Option<io::Error>,
     lines: u64,
     buffer: Vec<u8>,
 }
 
-impl Sheet<'_> {
-    fn new(writer: &mut dyn Write) -> Sheet<'_> {
-        Sheet { writer, failed: None, lines: 0, buffer: Vec::new() }
+impl LineWriter<'_> {
+    fn new(writer: &mut dyn Write) -> LineWriter<'_> {
+        LineWriter { writer, failed: None, lines: 0, buffer: Vec::new() }
     }
 
     fn line(&mut self, document: &impl Serialize) -> onus_store::error::Result<()> {

@@ -4,7 +4,7 @@
 use crate::remote::calls;
 use crate::{Onus, Sight};
 use onus_core::boundary;
-use onus_core::guard::{self, Change, Credentials, Held, Local, Mover, Post, Push};
+use onus_core::guard::{self, Change, Credentials, Held, Local, Mover, Post};
 use onus_core::id::{Generation, Handle, TaskId, WorkstationName};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
@@ -12,7 +12,7 @@ use onus_core::task::Assignment;
 use onus_core::worker::Kind;
 use onus_core::workstation::Workstation;
 use onus_host::hook::{self, Site, Update};
-use onus_host::refs::History;
+use onus_host::refs::{self, History};
 use onus_host::repository::Repo;
 use onus_host::{identity_map, lease_file, ref_file};
 use onus_store::load;
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The caller of a hook in a repository that people work in.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Desk<'a> {
     /// The top of the working tree it stands in.
     pub root: Option<&'a Path>,
@@ -50,7 +50,7 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    fn post<'a>(&'a self, workstation: &'a Workstation) -> Post<'a> {
+    pub(crate) fn post<'a>(&'a self, workstation: &'a Workstation) -> Post<'a> {
         let held = self.held.get(&workstation.name);
         Post {
             workstation: &workstation.name,
@@ -64,7 +64,7 @@ impl Fleet {
         }
     }
 
-    /// What a worker is. One that nobody knows is trusted with nothing.
+    /// What a worker is. An unregistered one counts as an agent, which has the fewest rights.
     fn kind(&self, worker: &Handle) -> Kind {
         self.workers.get(worker).copied().unwrap_or(Kind::Agent)
     }
@@ -83,8 +83,14 @@ impl Fleet {
         }
     }
 
+    /// What a worker holds, and whether each is held in a directory.
+    pub(crate) fn held_by(&self, worker: &Handle) -> impl Iterator<Item = (Held<'_>, bool)> {
+        let posts = self.live().filter_map(|one| Some((self.post(one).held?, one.path.is_some())));
+        posts.filter(move |(held, _)| held.assignment.assignee == *worker)
+    }
+
     /// The workstation whose branch a reference is.
-    fn owner(&self, refname: &str) -> Option<Post<'_>> {
+    pub(crate) fn owner(&self, refname: &str) -> Option<Post<'_>> {
         let branch = refname.strip_prefix("refs/heads/")?;
         let owns = |one: &&Workstation| one.branch.as_ref().is_some_and(|own| own.as_str() == branch);
         self.live().find(owns).map(|one| self.post(one))
@@ -128,6 +134,7 @@ impl Onus {
                 owner,
                 from,
                 holder: token.and_then(|token| fleet.opened_by(token)),
+                elsewhere: desk.worker.and_then(|worker| fleet.held_by(worker).next()).map(|(held, _)| held),
                 credentials: Credentials { token, generation: fleet.generation, mover },
                 people: self.settings.git.people,
             };
@@ -155,30 +162,23 @@ impl Onus {
         }
     }
 
-    /// Whether the references of a repository that people push to may move as `updates` say.
-    pub fn guard_push(
-        &mut self,
-        token: Option<&Token>,
-        history: &History<'_>,
-        updates: &[Update],
-    ) -> Result<(), Refusal> {
-        let fleet = self.fleet()?;
-        let main = self.main_branch()?.unwrap_or_default();
-        let holder = token.and_then(|token| fleet.opened_by(token));
+    /// The same for what is about to be pushed. What the main branch has already is nobody's news.
+    pub fn guard_before_push(&mut self, desk: &Desk<'_>, updates: &[Update]) -> Result<(), Refusal> {
+        let main = self.main_branch()?;
+        let mut news = Vec::new();
         for update in updates {
-            let credentials = Credentials { token, generation: fleet.generation, mover: Mover::Nobody };
-            let push = Push {
-                refname: &update.refname,
-                change: change(history, update)?,
-                main: &main,
-                owner: fleet.owner(&update.refname),
-                holder,
-                credentials,
-            };
-            let held = guard::pushed(&push)?;
-            self.within(&held, Some(history), update)?;
+            if Some(&update.refname) != main.as_ref() || !self.is_in_main(main.as_deref(), update)? {
+                news.push(update.clone());
+            }
         }
-        Ok(())
+        if news.is_empty() { Ok(()) } else { self.guard(desk, &news) }
+    }
+
+    fn is_in_main(&self, main: Option<&str>, update: &Update) -> Result<bool, Refusal> {
+        match (&self.place.repo, main, &update.new) {
+            (Some(repo), Some(main), Some(new)) => History::at(&repo.common_dir).reaches(main, new),
+            _ => Ok(false),
+        }
     }
 
     /// What a commit made at this desk says about its assignment; nothing where the caller holds none there.
@@ -207,7 +207,7 @@ impl Onus {
     }
 
     /// The full name of the main branch.
-    fn main_branch(&self) -> Result<Option<String>, Refusal> {
+    pub(crate) fn main_branch(&self) -> Result<Option<String>, Refusal> {
         let repo = self.place.repo.as_ref();
         Ok(repo.map(|repo| identity_map::main_branch(repo, &self.settings)).transpose()?.flatten())
     }
@@ -232,7 +232,7 @@ impl Onus {
     }
 
     /// Whether what the new commits change is the assignment's to change.
-    fn within(
+    pub(crate) fn within(
         &mut self,
         held: &Held<'_>,
         history: Option<&History<'_>>,
@@ -258,8 +258,25 @@ impl Onus {
         };
         // Whoever moves the main branch itself answers for everything that is new on it.
         not.extend(resolved.as_deref().filter(|_| main.as_deref() != Some(update.refname.as_str())));
-        let paths = history.changed_paths(new, &not)?;
-        guard::within(held, boundary::path_findings(&self.policy()?, spec, &paths))
+        let policy = self.policy()?;
+        // One commit more on top of what was there: all of it, if not less, is new.
+        let by_one = update.old.as_ref().and_then(|old| refs::changed_by_one(&repo?.common_dir, new, old));
+        if by_one.is_some_and(|paths| boundary::path_findings(&policy, spec, &paths).is_empty()) {
+            return Ok(());
+        }
+        let findings = boundary::path_findings(&policy, spec, &history.changed_paths(new, &not)?);
+        if findings.is_empty() {
+            return Ok(());
+        }
+        // Another task's landed commits were judged once, and are not this holder's doing.
+        let commits = history.ids(new, &not)?;
+        let landed = self.landed_among(&commits)?;
+        if landed.is_empty() {
+            return guard::within(held, findings);
+        }
+        let own: Vec<String> =
+            commits.into_iter().filter(|id| !landed.iter().any(|one| one.as_str() == id)).collect();
+        guard::within(held, boundary::path_findings(&policy, spec, &history.changed_by(&own)?))
     }
 }
 
@@ -291,14 +308,5 @@ fn local_change(repo: Option<&Repo>, update: &Update) -> Result<Change, Refusal>
         (_, None) => Change::Delete,
         (Some(repo), Some(_)) if update.refname.starts_with("refs/onus/") && is_new(repo)? => Change::Create,
         _ => Change::Rewrite,
-    })
-}
-
-fn change(history: &History<'_>, update: &Update) -> Result<Change, Refusal> {
-    Ok(match (&update.old, &update.new) {
-        (_, None) => Change::Delete,
-        (None, Some(_)) => Change::Create,
-        (Some(old), Some(new)) if history.reaches(new, old)? => Change::Forward,
-        (Some(_), Some(_)) => Change::Rewrite,
     })
 }

@@ -5,13 +5,14 @@ use crate::salvage::Evicted;
 use crate::submit::unexpected;
 use crate::{Onus, Sight};
 use onus_core::code::Code;
+use onus_core::event::Landed;
 use onus_core::facts::Dependency;
 use onus_core::handoff::{DependsOn, FORMAT, HandedCommit, Handoff, LeftOut, Standing, TestRun, Words};
 use onus_core::id::{CommitId, TaskId, WorkstationName};
 use onus_core::own_commits::{self, Made, Ownership};
 use onus_core::refusal::Refusal;
-use onus_core::task::{Assignment, Blocker, State, StateName, Task};
-use onus_core::text::Text;
+use onus_core::task::{Assignment, Blocker, Criterion, State, StateName, Task};
+use onus_core::text::{REASON_MAX, Text, shortened};
 use onus_core::time::Timestamp;
 use onus_core::workstation::Workstation;
 use onus_host::refs::{Commit, History, branch_ref};
@@ -37,7 +38,7 @@ pub struct HandoffView {
 
 /// Work as git shows it.
 #[derive(Debug, Default)]
-struct Trace {
+struct GitTrace {
     commits: Vec<HandedCommit>,
     files: Vec<String>,
     dirty: Vec<String>,
@@ -45,7 +46,7 @@ struct Trace {
     head: Option<CommitId>,
 }
 
-pub(crate) type Surroundings = (Vec<Dependency>, Option<Workstation>, Timestamp);
+pub(crate) type HandoffFacts = (Vec<Dependency>, Option<Workstation>, Timestamp);
 
 impl Onus {
     /// The handoff of the present holder's work, ready to be kept. None where nobody holds the task.
@@ -68,6 +69,39 @@ impl Onus {
             _ => None,
         };
         handoff.blockers.extend(waits);
+        document(handoff).map(Some)
+    }
+
+    /// The handoff of finished work: its commits are those that have landed.
+    pub(crate) fn compose_done(
+        &mut self,
+        task: &Task,
+        status: Standing,
+        words: &Words,
+        found: Option<&Landed>,
+    ) -> Result<Option<Text>, Refusal> {
+        let Some(held) = task.assignment().cloned() else {
+            return Ok(None);
+        };
+        let mut handoff = self.composed(task, &held, status, words)?;
+        let arrived = self.landing_of(&task.id)?.landed.into_iter().filter(|one| one.epoch == held.epoch);
+        let mut landed: Vec<CommitId> = arrived.map(|one| one.commit).collect();
+        landed.extend(found.into_iter().flat_map(|found| found.commits.iter().cloned()));
+        if !landed.is_empty() {
+            let dir = self.place.repo.as_ref().map(|repo| repo.common_dir.clone());
+            let history = dir.as_deref().map(History::at);
+            let known = history.map(|history| history.named(&landed).unwrap_or_default()).unwrap_or_default();
+            let subject = |id: &CommitId| known.iter().find(|commit| commit.id == id.as_str());
+            handoff.commits = landed
+                .iter()
+                .rev()
+                .map(|id| HandedCommit {
+                    id: id.clone(),
+                    subject: subject(id).map(|commit| commit.subject.clone()).unwrap_or_default(),
+                })
+                .collect();
+            handoff.files = history.and_then(|history| history.paths_of(&known).ok()).unwrap_or_default();
+        }
         document(handoff).map(Some)
     }
 
@@ -129,6 +163,7 @@ impl Onus {
             dirty: trace.dirty,
             salvage: None,
             left_out: LeftOut { dirty: trace.dirty_left_out, ..LeftOut::default() },
+            criteria: task.spec.criteria.iter().map(as_stood).collect(),
         })
     }
 
@@ -137,7 +172,7 @@ impl Onus {
         &mut self,
         task: &TaskId,
         workstation: &WorkstationName,
-    ) -> Result<Surroundings, Refusal> {
+    ) -> Result<HandoffFacts, Refusal> {
         if let Some(answer) =
             self.remote(|| calls::SurroundingsOf { task: task.clone(), place: workstation.clone() })?
         {
@@ -169,16 +204,17 @@ impl Onus {
 
     /// What a workstation's branch and working tree show. Nothing here may stop a holder from giving a task back: where
     /// git cannot tell, the handoff says nothing.
-    fn trace(&self, task: &TaskId, place: &Workstation, held: &Assignment) -> Trace {
+    fn trace(&self, task: &TaskId, place: &Workstation, held: &Assignment) -> GitTrace {
         let directory = place.path.as_deref().map(Path::new).filter(|path| path.is_dir());
         let Some(directory) = directory.filter(|_| self.place.repo.is_some()) else {
-            return Trace::default();
+            return GitTrace::default();
         };
         let history = History::at(directory);
         let name =
             place.branch.as_ref().map_or_else(|| "HEAD".to_owned(), |branch| branch_ref(branch.as_str()));
         let head = history.resolve(&name).ok().flatten();
-        let mut trace = Trace { head: head.as_deref().and_then(|id| id.parse().ok()), ..Trace::default() };
+        let mut trace =
+            GitTrace { head: head.as_deref().and_then(|id| id.parse().ok()), ..GitTrace::default() };
         // What came in from the main branch by a sync is other people's work.
         let base = held.base.as_ref().map(ToString::to_string);
         let not: Vec<String> = base.into_iter().chain(self.main_commit()).collect();
@@ -224,6 +260,12 @@ impl Onus {
         let last = self.ask(|tx| show::last_note(tx, task, "handoff"))?;
         Ok(last.map(|text| view(task, &text)))
     }
+}
+
+/// A criterion in one line, with whether somebody has ticked it.
+fn as_stood(criterion: &Criterion) -> String {
+    let mark = if criterion.ticked.is_some() { "[x]" } else { "[ ]" };
+    format!("{mark} {}", shortened(&criterion.text.replace('\n', " "), REASON_MAX / 8))
 }
 
 /// What was made under this assignment, newest first.

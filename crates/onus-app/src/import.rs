@@ -1,13 +1,17 @@
-//! `import`: tasks from a file of JSON lines, all of them or none (mission A2, D14).
+//! `import`: tasks from a file of JSON lines, all of them or none (mission A2, D14). Files of other tools are made into
+//! such lines first ([`format`]).
 //!
 //! The file is read before the store is touched; [`plan`] says what each line becomes; every new one is decided like
 //! any other ask and written in one transaction, with one entry in the workspace's own chain. The same file twice
-//! creates nothing the second time.
+//! creates and changes nothing the second time; what another system owns is brought up to date ([`refresh`]).
 
 mod archive;
 mod file;
+pub mod format;
 mod line;
 mod plan;
+mod refresh;
+mod write;
 
 pub use archive::RestoreView;
 
@@ -16,36 +20,31 @@ use crate::remote::calls;
 use crate::submit::unexpected;
 use crate::{Onus, registry, replay};
 use file::File;
-use line::Line;
+use line::ImportLine;
 use onus_core::code::Code;
 use onus_core::command::Command;
 use onus_core::decide::{Decision, decide};
-use onus_core::effect::effects;
-use onus_core::event::{Event, Imported, Stamped};
+use onus_core::event::{Event, Imported};
 use onus_core::facts::{Caller, Facts, Fresh, Place};
 use onus_core::hash::{Digest, Fields};
 use onus_core::id::{Handle, ProjectKey, RequestId, Seq, TaskId};
 use onus_core::identity_map::{Policy, Signals};
 use onus_core::intake::derived_origin;
-use onus_core::ledger::Entry;
 use onus_core::process::Vital;
 use onus_core::refusal::Refusal;
 use onus_core::settings::Settings;
-use onus_core::task::evolve;
 use onus_core::text::Text;
 use onus_core::time::Now;
-use onus_store::apply::{self, Change};
-use onus_store::load::{self, Workspace};
+use onus_store::apply;
+use onus_store::load;
 use onus_store::port::{Outcome, Store, Tx};
 use onus_store::read::ledger;
 use plan::{Numbers, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use uuid::Uuid;
-
-/// How many lines pass between two words about progress.
-const STRIDE: usize = 1_000;
+use write::{Step, Steps};
 
 /// Whether the lines become tasks, or only would.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,11 +66,29 @@ pub struct Import<'a> {
 }
 
 /// The answer to `import`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ImportView {
+    /// How many tasks the file has.
+    #[serde(default)]
+    pub read: i64,
     pub created: i64,
     /// Lines whose ask already was a task.
     pub existing: i64,
+    /// How many of the existing ones the file changes.
+    #[serde(default)]
+    pub changed: i64,
+    /// What is wrong, line by line. Where anything is, nothing is imported.
+    #[serde(default)]
+    pub refused: Vec<RefusedView>,
+    /// Fields of the file that have no place but `extra`.
+    #[serde(default)]
+    pub unmapped: Vec<String>,
+    /// What the file refers to and neither it nor the store has; the reference stays in `extra`.
+    #[serde(default)]
+    pub unresolved: Vec<UnresolvedView>,
+    /// Files and entries that are no tasks.
+    #[serde(default)]
+    pub skipped: Vec<SkippedView>,
     /// Nothing was written: this is what would be.
     pub dry_run: bool,
     /// Tasks that have another id here than in the file.
@@ -83,6 +100,36 @@ pub struct RenamedView {
     pub line: usize,
     pub from: TaskId,
     pub to: TaskId,
+}
+
+/// A line that keeps the file out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RefusedView {
+    pub line: usize,
+    pub code: Code,
+    pub detail: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnresolvedView {
+    pub line: usize,
+    pub reference: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SkippedView {
+    pub name: String,
+    pub reason: String,
+}
+
+/// How many references that lead nowhere are told.
+const UNRESOLVED_MAX: usize = 1_000;
+
+impl ImportView {
+    /// A dry run of a file that is wrong.
+    fn refused(read: usize, refused: Vec<RefusedView>) -> ImportView {
+        ImportView { read: read as i64, refused, dry_run: true, ..ImportView::default() }
+    }
 }
 
 impl Onus {
@@ -104,7 +151,7 @@ impl Onus {
         }
         let file = File::read(import.input);
         let session =
-            Session { import, settings: &self.settings, digest: Digest::of(import.input.as_bytes()) };
+            ImportSession { import, settings: &self.settings, digest: Digest::of(import.input.as_bytes()) };
         let answered = match import.run {
             Run::Real => self.store.write(|tx| session.carry_out(tx, file, progress)),
             Run::Dry => self.store.read(|tx| Ok(session.rehearse(tx, file)))?,
@@ -113,19 +160,13 @@ impl Onus {
     }
 }
 
-struct Session<'a> {
+struct ImportSession<'a> {
     import: &'a Import<'a>,
     settings: &'a Settings,
     digest: Digest,
 }
 
-/// A new task, decided but not written.
-struct Step {
-    id: TaskId,
-    event: Event,
-}
-
-impl Session<'_> {
+impl ImportSession<'_> {
     fn rehearse(&self, tx: &mut dyn Tx, file: File) -> Result<ImportView, Refusal> {
         let caller = load::caller(tx, self.import.actor)?;
         onus_core::registry::known(&caller)?;
@@ -145,12 +186,12 @@ impl Session<'_> {
             return self.answer_again(tx, file, earlier.seq).map(Outcome::Rollback);
         }
         let (steps, view) = self.decide(tx, caller, file)?;
-        if steps.decided.is_empty() {
+        if steps.is_empty() {
             return Ok(Outcome::Rollback(view));
         }
-        let seq = self.write(tx, &actor, steps, progress)? + 1;
-        let imported =
-            Imported { created: view.created, existing: view.existing, digest: Text::known_by(self.digest) };
+        let seq = steps.write(tx, &actor, progress)? + 1;
+        let ImportView { created, existing, changed, .. } = view;
+        let imported = Imported { created, existing, digest: Text::known_by(self.digest), changed };
         registry::record(tx, &actor, imported)?;
         apply::request(tx, self.import.request, &self.fingerprint(), seq)?;
         Ok(Outcome::Commit(view))
@@ -173,14 +214,16 @@ impl Session<'_> {
                 .hint("onus ledger verify")
         };
         let entry = ledger::entry(tx, seq)?.ok_or_else(broken)?;
-        let Ok(Event::Imported(Imported { created, existing, .. })) =
+        let Ok(Event::Imported(Imported { created, existing, changed, .. })) =
             entry.open().map(|stamped| stamped.event)
         else {
             return Err(broken());
         };
         let numbers = self.numbers(tx)?;
         let plan = plan::plan(tx, &mut file, numbers)?;
-        Ok(ImportView { created, existing, dry_run: false, renamed: renamed(&file.lines, &plan) })
+        let read = file.lines.len() as i64;
+        let renamed = renamed(&file.lines, &plan);
+        Ok(ImportView { read, created, existing, changed, renamed, ..ImportView::default() })
     }
 
     fn numbers(&self, tx: &mut dyn Tx) -> Result<Numbers, Refusal> {
@@ -199,26 +242,35 @@ impl Session<'_> {
         let order = plan.order();
         let created = order.len();
         let view = ImportView {
+            read: file.lines.len() as i64,
+            unresolved: unresolved(&plan),
             created: created as i64,
             existing: (file.lines.len() - created) as i64,
             dry_run: self.import.run == Run::Dry,
             renamed: renamed(&file.lines, &plan),
+            ..ImportView::default()
         };
         let mut facts = self.facts(caller);
         let mut uids = Uids::draw(&now, created)?;
-        let mut lines: Vec<Option<Line>> = file.lines.into_iter().map(Some).collect();
+        let refreshed = refresh::refreshed(tx, &file.lines, &plan)?;
+        let view = ImportView { changed: refreshed.len() as i64, ..view };
+        let mut lines: Vec<Option<ImportLine>> = file.lines.into_iter().map(Some).collect();
         let mut decided = Vec::with_capacity(created);
         for place in order {
             let Some(line) = lines[place].take() else { continue };
-            let number = line.number;
+            let (number, place_name) = (line.number, line.place.clone());
             match decide_line(&mut facts, line, &mut plan, place, &now, uids.next()) {
                 Ok(step) => decided.push(step),
-                Err(refusal) => file.complaints.add_refusal(number, refusal),
+                Err(refusal) => file.complaints.add_refusal(number, &place_name, refusal),
             }
+        }
+        if self.import.run == Run::Dry && !file.complaints.is_empty() {
+            let refused = ImportView::refused(lines.len(), file.complaints.into_refused());
+            return Ok((Steps::none(now), refused));
         }
         match file.complaints.refusal() {
             Some(refusal) => Err(refusal),
-            None => Ok((Steps { decided, numbers: plan.numbers, now }, view)),
+            None => Ok((Steps { decided, refreshed, numbers: plan.numbers, now }, view)),
         }
     }
 
@@ -237,6 +289,7 @@ impl Session<'_> {
             live_scopes: Vec::new(),
             mentioned: None,
             reachable: BTreeMap::new(),
+            ancestors: Vec::new(),
             existing: None,
             suspended: false,
             vital: Vital::Unknown,
@@ -252,60 +305,12 @@ impl Session<'_> {
             session: None,
         }
     }
-
-    /// Writes the new tasks and then their dependencies, which may point in any direction.
-    fn write(
-        &self,
-        tx: &mut dyn Tx,
-        actor: &Handle,
-        steps: Steps,
-        progress: &mut dyn Progress,
-    ) -> Result<Seq, Refusal> {
-        let workspace: Workspace = load::workspace(tx)?;
-        progress.begin("importing", Some(steps.decided.len() as u64));
-        let mut seq = workspace.last_seq;
-        let mut edges: Vec<(TaskId, BTreeSet<TaskId>)> = Vec::new();
-        for (index, step) in steps.decided.into_iter().enumerate() {
-            seq += 1;
-            let stamped =
-                Stamped::following(None, seq, step.id, steps.now.wall, actor.clone(), None, step.event);
-            let mut after = evolve(None, &stamped).map_err(unexpected)?;
-            let entry = Entry::seal(&workspace.uid, &stamped, Digest::ZERO).map_err(unexpected)?;
-            let effects = effects(None, &stamped, &after);
-            let depends_on = std::mem::take(&mut after.depends_on);
-            apply::change(tx, &Change { before: None, after: &after, entry: &entry, effects: &effects })?;
-            if !depends_on.is_empty() {
-                edges.push((after.id, depends_on));
-            }
-            if index % STRIDE == 0 {
-                progress.at(index as u64);
-            }
-        }
-        for (task, depends_on) in &edges {
-            for on in depends_on {
-                onus_store::bulk::depend(tx, task, on)?;
-            }
-        }
-        apply::refresh_younger(tx, workspace.last_seq)?;
-        for (project, number) in steps.numbers {
-            apply::reserve(tx, &TaskId { project, number })?;
-        }
-        progress.end();
-        Ok(seq)
-    }
-}
-
-/// What is to be written.
-struct Steps {
-    decided: Vec<Step>,
-    numbers: BTreeMap<ProjectKey, i64>,
-    now: Now,
 }
 
 /// One line as an ask like any other: the rules are the ones of `add`.
 fn decide_line(
     facts: &mut Facts<'_>,
-    line: Line,
+    line: ImportLine,
     plan: &mut Plan,
     place: usize,
     now: &Now,
@@ -313,26 +318,37 @@ fn decide_line(
 ) -> Result<Step, Refusal> {
     let id = plan.id(place).clone();
     let links = std::mem::take(&mut plan.links[place]);
-    let mut spec = line.spec;
+    let (mut spec, notes) = (line.spec, line.notes);
     spec.parent = links.parent;
     // With its id and its uid kept a task is found again by them; else the file's name for it becomes its origin.
     let keeps_name = line.uid.is_some() && line.id.as_ref() == Some(&id);
     if spec.origin.is_none() && !keeps_name {
         spec.origin = derived_origin(line.id.as_ref(), line.uid);
     }
-    let command = Command::Add { spec: Box::new(spec), depends_on: links.depends_on, archived: line.archive };
+    let command = Command::Add {
+        spec: Box::new(spec),
+        depends_on: links.depends_on,
+        archived: line.archive,
+        arrival: line.arrival,
+    };
     let fresh = Fresh { uid: line.uid.unwrap_or(uid), lease: [0; 16] };
     match decide(facts, &command, now, &fresh)? {
         Decision::Change { events, .. } => match <[Event; 1]>::try_from(events) {
-            Ok([event]) => Ok(Step { id, event }),
+            Ok([event]) => Ok(Step { id, event, notes }),
             Err(_) => Err(unexpected("an ask is one event")),
         },
         Decision::Existing(_) => Err(unexpected("a new line was decided as an existing task")),
     }
 }
 
-fn renamed(lines: &[Line], plan: &Plan) -> Vec<RenamedView> {
-    let has_other_id = |(place, line): (usize, &Line)| {
+fn unresolved(plan: &Plan) -> Vec<UnresolvedView> {
+    let view =
+        |(line, reference): &(usize, String)| UnresolvedView { line: *line, reference: reference.clone() };
+    plan.unresolved.iter().take(UNRESOLVED_MAX).map(view).collect()
+}
+
+fn renamed(lines: &[ImportLine], plan: &Plan) -> Vec<RenamedView> {
+    let has_other_id = |(place, line): (usize, &ImportLine)| {
         let from = line.id.clone()?;
         let to = plan.id(place).clone();
         (from != to).then_some(RenamedView { line: line.number, from, to })

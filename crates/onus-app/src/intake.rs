@@ -6,7 +6,7 @@ pub use email::email;
 
 use crate::Onus;
 use crate::submit::{Receipt, ReceiptKind};
-use crate::view::TaskView;
+use crate::view::{TaskView, dropped};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
 use onus_core::id::{ChannelName, RequestId, shown};
@@ -25,20 +25,22 @@ pub struct IntakeView {
     /// `created`, `existing`, or `ignored` where nothing was asked for.
     pub outcome: String,
     pub task: Option<TaskView>,
-    /// Why it was ignored.
+    /// Why it was ignored, or what became of the task of an ask that came before.
     pub detail: Option<String>,
 }
 
 impl IntakeView {
     fn existing(receipt: &Receipt) -> IntakeView {
-        IntakeView { outcome: "existing".into(), task: Some(TaskView::from(&receipt.task)), detail: None }
+        let task = Some(TaskView::from(&receipt.task));
+        IntakeView { outcome: "existing".into(), task, detail: dropped(receipt) }
     }
 }
 
 impl From<&Receipt> for IntakeView {
     fn from(receipt: &Receipt) -> IntakeView {
         let outcome = if receipt.kind == ReceiptKind::Existing { "existing" } else { "created" };
-        IntakeView { outcome: outcome.into(), task: Some(TaskView::from(&receipt.task)), detail: None }
+        let task = Some(TaskView::from(&receipt.task));
+        IntakeView { outcome: outcome.into(), task, detail: dropped(receipt) }
     }
 }
 
@@ -96,7 +98,7 @@ impl Onus {
             task: None,
             project: channel.project.clone(),
             base: None,
-            command: Command::Add { spec, depends_on: BTreeSet::new(), archived: None },
+            command: Command::Add { spec, depends_on: BTreeSet::new(), archived: None, arrival: None },
         })))
     }
 

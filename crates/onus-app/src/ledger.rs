@@ -25,11 +25,12 @@ use onus_core::refusal::Refusal;
 
 pub use checkpoint::{AnchorView, CheckpointView, GenerationView};
 pub use export::ExportedView;
-pub use finding::{FindingView, Kind};
+pub use finding::{FindingKind, FindingView};
 pub use range::RangeView;
 pub use verify::VerifyView;
 
-pub(crate) use anchor_sync::{Standing, Tip};
+pub(crate) use anchor_sync::{AnchorStanding, Tip};
+pub(crate) use verify::LOST;
 
 fn unexpected(error: &dyn std::fmt::Display) -> Refusal {
     Refusal::new(Code::Internal, error.to_string())

@@ -1,45 +1,55 @@
-//! `merge`: rebase, boundaries, checks, and only then the main branch moves forward (mission D5, D11).
+//! `merge`: rebase, ownership, boundaries, checks, and only then the main of record moves forward (mission D5, D11).
 //!
-//! The rules are asked twice: before anything is touched, and again while the main branch is locked, in the transaction
-//! that records the merge. Whoever lost the lease in between has rebased its own branch and moved nothing else.
+//! The rules are asked twice: before anything is touched, and again for the very commit that lands, after its checks. Where
+//! the local main branch is the main of record, that is while it is locked, in the transaction that records the merge.
+//! Where it is shared, right before the push; a guarded repository asks once more. Whoever lost the lease in between has
+//! rebased its own branch and moved nothing else.
 
+mod arrived;
 mod checks;
+mod land;
 
+pub use arrived::Arrived;
 pub use checks::MergeCheckView;
 
 use crate::Onus;
+use crate::handoff::made;
+use crate::main_of_record::Trunk;
 use crate::progress::Progress;
-use crate::remote::calls;
-use crate::submit::{Target, step, unexpected};
+use crate::submit::{step, unexpected};
+use crate::view::LandedView;
 use onus_core::boundary::path_findings;
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Stage};
-use onus_core::event::{Event, Merged};
-use onus_core::evidence::{Ground, Proof};
+use onus_core::evidence::{Ground, Proof, RootCause, risky_paths};
 use onus_core::id::{CommitId, Handle, RequestId, TaskId, WorkstationName};
 use onus_core::identity_map::Policy;
 use onus_core::lease::Token;
+use onus_core::own_commits::{self, Holding, Made, Ownership};
 use onus_core::refusal::Refusal;
+use onus_core::settings::Land;
 use onus_core::task::Task;
-use onus_host::refs::{self, Forwarded, History};
+use onus_host::refs::{self, Commit, History};
 use onus_host::repository::Repo;
 use onus_host::worktree::{self, Synced};
 use onus_host::{identity_map, ref_file};
-use onus_store::read::ledger::{self, Part};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-/// How often the checks are run anew because somebody else merged meanwhile.
-const ATTEMPTS: usize = 3;
+/// How often it is tried anew because somebody else was quicker.
+const ATTEMPTS: usize = 12;
 
 /// Who merges what.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Merge<'a> {
     pub request: &'a RequestId,
     pub actor: Option<&'a Handle>,
     pub token: Option<&'a Token>,
     pub task: &'a TaskId,
+    /// Commits of others that the holder answers for, as it names them.
+    pub adopt: &'a [String],
+    pub root_cause: Option<&'a RootCause>,
 }
 
 /// The answer to `merge`.
@@ -50,7 +60,10 @@ pub struct MergeView {
     pub commit: CommitId,
     /// Where it was before.
     pub onto: CommitId,
+    pub landed: LandedView,
     pub checks: Vec<MergeCheckView>,
+    /// How often it was tried: more than once where somebody else was quicker.
+    pub attempts: i64,
     /// Checkouts of the main branch whose files could not follow.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub behind: Vec<BehindView>,
@@ -63,21 +76,68 @@ pub struct BehindView {
 }
 
 /// Where the work of a held task is.
-struct Site {
-    workstation: WorkstationName,
-    directory: PathBuf,
+pub(crate) struct Site {
+    pub(crate) workstation: WorkstationName,
+    pub(crate) directory: PathBuf,
+    pub(crate) branch: String,
+}
+
+/// What one attempt is made with.
+struct Attempt<'a> {
+    call: &'a Merge<'a>,
+    trunk: &'a Trunk,
+    onto: String,
+}
+
+/// How an attempt ended.
+enum Tried {
+    Landed(Box<MergeView>),
+    /// There is nothing to merge.
+    Nothing,
+    /// Somebody else was quicker.
+    Moved,
+}
+
+impl Tried {
+    fn landed(view: MergeView) -> Tried {
+        Tried::Landed(Box::new(view))
+    }
 }
 
 impl Onus {
-    /// Brings the holder's commits into the main branch, or changes nothing there.
+    /// Brings the holder's commits into the main of record, or changes nothing there.
     pub fn merge(&mut self, call: &Merge<'_>, progress: &mut dyn Progress) -> Result<MergeView, Refusal> {
-        let (repo, main) = self.main_of_repository()?;
-        for _ in 0..ATTEMPTS {
-            if let Some(view) = self.attempt(call, &repo, &main, progress)? {
-                return Ok(view);
+        if let Some(view) = self.merge_if_any(call, progress)? {
+            return Ok(view);
+        }
+        let task = self.task(call.task)?;
+        let (site, main) = (self.site_of(&task)?, self.trunk()?.name());
+        let detail = format!("{} has no commit that {main} has not", site.workstation);
+        Err(Refusal::new(Code::NotMerged, detail)
+            .task(&task.id)
+            .hint(format!("commit the work in {} first", site.directory.display())))
+    }
+
+    /// The same; none where there is nothing to merge.
+    pub(crate) fn merge_if_any(
+        &mut self,
+        call: &Merge<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<Option<MergeView>, Refusal> {
+        self.join_clone(call.actor)?;
+        let trunk = self.trunk()?;
+        for attempt in 1..=ATTEMPTS {
+            if attempt > 1 {
+                progress.begin(&format!("{} has moved: attempt {attempt}", trunk.name()), None);
+                progress.end();
+            }
+            match self.attempt(call, &trunk, progress)? {
+                Tried::Landed(view) => return Ok(Some(MergeView { attempts: attempt as i64, ..*view })),
+                Tried::Nothing => return Ok(None),
+                Tried::Moved => {}
             }
         }
-        let main = short(&main);
+        let main = trunk.name();
         Err(Refusal::new(
             Code::NotMerged,
             format!("{main} moved {ATTEMPTS} times while the checks of {} ran", call.task),
@@ -97,48 +157,114 @@ impl Onus {
         Ok((repo, main))
     }
 
-    /// None when the main branch moved before it could be locked.
     fn attempt(
         &mut self,
         call: &Merge<'_>,
-        repo: &Repo,
-        main: &str,
+        trunk: &Trunk,
         progress: &mut dyn Progress,
-    ) -> Result<Option<MergeView>, Refusal> {
-        let history = History::at(&repo.common_dir);
-        let onto = history.commit(main)?;
-        let asked = self.rehearse_one(&envelope(call, "ask", &onto, &onto, &[])?)?;
-        let task = asked.task;
+    ) -> Result<Tried, Refusal> {
+        let history = History::at(&trunk.repo.common_dir);
+        let onto = if trunk.rivals.is_empty() { trunk.fetched()? } else { trunk.seen()? };
+        let attempt = Attempt { call, trunk, onto };
+        let task = self.asked_before(&attempt)?;
         let asked_for = checks::approved(&task)?;
         let site = self.site_of(&task)?;
-        let commit = self.rebase(&task, repo, &site, main)?;
-        let onto = history.commit(main)?;
-        if history.reaches(&onto, &commit)? {
-            return self.merged_before(&task, &site, main, &commit).map(Some);
+        let head = history.commit(&refs::branch_ref(&site.branch))?;
+        let arrived = self.landing_of(&task.id)?;
+        let unmerged = history.unmerged(&head, &attempt.onto)?;
+        if unmerged.is_empty() {
+            return self.landed_before(&attempt, &task, &arrived);
         }
-        self.within_bounds(&task, &history.changed_paths(&commit, &[&onto])?)?;
+        let adopt = adopted_by_name(&history, call.adopt)?;
+        let mine = self.own(&task, &history, &unmerged, &arrived, &adopt)?;
+        let commit = self.rebase(&task, trunk, &site, &attempt.onto)?;
+        if history.reaches(&attempt.onto, &commit)? {
+            return self.landed_before(&attempt, &task, &arrived);
+        }
+        let paths = history.changed_paths(&commit, &[&attempt.onto])?;
+        self.within_bounds(&task, &paths)?;
         let tip: CommitId = commit.parse().map_err(unexpected)?;
         let place = (site.directory.as_path(), &tip);
         let checks = self.run_checks(call, &task, &asked_for, place, progress)?;
-        // Every record is a step of its own: a repeated call is asked the rules anew, it is not told what they said.
-        let name = format!("merge {commit} {}", self.version(&task)?);
+        let mut proof = self.landing_proof(&task, trunk, &commit, &attempt.onto)?;
+        proof.landed = Some(self.arriving(&history, trunk, &commit, &attempt.onto, &mine)?);
         let commands: Vec<String> = asked_for.into_iter().map(|check| check.command).collect();
-        let envelope = envelope(call, &name, &commit, &onto, &commands)?;
-        let forwarded = refs::fast_forward(repo, main, &commit, || {
-            if history.commit(main)? != onto {
-                return Err(Refusal::new(Code::NotMerged, "the main branch has moved"));
-            }
-            self.submit(&envelope, &Target::Named).map(drop)
-        });
-        match forwarded {
-            Ok(forwarded) => Ok(Some(view(&task.id, &commit, &onto, checks, &forwarded)?)),
-            Err(_) if history.commit(main)? != onto => Ok(None),
-            Err(refusal) => Err(refusal.task(&task.id)),
+        let name = format!("merge {commit} {}", self.version(&task)?);
+        let stage = Stage::Land;
+        let envelope = attempt.envelope(&name, stage, &commit, &attempt.onto, &commands, proof.clone())?;
+        if self.settings.git.land == Land::Pr && trunk.shared.is_some() {
+            return Err(self.offered(&attempt, &task, &site, &commit)?);
         }
+        let behind = match self.land(&attempt, &envelope, &commit)? {
+            Some(behind) => behind,
+            None => return Ok(Tried::Moved),
+        };
+        Ok(Tried::landed(MergeView {
+            task: task.id,
+            commit: tip,
+            onto: attempt.onto.parse().map_err(unexpected)?,
+            landed: proof.landed.map(LandedView::from).unwrap_or_default(),
+            checks,
+            attempts: 1,
+            behind,
+        }))
+    }
+
+    /// What the rules say before anything is touched: everything but what the checks will show.
+    fn asked_before(&mut self, attempt: &Attempt<'_>) -> Result<Task, Refusal> {
+        let (trunk, onto) = (attempt.trunk, &attempt.onto);
+        let held = self.find_task(attempt.call.task)?;
+        let site = held.as_ref().and_then(|task| self.site_of(task).ok());
+        let history = History::at(&trunk.repo.common_dir);
+        let head = site.and_then(|site| history.resolve(&refs::branch_ref(&site.branch)).ok().flatten());
+        let proof = match (&held, &head) {
+            (Some(task), Some(head)) => self.landing_proof(task, trunk, head, onto)?,
+            _ => Proof { rivals: trunk.rivals.clone(), ..Proof::default() },
+        };
+        let at = head.as_deref().unwrap_or(onto);
+        let envelope = attempt.envelope("ask", Stage::Ask, at, onto, &[], proof)?;
+        Ok(self.rehearse_one(&envelope)?.task)
+    }
+
+    /// What the work at `commit` is, judged by what it brings to `onto`.
+    pub(crate) fn landing_proof(
+        &mut self,
+        task: &Task,
+        trunk: &Trunk,
+        commit: &str,
+        onto: &str,
+    ) -> Result<Proof, Refusal> {
+        let proof = self.brought(&task.id, &History::at(&trunk.repo.common_dir), commit, onto)?;
+        Ok(Proof { main: Some(trunk.name()), rivals: trunk.rivals.clone(), ..proof })
+    }
+
+    /// The same of a repository that may be in the middle of a push.
+    pub(crate) fn brought(
+        &mut self,
+        task: &TaskId,
+        history: &History<'_>,
+        commit: &str,
+        onto: &str,
+    ) -> Result<Proof, Refusal> {
+        let policy = self.policy()?;
+        let has_risks = policy.in_force().is_some_and(|map| !map.map.high_risk.paths.is_empty());
+        let paths = if has_risks { history.changed_paths(commit, &[onto])? } else { Vec::new() };
+        let mut same_work = Vec::new();
+        for seen in self.reviewed_commits(task)? {
+            if seen.as_str() != commit && history.is_same_work(seen.as_str(), commit, onto)? {
+                same_work.push(seen);
+            }
+        }
+        Ok(Proof {
+            ground: Ground { commit: Some(commit.parse().map_err(unexpected)?), dirty: false },
+            risky: risky_paths(&policy, &paths),
+            same_work,
+            ..Proof::default()
+        })
     }
 
     /// The working tree in which a task is held, on the branch that belongs to it.
-    fn site_of(&mut self, task: &Task) -> Result<Site, Refusal> {
+    pub(crate) fn site_of(&mut self, task: &Task) -> Result<Site, Refusal> {
         let held = task.assignment().ok_or_else(|| unexpected("a merge of what nobody holds"))?;
         let name = held.workstation.clone();
         let found = self.find_workstation(&name)?;
@@ -157,60 +283,64 @@ impl Onus {
             ))
             .hint(format!("git -C {} switch {branch}", directory.display())));
         }
-        Ok(Site { workstation: name, directory })
+        Ok(Site { workstation: name, directory, branch: branch.to_string() })
     }
 
-    fn rebase(&mut self, task: &Task, repo: &Repo, site: &Site, main: &str) -> Result<String, Refusal> {
-        match worktree::sync(repo, &site.directory, main).map_err(|refusal| refusal.task(&task.id))? {
+    /// Whose the commits are that would land; refused where one is neither the holder's nor adopted. The answer tells, by
+    /// subject and trailers, which of them are adopted: a rebase gives them other names.
+    pub(crate) fn own(
+        &mut self,
+        task: &Task,
+        history: &History<'_>,
+        commits: &[Commit],
+        arrived: &Arrived,
+        adopted: &[CommitId],
+    ) -> Result<Vec<(Made, Ownership)>, Refusal> {
+        let held = task.assignment().ok_or_else(|| unexpected("a merge of what nobody holds"))?;
+        let epochs = arrived.adopted_epochs(held.epoch);
+        let holding = Holding {
+            task: &task.id,
+            epoch: held.epoch,
+            workstation: &held.workstation,
+            adopted_epochs: &epochs,
+            adopted,
+        };
+        let mut all = Vec::with_capacity(commits.len());
+        for commit in commits {
+            let mut one = made(commit).ok_or_else(|| unexpected("git named a commit that is none"))?;
+            if let Some(base) = held.base.as_ref().filter(|_| one.task.is_none()) {
+                one.before_grant = history.resolve(base.as_str())?.is_some()
+                    && history.reaches(base.as_str(), &commit.id)?;
+            }
+            all.push(one);
+        }
+        match Refusal::from_findings(own_commits::findings(&all, &holding)) {
+            Some(refusal) => Err(refusal.task(&task.id)),
+            None => Ok(all
+                .into_iter()
+                .map(|one| {
+                    let whose = own_commits::ownership(&one, &holding);
+                    (one, whose)
+                })
+                .collect()),
+        }
+    }
+
+    fn rebase(&mut self, task: &Task, trunk: &Trunk, site: &Site, onto: &str) -> Result<String, Refusal> {
+        let synced = worktree::sync(&trunk.repo, &site.directory, onto);
+        match synced.map_err(|refusal| refusal.task(&task.id))? {
             Synced::Current { head } => Ok(head),
             Synced::Rebased { new, .. } => Ok(new),
             Synced::Conflicts(conflicts) => {
-                Err(self.conflicting(Some(&task.id), &site.workstation, main, &conflicts)?)
+                Err(self.conflicting(Some(&task.id), &site.workstation, &trunk.name(), &conflicts)?)
             }
         }
-    }
-
-    /// The answer to a call whose work is in the main branch already: the one it had, if Onus put it there.
-    fn merged_before(
-        &mut self,
-        task: &Task,
-        site: &Site,
-        main: &str,
-        commit: &str,
-    ) -> Result<MergeView, Refusal> {
-        let merged = self.merged_as(&task.id, commit)?.ok_or_else(|| {
-            let (name, main) = (&site.workstation, short(main));
-            Refusal::new(Code::NotMerged, format!("{name} has no commit that {main} has not"))
-                .task(&task.id)
-                .hint(format!("commit the work in {} first", site.directory.display()))
-        })?;
-        Ok(MergeView {
-            task: task.id.clone(),
-            commit: merged.commit,
-            onto: merged.onto,
-            checks: merged.checks.into_iter().map(MergeCheckView::passed).collect(),
-            behind: Vec::new(),
-        })
-    }
-
-    /// The record of a task's merge as this commit.
-    pub(crate) fn merged_as(&mut self, task: &TaskId, commit: &str) -> Result<Option<Merged>, Refusal> {
-        if let Some(answer) =
-            self.remote(|| calls::MergedAs { task: task.clone(), commit: commit.to_owned() })?
-        {
-            return Ok(answer);
-        }
-        let entries = self.ask(|tx| ledger::log(tx, &Part::Task(task, 0), i64::MAX))?;
-        Ok(entries.iter().rev().find_map(|entry| match entry.open().ok()?.event {
-            Event::Merged(merged) if merged.commit.as_str() == commit => Some(merged),
-            _ => None,
-        }))
     }
 
     fn within_bounds(&self, task: &Task, paths: &[String]) -> Result<(), Refusal> {
         let policy = self.policy()?;
         let findings = match &policy {
-            Policy::Invalid(findings) => findings.clone(),
+            Policy::Invalid(broken) => broken.findings.clone(),
             Policy::Absent | Policy::InForce(_) => path_findings(&policy, &task.spec, paths),
         };
         Refusal::from_findings(findings).map_or(Ok(()), |refusal| Err(refusal.task(&task.id)))
@@ -221,24 +351,32 @@ impl Onus {
     }
 }
 
-fn envelope(
-    call: &Merge<'_>,
-    name: &str,
-    commit: &str,
-    onto: &str,
-    checks: &[String],
-) -> Result<Envelope, Refusal> {
-    let id = |commit: &str| commit.parse::<CommitId>().map_err(unexpected);
-    let ground = Ground { commit: Some(id(commit)?), dirty: false };
-    let command = Command::Merge {
-        commit: id(commit)?,
-        onto: id(onto)?,
-        checks: checks.to_vec(),
-        root_cause: None,
-        stage: if commit == onto { Stage::Ask } else { Stage::Land },
-        proof: Proof { ground, ..Proof::default() },
-    };
-    step_envelope(call, name, command)
+/// Commits as their names stand for them here.
+fn adopted_by_name(history: &History<'_>, names: &[String]) -> Result<Vec<CommitId>, Refusal> {
+    names.iter().map(|name| history.commit(name)?.parse().map_err(unexpected)).collect()
+}
+
+impl Attempt<'_> {
+    fn envelope(
+        &self,
+        name: &str,
+        stage: Stage,
+        commit: &str,
+        onto: &str,
+        checks: &[String],
+        proof: Proof,
+    ) -> Result<Envelope, Refusal> {
+        let id = |commit: &str| commit.parse::<CommitId>().map_err(unexpected);
+        let command = Command::Merge {
+            commit: id(commit)?,
+            onto: id(onto)?,
+            checks: checks.to_vec(),
+            root_cause: self.call.root_cause.cloned(),
+            stage,
+            proof,
+        };
+        step_envelope(self.call, name, command)
+    }
 }
 
 fn step_envelope(call: &Merge<'_>, name: &str, command: Command) -> Result<Envelope, Refusal> {
@@ -253,27 +391,8 @@ fn step_envelope(call: &Merge<'_>, name: &str, command: Command) -> Result<Envel
     })
 }
 
-fn view(
-    task: &TaskId,
-    commit: &str,
-    onto: &str,
-    checks: Vec<MergeCheckView>,
-    forwarded: &Forwarded,
-) -> Result<MergeView, Refusal> {
-    let behind = |(path, detail): &(PathBuf, String)| BehindView {
-        path: Path::display(path).to_string(),
-        detail: detail.clone(),
-    };
-    Ok(MergeView {
-        task: task.clone(),
-        commit: commit.parse().map_err(unexpected)?,
-        onto: onto.parse().map_err(unexpected)?,
-        checks,
-        behind: forwarded.behind.iter().map(behind).collect(),
-    })
-}
-
 /// A branch as people call it.
 pub(crate) fn short(refname: &str) -> &str {
-    refname.trim_start_matches("refs/heads/")
+    let shared = refname.strip_prefix("refs/remotes/");
+    shared.or(refname.strip_prefix("refs/heads/")).unwrap_or(refname)
 }

@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 
 /// A milestone with everything that it is judged by, on one view of the store.
 #[derive(Debug)]
-struct Seen {
+struct MilestoneFacts {
     stored: StoredMilestone,
     members: Vec<Member>,
     missing: Vec<Finding>,
@@ -125,7 +125,7 @@ fn view_of(tx: &mut dyn Tx, name: &MilestoneName) -> Result<MilestoneView, Refus
 }
 
 /// Reads everything that a milestone is judged by.
-fn look(tx: &mut dyn Tx, stored: StoredMilestone) -> StoreResult<Seen> {
+fn look(tx: &mut dyn Tx, stored: StoredMilestone) -> StoreResult<MilestoneFacts> {
     let closed = stored.milestone.closed;
     let mut members = Vec::new();
     let mut then = Vec::new();
@@ -145,7 +145,7 @@ fn look(tx: &mut dyn Tx, stored: StoredMilestone) -> StoreResult<Seen> {
         let past = then.iter().map(|(task, story)| (task, story));
         fingerprint(&stored.milestone, past) == closed.fingerprint
     });
-    Ok(Seen { stored, members, missing, fingerprint: print, intact })
+    Ok(MilestoneFacts { stored, members, missing, fingerprint: print, intact })
 }
 
 /// What the record says about a task now, and what it said up to an entry.
@@ -178,7 +178,7 @@ fn places(tx: &mut dyn Tx, members: &[Member]) -> StoreResult<Vec<Probed>> {
     Ok(found)
 }
 
-fn bounded(seen: &Seen) -> Result<(), Refusal> {
+fn bounded(seen: &MilestoneFacts) -> Result<(), Refusal> {
     if seen.members.len() <= MEMBERS_MAX {
         return Ok(());
     }

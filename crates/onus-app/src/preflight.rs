@@ -277,8 +277,8 @@ impl Checks {
                 let hint = format!("write {FILE} and commit it, if work should be routed");
                 return self.warning("map", "there is none: anybody may take anything".to_owned(), hint);
             }
-            Policy::Invalid(findings) => {
-                return findings.iter().for_each(|finding| self.failed("map", finding.clone()));
+            Policy::Invalid(broken) => {
+                return broken.findings.iter().for_each(|finding| self.failed("map", finding.clone()));
             }
         };
         let (commit, roles) = (&in_force.commit, &in_force.map.roles);

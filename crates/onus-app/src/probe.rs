@@ -1,5 +1,5 @@
 //! Runs a workstation's probes and keeps what they said (mission C5). Always outside a transaction: a probe may take
-//! seconds, and nobody should wait for it but who asked.
+//! seconds, and only its own caller should wait for it.
 
 use crate::Onus;
 use crate::remote::{Sent, calls};
@@ -47,7 +47,7 @@ impl Onus {
                     scope.spawn(move || Probed { results: run(&one, main), name: one.name, state: one.state })
                 };
                 let started: Vec<_> = some.iter().map(start).collect();
-                // A run that broke off saw nothing; nothing is recorded of it.
+                // A probe whose thread panicked has no result, so none is recorded.
                 started.into_iter().filter_map(|thread| thread.join().ok()).collect::<Vec<_>>()
             }));
         }

@@ -205,7 +205,7 @@ fn held(tx: &mut dyn Tx, settings: &Settings) -> onus_store::error::Result<Vec<H
     Ok(live.into_iter().map(|held| held_view(held, settings, &now)).collect())
 }
 
-fn held_view(held: show::Held, settings: &Settings, now: &Now) -> HeldView {
+fn held_view(held: show::HeldNow, settings: &Settings, now: &Now) -> HeldView {
     let lease = &held.assignment.lease;
     let vital = process_liveness::of(lease);
     let grace = settings.lease.grace(held.task_type.as_deref());

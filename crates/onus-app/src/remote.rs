@@ -20,7 +20,7 @@ use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
 use onus_core::text::Text;
-use onus_store::port::{Effect, RemoteCall, Store};
+use onus_store::port::{CallEffect, RemoteCall, Store};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,7 @@ impl Onus {
             request_id: refusal.request_id.or_else(|| request.map(ToString::to_string)),
             ..refusal
         };
-        let effect = if C::NAME.class().is_write() { Effect::Changes } else { Effect::Reads };
+        let effect = if C::NAME.class().is_write() { CallEffect::Changes } else { CallEffect::Reads };
         let call = RemoteCall { name: C::NAME.name(), effect, arguments: arguments()?, request };
         let answer = far.call(call).map_err(named)?;
         serde_json::from_str(&answer).map(Some).map_err(|error| {

@@ -8,10 +8,11 @@ use onus_core::id::{Handle, RequestId, Seq, TaskId};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::task::{Task, evolve};
+use onus_core::text::Text;
 use onus_store::apply;
 use onus_store::load::{self, Replay, Workspace};
 use onus_store::port::Tx;
-use onus_store::read::ledger::{self, Part};
+use onus_store::read::ledger::{self, LedgerPart};
 
 /// What a request led to before, if it was carried out. Another command under the same id is refused.
 pub(crate) fn earlier(
@@ -81,7 +82,7 @@ fn is_party(to: Option<&Handle>, grant: &Stamped, task: &Task) -> bool {
 fn as_of(tx: &mut dyn Tx, id: &TaskId, seq: Seq) -> Result<Task, Refusal> {
     let broken = |what: String| Refusal::new(Code::LedgerBroken, what).task(id).hint("onus ledger verify");
     let mut task = None;
-    for entry in ledger::log(tx, &Part::Task(id, 0), i64::MAX)? {
+    for entry in ledger::log(tx, &LedgerPart::Task(id, 0), i64::MAX)? {
         if entry.seq > seq {
             break;
         }
@@ -89,11 +90,16 @@ fn as_of(tx: &mut dyn Tx, id: &TaskId, seq: Seq) -> Result<Task, Refusal> {
         task = Some(evolve(task, &stamped).map_err(|inconsistent| broken(inconsistent.to_string()))?);
     }
     let mut task = task.ok_or_else(|| broken(format!("{id} has no entry")))?;
-    // The ledger knows the body by its digest only; the row has the text.
-    if let Some(stored) = load::task(tx, id)?
-        && stored.task.spec == task.spec
-    {
-        task.spec = stored.task.spec;
+    // The ledger knows the body by its digest only; the row has the text, or a note where it was edited since.
+    if let Some(body) = &mut task.spec.body {
+        let present = load::task(tx, id)?.and_then(|stored| stored.task.spec.body);
+        match present.filter(|present| present == body) {
+            Some(present) => *body = present,
+            None => {
+                let earlier = load::earlier_body(tx, id, body.digest())?;
+                *body = earlier.map_or_else(|| body.clone(), Text::new);
+            }
+        }
     }
     Ok(task)
 }

@@ -131,8 +131,12 @@ impl Onus {
             merge_order: None,
             ..original.spec.clone()
         };
-        let command =
-            Command::Add { spec: Box::new(spec), depends_on: original.depends_on.clone(), archived: None };
+        let command = Command::Add {
+            spec: Box::new(spec),
+            depends_on: original.depends_on.clone(),
+            archived: None,
+            arrival: None,
+        };
         let added =
             Envelope { project: Some(original.id.project.clone()), ..envelope(call, request, None, command) };
         let task = self.submit(&added, &Target::Named)?.task;
@@ -153,6 +157,7 @@ impl Onus {
             warrant: Warrant::Ordinary,
         };
         let claim = envelope(call, step(call.request, "claim")?, Some(&task.id), command);
+        let claim = Envelope { base: Some(setting.base.clone()), ..claim };
         self.probe_before(&claim)?;
         self.submit(&claim, &Target::Named)
     }

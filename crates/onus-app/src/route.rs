@@ -17,7 +17,7 @@ use onus_core::refusal::{Finding, Refusal};
 pub(crate) fn required(policy: &Policy) -> Result<&InForce, Refusal> {
     match policy {
         Policy::InForce(in_force) => Ok(in_force),
-        Policy::Invalid(findings) => Err(invalid(findings.clone())),
+        Policy::Invalid(broken) => Err(invalid(broken.findings.clone())),
         Policy::Absent => Err(Refusal::new(Code::MapInvalid, format!("there is no {FILE}"))
             .hint("write one at the repository's root and commit it")),
     }

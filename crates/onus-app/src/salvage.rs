@@ -1,5 +1,5 @@
-//! After somebody lost a task against their will: what was on its way has arrived or is refused, and what they left
-//! behind is kept (mission B5, B6).
+//! After a takeover or a forced release: the ref barrier (an update in flight has landed or is refused), and keeping what
+//! the old holder left (mission B5, B6).
 
 use crate::Onus;
 use crate::remote::calls;
@@ -27,6 +27,13 @@ pub struct Evicted {
     pub workstation: WorkstationName,
     directory: Option<PathBuf>,
     branch: Option<String>,
+}
+
+impl Evicted {
+    /// Where the work was.
+    pub fn directory(&self) -> Option<&Path> {
+        self.directory.as_deref()
+    }
 }
 
 impl Onus {
@@ -96,6 +103,10 @@ impl Onus {
         }
         for shared in refs::local_remotes(repo)? {
             refs::barrier(&shared, &refname)?;
+            // A push that was let through before has arrived after this.
+            if let Some(main) = identity_map::main_branch(repo, &self.settings)? {
+                refs::barrier(&shared, &main)?;
+            }
         }
         Ok(())
     }

@@ -37,6 +37,9 @@ pub struct SessionView {
     /// What a person corrected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correction: Option<CorrectionView>,
+    /// A correction beyond the assignment, which counts when another person says the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<ProposalView>,
     pub tokens: i64,
     pub cost: Option<f64>,
 }
@@ -47,6 +50,14 @@ pub struct CorrectionView {
     pub seq: i64,
     pub recorded_started_at: Timestamp,
     pub recorded_ended_at: Option<Timestamp>,
+}
+
+/// A correction that waits for another person, and its entry.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ProposalView {
+    pub seq: i64,
+    pub started_at: Timestamp,
+    pub ended_at: Timestamp,
 }
 
 impl SessionView {
@@ -68,6 +79,11 @@ impl SessionView {
             seconds: session.counts_until().since(session.began()).0 / 1_000,
             running: session.ended().is_none(),
             correction,
+            proposal: session.proposal.map(|(seq, started_at, ended_at)| ProposalView {
+                seq,
+                started_at,
+                ended_at,
+            }),
             tokens: used.tokens(),
             cost: used.cost_micros.map(crate::timesheet::units),
         }

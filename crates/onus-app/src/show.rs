@@ -18,7 +18,7 @@ use onus_store::error::Result as StoreResult;
 use onus_store::load;
 use onus_store::port::Tx;
 use onus_store::read::effort;
-use onus_store::read::ledger::{self, Part};
+use onus_store::read::ledger::{self, LedgerPart};
 use onus_store::read::show::{self, Note};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -154,9 +154,9 @@ impl Onus {
                 return Ok(None);
             }
             let part = match (task, after) {
-                (Some(id), after) => Part::Task(id, after.unwrap_or(0)),
-                (None, Some(seq)) => Part::After(seq),
-                (None, None) => Part::Latest,
+                (Some(id), after) => LedgerPart::Task(id, after.unwrap_or(0)),
+                (None, Some(seq)) => LedgerPart::After(seq),
+                (None, None) => LedgerPart::Latest,
             };
             ledger::log(tx, &part, limit).map(Some)
         })?;
@@ -199,10 +199,14 @@ struct Passage {
 
 fn told(tx: &mut dyn Tx, task: &Task, before: Seq, limit: Option<i64>) -> StoreResult<Passage> {
     let limit = limit.unwrap_or(ENTRIES).clamp(1, ENTRIES_MAX);
-    let mut entries = ledger::log(tx, &Part::TaskBefore(&task.id, before), limit + 1)?;
+    let mut entries = ledger::log(tx, &LedgerPart::TaskBefore(&task.id, before), limit + 1)?;
     let first = entries.first().map_or(0, |entry| entry.seq);
-    // What has one entry has no notes.
-    let mut notes = if task.version > 1 { show::notes(tx, &task.id, first, before)? } else { Vec::new() };
+    // What has one entry has no notes, unless it arrived with its end.
+    let mut notes = if task.version > 1 || task.archived {
+        show::notes(tx, &task.id, first, before)?
+    } else {
+        Vec::new()
+    };
     let mut bytes = 0;
     let mut fits = usize::try_from(limit).unwrap_or(usize::MAX).min(entries.len());
     for (n, entry) in entries.iter().rev().take(fits).enumerate() {

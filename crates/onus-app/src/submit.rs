@@ -12,9 +12,9 @@ use crate::last_commit::Memory;
 use crate::remote::{Sent, calls};
 use crate::token::{self, Shown};
 use crate::{Onus, Sight, replay, workstation};
-use next::Ready;
+use next::ReadyHead;
 use onus_core::code::Code;
-use onus_core::command::Envelope;
+use onus_core::command::{Command, Envelope};
 use onus_core::decide::{Decision, decide};
 use onus_core::effect::effects;
 use onus_core::event::{Event, Refused, Stamped};
@@ -26,11 +26,13 @@ use onus_core::lease::Token;
 use onus_core::ledger::Entry;
 use onus_core::refusal::Refusal;
 use onus_core::registry::workstation::spent;
+use onus_core::settings::WorktreeSync;
 use onus_core::task::{Assignment, Task, evolve};
 use onus_core::time::{Now, Timestamp};
-use onus_core::workstation::{Lifecycle, Workstation, WorkstationState};
+use onus_core::workstation::{Lifecycle, Workstation, WorkstationKind, WorkstationState};
+use onus_host::env::Env;
 use onus_host::repository::Place;
-use onus_host::{identity_map, process_liveness, ref_file};
+use onus_host::{identity_map, process_liveness, ref_file, refs, repository};
 use onus_store::apply::{self, Change};
 use onus_store::load::{self, AtWork, Loaded, Workspace};
 use onus_store::port::{Driver, Outcome, Store, Tx};
@@ -101,7 +103,7 @@ impl Onus {
         target: &Target,
         shown: Option<&Shown>,
         memory: &mut Memory,
-        end: impl Fn(Outcome<Answer>) -> Outcome<Answer>,
+        end: impl Fn(Outcome<SubmitAnswer>) -> Outcome<SubmitAnswer>,
     ) -> Result<Receipt, Refusal> {
         let (outside, store) = self.parts();
         let mut kept = *memory;
@@ -159,11 +161,11 @@ pub(crate) fn unexpected(error: impl std::fmt::Display) -> Refusal {
     Refusal::new(Code::Internal, error.to_string())
 }
 
-type Answer = Result<Receipt, Refusal>;
+type SubmitAnswer = Result<Receipt, Refusal>;
 
 /// Who does something to which task, and where.
 #[derive(Clone)]
-struct Act {
+struct SubmitContext {
     task: TaskId,
     actor: Handle,
     workstation: Option<WorkstationName>,
@@ -201,7 +203,7 @@ struct Call<'a> {
 /// What the commands of one transaction share.
 struct Common {
     workspace: Workspace,
-    ready: Ready,
+    ready: ReadyHead,
     memory: Memory,
     at_work: AtWork,
     /// See [`Call::is_behind`]; asked at the first grant.
@@ -217,7 +219,7 @@ impl Common {
     ) -> Result<Common, Refusal> {
         let tokens = shown.map(|shown| shown.text.id());
         load::prefetch_calls(tx, calls.clone().map(|(envelope, _)| envelope), tokens)?;
-        let ready = Ready::for_calls(tx, calls.map(|(_, target)| target))?;
+        let ready = ReadyHead::for_calls(tx, calls.map(|(_, target)| target))?;
         let (workspace, memory, at_work) = (load::workspace(tx)?, Memory::default(), AtWork::default());
         Ok(Common { workspace, ready, memory, at_work, is_behind_anchor: None })
     }
@@ -236,7 +238,7 @@ impl<'a> Call<'a> {
         Ok(Call { outside, policy, envelope, target, fingerprint, now, common })
     }
 
-    fn carry_out(&mut self, tx: &mut dyn Tx) -> Result<Outcome<Answer>, Refusal> {
+    fn carry_out(&mut self, tx: &mut dyn Tx) -> Result<Outcome<SubmitAnswer>, Refusal> {
         if let Some(earlier) = replay::earlier(tx, &self.envelope.request, &self.fingerprint)? {
             return replay::answer(tx, &self.common.workspace, self.envelope.actor.as_ref(), earlier.seq)
                 .map(Outcome::Rollback);
@@ -259,7 +261,7 @@ impl<'a> Call<'a> {
         tx: &mut dyn Tx,
         envelope: &Envelope,
         loaded: Loaded,
-    ) -> Result<Outcome<Answer>, Refusal> {
+    ) -> Result<Outcome<SubmitAnswer>, Refusal> {
         let is_grant = envelope.command.is_grant();
         let single_task = loaded.single_task;
         // A session never begins before the last one of the same worker in the same workstation ended.
@@ -281,7 +283,7 @@ impl<'a> Call<'a> {
                 let (head, row) =
                     before.map_or((Digest::ZERO, None), |stored| (stored.head, Some(stored.task)));
                 let kind = if row.is_none() { ReceiptKind::Created } else { ReceiptKind::Changed };
-                let act = Act { task: id, actor: actor(&facts.caller)?, workstation };
+                let act = SubmitContext { task: id, actor: actor(&facts.caller)?, workstation };
                 let spent = row.as_ref().and_then(Task::assignment).filter(|_| single_task).cloned();
                 let (task, seq) = self.append(tx, &act, wall, row, head, events)?;
                 if let Some(ended) =
@@ -304,10 +306,17 @@ impl<'a> Call<'a> {
 
     /// What the decision is made on: the store's part and the rest.
     fn facts(&mut self, tx: &mut dyn Tx, envelope: &Envelope, loaded: Loaded) -> Result<Facts<'a>, Refusal> {
-        let behind_anchor = envelope.command.is_grant() && self.is_behind(tx)?;
+        let behind_anchor = match &envelope.command {
+            // The number of a task that is lost would be given a second time.
+            Command::Add { .. } => tx.lost().is_some(),
+            command => command.is_grant() && self.is_behind(tx)?,
+        };
         let ground = loaded.ground;
         let base = match self.outside.sight {
-            Sight::Workstations => ground.place.found.as_ref().and_then(base),
+            Sight::Workstations => {
+                let found = ground.place.found.as_ref();
+                envelope.base.clone().or_else(|| found.and_then(|found| self.base(found)))
+            }
             Sight::Store => envelope.base.clone(),
         };
         let held = loaded.task.as_ref().and_then(|stored| stored.task.assignment());
@@ -327,6 +336,7 @@ impl<'a> Call<'a> {
             live_scopes: ground.live_scopes,
             mentioned: loaded.mentioned,
             reachable: loaded.reachable,
+            ancestors: loaded.ancestors,
             existing: loaded.existing,
             policy: self.policy,
             signals: ground.signals,
@@ -341,6 +351,28 @@ impl<'a> Call<'a> {
         })
     }
 
+    /// The commit that work in a workstation begins with: where a clean start puts it, else where it stands.
+    fn base(&self, found: &Workstation) -> Option<CommitId> {
+        let stands = base(found);
+        let starts_clean = self.outside.settings.workstation.sync == WorktreeSync::Claim
+            && found.kind == WorkstationKind::Worktree;
+        let (Some(repo), Some(path)) =
+            (self.outside.place.repo.as_ref().filter(|_| starts_clean), found.path.as_deref())
+        else {
+            return stands;
+        };
+        let own = repository::find_with(Path::new(path), &Env::default()).ok()?.repo;
+        if own.is_none_or(|own| own.common_dir != repo.common_dir) {
+            return stands;
+        }
+        let name = match &self.common.workspace.main {
+            Some(named) => Some(refs::tracking_ref(&named.remote, named.branch.as_str())),
+            None => identity_map::main_branch(repo, self.outside.settings).ok().flatten(),
+        };
+        let main = name.and_then(|name| ref_file::commit(repo, &name).ok().flatten());
+        main.and_then(|main| main.parse().ok()).or(stands)
+    }
+
     /// A refusal by policy or gate is kept in the ledger; the task stays as it was.
     fn refused(
         &mut self,
@@ -349,7 +381,7 @@ impl<'a> Call<'a> {
         facts: &Facts<'_>,
         before: Option<load::Stored>,
         refusal: Refusal,
-    ) -> Result<Outcome<Answer>, Refusal> {
+    ) -> Result<Outcome<SubmitAnswer>, Refusal> {
         let (Some(stored), Caller::Registered(worker)) = (before, &facts.caller) else {
             return Ok(Outcome::Rollback(Err(refusal)));
         };
@@ -365,7 +397,7 @@ impl<'a> Call<'a> {
             findings: refusal.findings.clone(),
         });
         let workstation = facts.place.found.as_ref().map(|found| found.name.clone());
-        let act = Act { task: stored.task.id.clone(), actor: worker.handle.clone(), workstation };
+        let act = SubmitContext { task: stored.task.id.clone(), actor: worker.handle.clone(), workstation };
         let (_, seq) = self.append(tx, &act, self.now.wall, Some(stored.task), stored.head, vec![event])?;
         // A claim of whatever comes next may go on to another task under the same request.
         if !matches!(self.target, Target::Next(_)) {
@@ -391,7 +423,7 @@ impl<'a> Call<'a> {
     fn append(
         &mut self,
         tx: &mut dyn Tx,
-        act: &Act,
+        act: &SubmitContext,
         wall: Timestamp,
         mut row: Option<Task>,
         mut head: Digest,
@@ -400,7 +432,7 @@ impl<'a> Call<'a> {
         let mut seq = self.common.workspace.last_seq;
         for event in events {
             seq += 1;
-            let Act { task, actor, workstation } = act.clone();
+            let SubmitContext { task, actor, workstation } = act.clone();
             let stamped = Stamped::following(row.as_ref(), seq, task, wall, actor, workstation, event);
             let after = evolve(row.clone(), &stamped).map_err(unexpected)?;
             let entry = Entry::seal(&self.common.workspace.uid, &stamped, head).map_err(unexpected)?;
@@ -427,7 +459,7 @@ fn unchanged_since(version: i64, task: &Task) -> Result<(), Refusal> {
 }
 
 /// A workstation of a single task ends with its assignment (mission C3).
-fn retire_if_spent(tx: &mut dyn Tx, act: &Act, ended: &Assignment) -> Result<(), Refusal> {
+fn retire_if_spent(tx: &mut dyn Tx, act: &SubmitContext, ended: &Assignment) -> Result<(), Refusal> {
     match load::workstation(tx, &ended.workstation)? {
         Some((found, _))
             if found.lifecycle == Lifecycle::SingleTask && found.state != WorkstationState::Retired =>

@@ -18,7 +18,7 @@ use onus_core::id::{Handle, Seq, TaskId};
 use onus_core::refusal::Refusal;
 use onus_core::settings::EffortSettings;
 use onus_core::time::{Date, Timestamp};
-use onus_core::timesheet::{About, Dimension, Person, Row, Sheet};
+use onus_core::timesheet::{About, Dimension, Person, Row, Sheet, Times};
 use onus_core::worker::Worker;
 use onus_host::zone;
 use onus_store::error::{Result as StoreResult, StoreError};
@@ -186,7 +186,9 @@ fn read(tx: &mut dyn Tx, people: Vec<Person>, worker: Option<&Handle>, as_of: Se
         if worker.is_some() {
             own.push(session.id);
         }
-        sheet.session(session.worker, session.task, session.from, session.to).map_err(StoreError::Corrupt)
+        let times = if session.is_corrected { Times::Corrected } else { Times::Recorded };
+        let Counted { worker, task, from, to, .. } = session;
+        sheet.session(worker, task, from, to, times).map_err(StoreError::Corrupt)
     })?;
     let mut take = |used: Used| {
         let counts = used.counts();

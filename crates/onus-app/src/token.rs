@@ -1,4 +1,4 @@
-//! `worker token`: who may call over a network, and whether somebody who calls may.
+//! `worker token`: issuing and revoking tokens, and judging the token that a call over a network shows.
 
 use crate::idempotent_admin::{Asker, once};
 use crate::registry::record;
@@ -8,7 +8,7 @@ use onus_core::code::Code;
 use onus_core::event::Stamped;
 use onus_core::id::{Handle, TokenId, WorkstationName};
 use onus_core::refusal::Refusal;
-use onus_core::registry::token::{self as rules, Named, Order};
+use onus_core::registry::token::{self as rules, Named, TokenOrder};
 use onus_core::time::{Millis, Timestamp};
 use onus_core::token::{AccessToken, Principal, Random, TokenKind, TokenState, TokenText, unknown};
 use onus_store::load;
@@ -87,7 +87,7 @@ impl Onus {
     pub fn issue_token<'a>(
         &mut self,
         asker: impl Into<Asker<'a>>,
-        order: &Order,
+        order: &TokenOrder,
     ) -> Result<IssuedView, Refusal> {
         let asked = asker.into().asks(&calls::IssueToken { order: order.clone() })?;
         if let Some(answer) = self.remote_once(&asked)? {
@@ -226,9 +226,9 @@ fn is_worth_noting(used_at: Option<Timestamp>, now: Timestamp) -> bool {
     used_at.is_none_or(|last| now.since(last) >= USE_NOTED_EVERY)
 }
 
-type Admitted = (Principal, Option<Timestamp>, Timestamp);
+pub(crate) type Admitted = (Principal, Option<Timestamp>, Timestamp);
 
-fn admit(tx: &mut dyn Tx, text: &TokenText) -> Result<Admitted, Refusal> {
+pub(crate) fn admit(tx: &mut dyn Tx, text: &TokenText) -> Result<Admitted, Refusal> {
     let (found, now) = token::presented(tx, text.id())?;
     let Bearer { token: StoredToken { token, hash, used_at }, worker } = found.ok_or_else(unknown)?;
     let principal = token.admit(text, &hash, worker.as_ref(), now)?;

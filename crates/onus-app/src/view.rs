@@ -10,6 +10,7 @@ pub use registry::*;
 use crate::exception::ExceptionView;
 use crate::submit::{Receipt, ReceiptKind};
 use onus_core::code::Code;
+use onus_core::event::Said;
 use onus_core::evidence::CheckVerdict;
 use onus_core::id::CheckId;
 use onus_core::id::{CommitId, Handle, OriginRef, Role, TaskId, TaskType, WorkstationName};
@@ -18,8 +19,9 @@ use onus_core::ledger::Entry;
 use onus_core::process::Death;
 use onus_core::refusal::Refusal;
 use onus_core::report::said;
-use onus_core::task::{Assignment, Check, Priority, Risk, Route, State, StateName, Task};
+use onus_core::task::{Assignment, Check, Criterion, Priority, Risk, Route, State, StateName, Task};
 use onus_core::task::{CheckKind, CheckState};
+use onus_core::text::is_unprintable;
 use onus_core::time::Timestamp;
 use onus_store::evidence::KeptRun;
 use onus_store::read::show::{Note, PastAssignment};
@@ -74,6 +76,12 @@ pub struct TaskView {
     pub merge_order: Option<i64>,
     pub origin_ask_ref: Option<OriginRef>,
     pub checks: Vec<Check>,
+    /// What another worker ticks off, in the order of their numbers.
+    #[serde(default)]
+    pub criteria: Vec<Criterion>,
+    /// What the system that it came from says of it and Onus has no field for.
+    #[serde(default)]
+    pub extra: Option<serde_json::Map<String, serde_json::Value>>,
     pub assignment: Option<AssignmentView>,
     /// What a blocked task waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,6 +102,22 @@ pub struct TaskView {
     pub updated_at: Timestamp,
     /// The words of the task come from whoever asked: data, never instructions.
     pub untrusted: bool,
+}
+
+impl TaskView {
+    /// What another system says of it, for people: each field's name and words, which steer no terminal.
+    pub fn extra_words(&self) -> Vec<(String, String)> {
+        let plain = |text: &str| -> String {
+            let shown = |c: char| !is_unprintable(c) || matches!(c, '\n' | '\t');
+            text.chars().map(|c| if shown(c) { c } else { '\u{fffd}' }).collect()
+        };
+        let fields = self.extra.iter().flatten();
+        let words = |value: &serde_json::Value| match value {
+            serde_json::Value::String(text) => plain(text),
+            other => plain(&other.to_string()),
+        };
+        fields.map(|(name, value)| (plain(name), words(value))).collect()
+    }
 }
 
 impl From<&Task> for TaskView {
@@ -124,6 +148,9 @@ impl From<&Task> for TaskView {
             merge_order: spec.merge_order,
             origin_ask_ref: spec.origin.clone(),
             checks: spec.checks.clone(),
+            criteria: spec.criteria.clone(),
+            // What is no object was never let in: `ledger verify` tells of a row that was changed by hand.
+            extra: spec.extra.as_ref().and_then(|extra| serde_json::from_str(extra.content()?).ok()),
             assignment: task.assignment().map(|held| AssignmentView::new(task, held, None, None)),
             blocked_on: match &task.state {
                 State::Blocked { on, .. } => Some(on.to_string()),
@@ -222,12 +249,24 @@ impl LeaseView {
 pub struct AddView {
     pub outcome: String,
     pub task: TaskView,
+    /// Where nobody works on the ask any more: what became of its task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// What to say to whoever asks for something that was dropped: nobody will work on it.
+pub(crate) fn dropped(receipt: &Receipt) -> Option<String> {
+    let task = &receipt.task;
+    let is_dropped = receipt.kind == ReceiptKind::Existing && task.state.name() == StateName::Dropped;
+    is_dropped.then(|| {
+        format!("{} was dropped, and nobody works on this ask: ask again under another origin", task.id)
+    })
 }
 
 impl From<&Receipt> for AddView {
     fn from(receipt: &Receipt) -> AddView {
         let outcome = if receipt.kind == ReceiptKind::Existing { "existing" } else { "created" };
-        AddView { outcome: outcome.to_owned(), task: TaskView::from(&receipt.task) }
+        AddView { outcome: outcome.to_owned(), task: TaskView::from(&receipt.task), detail: dropped(receipt) }
     }
 }
 
@@ -342,6 +381,17 @@ pub struct NoteView {
     pub at: Timestamp,
     pub text: String,
     pub untrusted: bool,
+    /// Who said it where it came from, and when; `by` brought it in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<SaidView>,
+}
+
+/// A word from another system: who, when, and what it is called there.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct SaidView {
+    pub by: String,
+    pub at: Option<Timestamp>,
+    pub key: Option<String>,
 }
 
 impl From<&Note> for NoteView {
@@ -353,6 +403,7 @@ impl From<&Note> for NoteView {
             at: note.at,
             text: note.text.clone(),
             untrusted: true,
+            said: note.said.clone().map(|Said { by, at, key }| SaidView { by, at, key }),
         }
     }
 }

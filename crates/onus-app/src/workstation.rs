@@ -249,7 +249,7 @@ impl Onus {
         })
     }
 
-    /// The same for whoever may have seen a place that others speak for: then nothing is kept.
+    /// The same, but results for a workstation that the caller may not report on are dropped without a word.
     pub(crate) fn record_if_own(
         &mut self,
         actor: Option<&Handle>,

@@ -8,7 +8,7 @@ use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::event::WorkstationAdded;
 use onus_core::refusal::Refusal;
-use onus_core::registry::token::Order as Tokens;
+use onus_core::registry::token::TokenOrder as Tokens;
 use onus_core::task::Spec;
 use onus_core::text::Text;
 use onus_store::read::queue::Filter;
@@ -30,7 +30,7 @@ fn call(actor: &str, task: Option<&str>, command: Command) -> (Envelope, Target)
 
 fn add(title: &str) -> (Envelope, Target) {
     let spec = Box::new(Spec { kind: "feature".into(), ..Spec::titled(title) });
-    call("@ada", None, Command::Add { spec, depends_on: BTreeSet::new(), archived: None })
+    call("@ada", None, Command::Add { spec, depends_on: BTreeSet::new(), archived: None, arrival: None })
 }
 
 fn claim() -> Command {
@@ -111,7 +111,11 @@ fn taken(tasks: usize) -> Desk {
     }
     let scoped = |scope: String| {
         let spec = Spec { kind: "feature".into(), scope: vec![scope], ..Spec::titled("a part") };
-        call("@ada", None, Command::Add { spec: spec.into(), depends_on: BTreeSet::new(), archived: None })
+        call(
+            "@ada",
+            None,
+            Command::Add { spec: spec.into(), depends_on: BTreeSet::new(), archived: None, arrival: None },
+        )
     };
     desk.onus.submit_many(&[scoped("src/**".into()), call("@bot", Some("T-1"), claim())]);
     let calls: Vec<_> = (0..tasks).map(|n| scoped(format!("src/{n}/**"))).collect();

@@ -107,6 +107,9 @@ impl Side {
             for moment in ["uid", "created_at", "updated_at", "closed_at", "assignment"] {
                 task.as_object_mut().unwrap().remove(moment);
             }
+            for note in task["notes"].as_array_mut().into_iter().flatten() {
+                note.as_object_mut().unwrap().remove("at");
+            }
             task.to_string()
         });
         kept.collect::<Vec<_>>().join("\n")
@@ -180,7 +183,7 @@ fn add(dice: &mut Dice, tasks: usize) -> Command {
     }
     let on = (tasks > 0 && dice.below(2) == 0).then(|| format!("T-{}", 1 + dice.below(tasks)));
     let depends_on = on.into_iter().map(|on| on.parse().unwrap()).collect();
-    Command::Add { spec: Box::new(spec), depends_on, archived: None }
+    Command::Add { spec: Box::new(spec), depends_on, archived: None, arrival: None }
 }
 
 fn complete(words: Text) -> Command {
@@ -248,7 +251,7 @@ fn what_a_completion_sets_free_is_next_in_the_same_batch() {
         let mut spec = Spec { kind: "feature".into(), ..Spec::titled("work") };
         spec.priority = Priority::from_rank(rank).unwrap();
         let depends_on = on.iter().map(|on| on.parse().unwrap()).collect();
-        let command = Command::Add { spec: Box::new(spec), depends_on, archived: None };
+        let command = Command::Add { spec: Box::new(spec), depends_on, archived: None, arrival: None };
         make(n, "@ada", None, Target::Named, command)
     };
     let next = |n: usize, agent: usize| {

@@ -74,7 +74,10 @@ fn damage_by_hand_shows_by_name() {
             "probes",
         ),
         ("INSERT OR REPLACE INTO probe VALUES (1, 'ws-1', 1, 'nonsense')", "probes"),
-        ("INSERT INTO note VALUES (9999, 1, 'T-99', 'comment', 'x')", "references"),
+        (
+            "INSERT INTO note (seq, workspace, task, kind, text) VALUES (9999, 1, 'T-99', 'comment', 'x')",
+            "references",
+        ),
         ("UPDATE workspace SET public_key = lower(hex(zeroblob(32)))", "key"),
         ("UPDATE ledger SET at = at + 9999999999 WHERE seq = (SELECT max(seq) FROM ledger)", "clock"),
         ("DELETE FROM checkpoint", "anchor"),

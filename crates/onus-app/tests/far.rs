@@ -19,7 +19,7 @@ use onus_core::text::Text;
 use onus_core::time::Timestamp;
 use onus_core::worker::Kind;
 use onus_core::workstation::WorkstationState;
-use onus_store::port::{Effect, RemoteCall, RemoteStore, Store as _};
+use onus_store::port::{CallEffect, RemoteCall, RemoteStore, Store as _};
 use onus_store::read::queue::{Filter, Which};
 use onus_store::remote::Elsewhere;
 use serde_json::{Value, json};
@@ -55,7 +55,12 @@ fn far_from(desk: &Desk, caller: &str) -> Onus {
 /// A call as anybody can write it.
 fn raw(far: &mut Onus, name: &'static str, arguments: &Value) -> Result<String, Refusal> {
     let arguments = arguments.to_string();
-    far.store.remote().unwrap().call(RemoteCall { name, effect: Effect::Changes, arguments, request: None })
+    far.store.remote().unwrap().call(RemoteCall {
+        name,
+        effect: CallEffect::Changes,
+        arguments,
+        request: None,
+    })
 }
 
 fn envelope(task: Option<&str>, command: Command) -> Envelope {
@@ -88,6 +93,7 @@ fn add(title: &str) -> Command {
         spec: Box::new(Spec { body, kind: "feature".into(), ..Spec::titled(title) }),
         depends_on: BTreeSet::new(),
         archived: None,
+        arrival: None,
     }
 }
 
@@ -324,7 +330,8 @@ fn a_run_made_elsewhere_is_stated() {
     let check =
         Check { command: "make test".into(), state: CheckState::Approved, kind: CheckKind::default() };
     let spec = Spec { checks: vec![check.clone()], kind: "feature".into(), ..Spec::titled("one") };
-    let add = Command::Add { spec: Box::new(spec), depends_on: BTreeSet::new(), archived: None };
+    let add =
+        Command::Add { spec: Box::new(spec), depends_on: BTreeSet::new(), archived: None, arrival: None };
     far_from(&desk, "@ada").submit(&envelope(None, add), &Target::Named).unwrap();
     let mut bot = far_from(&desk, "@bot");
     let token = bot.submit(&envelope(Some("T-1"), claim()), &Target::Named).unwrap().token;

@@ -20,7 +20,7 @@ fn call(actor: &str, task: Option<&str>, command: Command) -> (Envelope, Target)
 
 fn add() -> (Envelope, Target) {
     let spec = Box::new(Spec { kind: "chore".into(), ..Spec::titled("work") });
-    call("@ada", None, Command::Add { spec, depends_on: BTreeSet::new(), archived: None })
+    call("@ada", None, Command::Add { spec, depends_on: BTreeSet::new(), archived: None, arrival: None })
 }
 
 fn claim(task: &str) -> (Envelope, Target) {

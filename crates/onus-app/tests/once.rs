@@ -12,7 +12,7 @@ use onus_core::event::{MilestoneAdded, WorkstationAdded};
 use onus_core::id::{Handle, RequestId, WorkstationName};
 use onus_core::milestone::Selection;
 use onus_core::refusal::Refusal;
-use onus_core::registry::token::Order;
+use onus_core::registry::token::TokenOrder;
 use onus_core::settings::Settings;
 use onus_core::task::Spec;
 use onus_core::worker::Kind;
@@ -98,7 +98,7 @@ impl Stage for Onus {
                 self.add_milestone(asker, &wanted).map(told)
             }
             Change::Issue => {
-                let order = Order { worker: Some(handle("@bot")), ..Order::default() };
+                let order = TokenOrder { worker: Some(handle("@bot")), ..TokenOrder::default() };
                 self.issue_token(asker, &order).map(told)
             }
             Change::Revoke(id) => self.revoke_token(asker, &id.parse().unwrap(), why).map(told),
@@ -118,13 +118,13 @@ impl Stage for Onus {
             task: None,
             project: None,
             base: None,
-            command: Command::Add { spec, depends_on: Default::default(), archived: None },
+            command: Command::Add { spec, depends_on: Default::default(), archived: None, arrival: None },
         };
         self.submit(&envelope, &Target::Named).map(drop)
     }
 
     fn token(&mut self, whom: &str) -> Shown {
-        let order = Order { worker: Some(handle(whom)), ..Order::default() };
+        let order = TokenOrder { worker: Some(handle(whom)), ..TokenOrder::default() };
         let issued = self.issue_token(Some(&handle("@ada")), &order).unwrap();
         let text = parse(&issued.secret).unwrap();
         let principal = self.recognise(&text).unwrap();

@@ -1,7 +1,7 @@
 //! A clock that the test sets: months of work in a moment, across midnight and the change to winter time; approvals and
 //! what changes after them; exports read back.
 
-use super::shop::{Shop, at, set};
+use super::shop::{Shop, at, set, worker};
 use onus_app::progress::Silent;
 use onus_app::timesheet::{Ask, TimesheetView, csv, ics, xlsx};
 use onus_app::usage::{Reporter, Sample};
@@ -13,6 +13,7 @@ use onus_core::refusal::Refusal;
 use onus_core::session::Counts;
 use onus_core::time::Date;
 use onus_core::timesheet::Dimension;
+use onus_core::worker::Kind;
 use std::io::Read as _;
 
 fn date(text: &str) -> Date {
@@ -50,7 +51,11 @@ impl Shop {
             ended_at: at(to),
             reason: Some("misremembered".into()),
         };
-        self.submit("@ada", Some(task), None, command).unwrap();
+        // Where it goes beyond the assignment another person must agree; inside it the first word was enough.
+        self.submit("@ada", Some(task), None, command.clone()).unwrap();
+        let other = worker("@other", Kind::Human, "UTC");
+        self.onus.add_worker(Some(&"@ada".parse().unwrap()), &other).unwrap();
+        self.submit("@other", Some(task), None, command).unwrap();
     }
 
     fn sheet(&mut self, worker: Option<&str>, (from, to): (&str, &str), by: &[Dimension]) -> TimesheetView {

@@ -6,7 +6,7 @@ use onus_app::token::IssuedView;
 use onus_core::code::Code;
 use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
-use onus_core::registry::token::Order;
+use onus_core::registry::token::TokenOrder;
 use onus_core::time::Millis;
 use onus_core::token::{TokenKind, TokenState};
 use rusqlite::Connection;
@@ -15,11 +15,11 @@ fn handle(name: &str) -> Handle {
     name.parse().unwrap()
 }
 
-fn order(whom: &str) -> Order {
-    Order { worker: Some(handle(whom)), ..Order::default() }
+fn order(whom: &str) -> TokenOrder {
+    TokenOrder { worker: Some(handle(whom)), ..TokenOrder::default() }
 }
 
-fn issue(desk: &mut Desk, by: &str, order: &Order) -> Result<IssuedView, Refusal> {
+fn issue(desk: &mut Desk, by: &str, order: &TokenOrder) -> Result<IssuedView, Refusal> {
     desk.onus.issue_token(Some(&handle(by)), order)
 }
 
@@ -30,7 +30,7 @@ fn code(result: Result<impl std::fmt::Debug, Refusal>) -> Code {
 #[test]
 fn who_calls_is_told_by_the_token() {
     let mut desk = Desk::new();
-    let wanted = Order {
+    let wanted = TokenOrder {
         workstation: Some("ws-1".parse().unwrap()),
         label: Some(" night shift ".into()),
         ..order("@bot")
@@ -55,7 +55,7 @@ fn who_calls_is_told_by_the_token() {
 fn an_agent_cannot_mint_nor_revoke() {
     let mut desk = Desk::new();
     let issued = issue(&mut desk, "@ada", &order("@bot")).unwrap();
-    let service = Order { kind: Some(TokenKind::Service), ..Order::default() };
+    let service = TokenOrder { kind: Some(TokenKind::Service), ..TokenOrder::default() };
     for wanted in [order("@bot"), order("@ada"), service] {
         assert_eq!(code(issue(&mut desk, "@bot", &wanted)), Code::HumanRequired);
     }
@@ -84,7 +84,7 @@ fn revocation_bites_at_once() {
 #[test]
 fn an_expired_token_opens_nothing() {
     let mut desk = Desk::new();
-    let soon = Order { expires_in: Some(Millis::hours(1)), ..order("@bot") };
+    let soon = TokenOrder { expires_in: Some(Millis::hours(1)), ..order("@bot") };
     let issued = issue(&mut desk, "@ada", &soon).unwrap();
     desk.onus.authenticate(&issued.secret).unwrap();
     let db = Connection::open(desk.path()).unwrap();
@@ -194,7 +194,7 @@ fn the_secret_is_nowhere_to_be_read() {
 #[test]
 fn a_link_is_followed_once() {
     let mut desk = Desk::new();
-    let link = issue(&mut desk, "@ada", &Order::link(handle("@ada"))).unwrap();
+    let link = issue(&mut desk, "@ada", &TokenOrder::link(handle("@ada"))).unwrap();
     assert_eq!(code(desk.onus.authenticate(&link.secret)), Code::Unauthenticated);
     let board = desk.onus.redeem_link(&link.secret).unwrap();
     assert_eq!(board.token.label.as_deref(), Some("board"));
@@ -220,7 +220,7 @@ fn only_a_link_is_exchanged_and_only_for_oneself() {
     // Whoever pasted a token keeps it when signing out.
     desk.onus.sign_out(&own.secret).unwrap();
     assert!(desk.onus.authenticate(&own.secret).is_ok());
-    assert_eq!(code(issue(&mut desk, "@bot", &Order::link(handle("@ada")))), Code::HumanRequired);
-    assert_eq!(code(issue(&mut desk, "@ada", &Order::link(handle("@bot")))), Code::InvalidInput);
+    assert_eq!(code(issue(&mut desk, "@bot", &TokenOrder::link(handle("@ada")))), Code::HumanRequired);
+    assert_eq!(code(issue(&mut desk, "@ada", &TokenOrder::link(handle("@bot")))), Code::InvalidInput);
     desk.assert_sound();
 }

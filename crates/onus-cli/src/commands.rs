@@ -12,6 +12,7 @@ mod demo;
 mod dep;
 mod dispatch;
 mod doctor;
+mod edit;
 mod exception;
 mod export;
 mod handoff;
@@ -69,6 +70,7 @@ pub(crate) enum Verb {
     Init(init::Init),
     #[command(visible_alias = "create")]
     Add(add::Add),
+    Edit(edit::Edit),
     List(list::List),
     Show(show::Show),
     Ready(ready::Ready),
@@ -80,9 +82,9 @@ pub(crate) enum Verb {
     Takeover(takeover::Takeover),
     Block(block::Block),
     Unblock(block::Unblock),
-    Note(note::Note),
-    Handoff(handoff::Handoff),
-    Check(check::Check),
+    Note(note::WriteNote),
+    Handoff(handoff::WriteHandoff),
+    Check(check::RunChecks),
     Review(review::Review),
     Merge(merge::Merge),
     #[command(visible_alias = "close")]
@@ -95,7 +97,7 @@ pub(crate) enum Verb {
     Stale(stale::Stale),
     Dispatch(dispatch::Dispatch),
     Preflight(preflight::Preflight),
-    Run(run::Run),
+    Run(run::RunCommand),
     Prime(prime::Prime),
     Status(status::Status),
     Validate(validate::Validate),
@@ -106,7 +108,7 @@ pub(crate) enum Verb {
     Intake(intake::Intake),
     Worker(worker::Worker),
     Workstation(workstation::Workstation),
-    Route(route::Route),
+    Route(route::RouteCommand),
     Session(session::Session),
     Timesheet(timesheet::Timesheet),
     Ledger(ledger::Ledger),
@@ -136,8 +138,8 @@ impl Verb {
             "claim" => one::<claim::Claim>("claim"),
             "renew" | "heartbeat" => one::<renew::Renew>("renew").alias("heartbeat"),
             "release" => one::<release::Release>("release"),
-            "note" => one::<note::Note>("note"),
-            "check" => one::<check::Check>("check"),
+            "note" => one::<note::WriteNote>("note"),
+            "check" => one::<check::RunChecks>("check"),
             "complete" | "close" => one::<complete::Complete>("complete").alias("close"),
             _ => return None,
         })
@@ -149,6 +151,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
     match &cli.verb {
         Verb::Init(verb) => call(&|world| verb.run(world, out)),
         Verb::Add(verb) => call(&|world| verb.run(world, out)),
+        Verb::Edit(verb) => call(&|world| verb.run(world, out)),
         Verb::List(verb) => call(&|world| verb.run(world, out)),
         Verb::Show(verb) => call(&|world| verb.run(world, out)),
         Verb::Ready(verb) => call(&|world| verb.run(world, out)),

@@ -12,14 +12,15 @@ use onus_core::id::{Handle, RequestId, TaskId, WorkstationName};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
-use onus_host::repository::Place;
-use onus_host::{clock, filesystem, hook, lease_file, repository, settings};
+use onus_host::env::Env;
+use onus_host::repository::{Place, Repo};
+use onus_host::{clock, filesystem, hook, lease_file, push_option, repository, settings, setup};
 use onus_store::location::Location;
 use onus_store::port::Driver;
 use onus_store::postgres::Address;
 use std::path::{Path, PathBuf};
 
-pub(crate) type Store = Onus;
+pub(crate) use onus_app::Onus as Store;
 
 #[derive(Debug, Clone)]
 pub(crate) struct World {
@@ -46,9 +47,12 @@ impl World {
             })?,
         };
         let mut world = World {
+            actor: match &global.actor {
+                Some(actor) => Some(actor.clone()),
+                None => set_up_for(&place, IsClient::AsItsMarkSays)?,
+            },
             place,
             location,
-            actor: global.actor.clone(),
             is_store_named: global.store.is_some(),
             request: global.request_id.clone(),
         };
@@ -60,6 +64,14 @@ impl World {
             };
         }
         Ok(world)
+    }
+
+    /// The same where only a coding client calls.
+    pub(crate) fn of_client(mut self) -> Result<World, Refusal> {
+        if self.actor.is_none() {
+            self.actor = set_up_for(&self.place, IsClient::Yes)?;
+        }
+        Ok(self)
     }
 
     /// Lets later calls in this clone find the store that this one named. Its address is no secret: a password is left out.
@@ -95,7 +107,12 @@ impl World {
     }
 
     fn with(&self, store: Box<dyn Driver>) -> Result<Store, Refusal> {
-        let settings = settings::load(&self.place.settings_file())?;
+        let file = self.place.settings_file();
+        let settings = match &self.place.repo {
+            // What people push to follows what they have committed, unless its host says something else.
+            Some(repo) if repo.root.is_none() && !file.exists() => settings::committed(repo)?,
+            _ => settings::load(&file)?,
+        };
         let (path, place) = (self.beside(), self.place.clone());
         Ok(Onus { store, settings, path, place, sight: Sight::Workstations })
     }
@@ -226,12 +243,32 @@ impl World {
         if let Some(worker) = &self.actor {
             drop(lease_file::remove(&self.own_lease_dir(), task, worker));
             drop(lease_file::remove(&self.lease_dir(directory), task, worker));
+            self.show_no_token(directory);
         }
+    }
+
+    /// Pushes from a directory no longer show the token of a task that is over.
+    pub(crate) fn show_no_token(&self, directory: Option<&Path>) {
+        let there = directory.and_then(|directory| repository::find_with(directory, &Env::default()).ok());
+        if let Some(repo) = there.and_then(|place| place.repo) {
+            drop(push_option::forget(&repo));
+        }
+    }
+
+    /// Pushes from the holder's own directory show its token by themselves, where the other side asks for one.
+    fn show_token(&self, store: &mut Store, token: &Token, directory: Option<&Path>) -> Result<(), Refusal> {
+        let Some(directory) = directory else { return Ok(()) };
+        let Some(repo) = repository::find_with(directory, &Env::default())?.repo else { return Ok(()) };
+        if asks_for_token(store, &repo)? {
+            push_option::keep(&repo, &token.to_string())?;
+        }
+        Ok(())
     }
 
     /// Leaves the token where the holder's next command finds it. The holder need not be who asked for the grant.
     pub(crate) fn keep_lease(
         &self,
+        store: &mut Store,
         task: &Task,
         token: &Token,
         directory: Option<&Path>,
@@ -240,18 +277,65 @@ impl World {
             return Ok(());
         };
         let leases = self.lease_dir(directory);
+        self.show_token(store, token, directory)?;
         lease_file::save(&leases, &task.id, &held.assignee, &token.to_string())?;
-        // Commits made here are not those of somebody who was given work at a place that has no directory.
+        // The task was given to somebody else at a workstation without a directory: commits made here are not theirs.
         if directory.is_none() && self.actor.as_ref() != Some(&held.assignee) {
             return Ok(());
         }
         lease_file::save_trailers(&leases, &guard::trailers(&task.id, held))
     }
 
+    /// The store knows from now on that this clone uses it. Asked once for a clone and a store: a merge asks again.
+    pub(crate) fn join(&self, store: &mut Store) {
+        let Some(repo) = &self.place.repo else { return };
+        let known = format!("{}\n{}\n", self.location.shown(), repo.common_dir.display());
+        let file = repo.common_dir.join("onus/joined");
+        if std::fs::read_to_string(&file).is_ok_and(|text| text == known) {
+            return;
+        }
+        if store.join_clone(self.actor.as_ref()).is_ok() {
+            drop(std::fs::write(file, known));
+        }
+    }
+
     /// The workstation whose directory contains this one.
     pub(crate) fn here(&self, store: &mut Store) -> Result<Option<WorkstationName>, Refusal> {
         Ok(store.workstation_at(&self.place.cwd)?.map(|(name, _)| name))
     }
+}
+
+/// Whether a coding client makes the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum IsClient {
+    Yes,
+    /// By its variables (`git.clients`).
+    AsItsMarkSays,
+}
+
+/// For whom `onus setup --worker` says that a coding client works here. A person who stands here is nobody's agent.
+fn set_up_for(place: &Place, is_client: IsClient) -> Result<Option<Handle>, Refusal> {
+    let Some(worker) = place.repo.as_ref().and_then(|repo| setup::worker::kept(&repo.git_dir)) else {
+        return Ok(None);
+    };
+    if is_client == IsClient::Yes {
+        return Ok(Some(worker));
+    }
+    let settings = settings::load(&place.settings_file())?;
+    let variables = client_variables();
+    let mark = guard::client(&settings.git.clients, variables.iter().map(String::as_str));
+    Ok(mark.is_some().then_some(worker))
+}
+
+/// The variables that are set to something.
+pub(crate) fn client_variables() -> Vec<String> {
+    let set = std::env::vars_os().filter(|(_, value)| !value.is_empty());
+    set.filter_map(|(name, _)| name.into_string().ok()).collect()
+}
+
+/// Whether whatever this clone pushes to asks for a token.
+pub(crate) fn asks_for_token(store: &mut Store, repo: &Repo) -> Result<bool, Refusal> {
+    Ok(push_option::is_asked_for(repo)? || (repo.has_remotes()? && store.is_main_guarded()?))
 }
 
 /// The token in `ONUS_LEASE`, whichever task it is for.

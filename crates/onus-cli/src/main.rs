@@ -14,6 +14,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     output::quiet_panics();
+    onus_host::process::keep_secrets();
     if cli::asks_for_version(std::env::args_os()) {
         return output::print_version();
     }

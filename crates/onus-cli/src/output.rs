@@ -109,7 +109,7 @@ pub(crate) fn print_version() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A page for people who asked for nothing in particular.
+/// A page for people, where no format was asked for.
 pub(crate) fn print_page(text: &str) -> ExitCode {
     Output { format: Format::Human, quiet: false }.print(text);
     ExitCode::SUCCESS

@@ -3,21 +3,21 @@
 use onus_core::code::Code;
 use onus_core::id::{Handle, RequestId};
 use onus_core::refusal::Refusal;
-use onus_host::http_client::{Line, Repeat};
+use onus_host::http_client::{Repeat, ServerConnection};
 use onus_host::repository::Place;
-use onus_store::port::{Driver, Effect, RemoteCall, RemoteStore};
+use onus_store::port::{CallEffect, Driver, RemoteCall, RemoteStore};
 use onus_store::remote::Elsewhere;
 use std::path::PathBuf;
 
 #[derive(Debug)]
-struct Remote(Line);
+struct Remote(ServerConnection);
 
 impl RemoteStore for Remote {
     fn call(&mut self, call: RemoteCall<'_>) -> Result<String, Refusal> {
         // What has a request id is carried out once, however often it arrives.
         let repeat = match (call.effect, call.request) {
-            (Effect::Changes, None) => Repeat::Unheard,
-            (Effect::Changes, Some(_)) | (Effect::Reads, _) => Repeat::Safe,
+            (CallEffect::Changes, None) => Repeat::Unheard,
+            (CallEffect::Changes, Some(_)) | (CallEffect::Reads, _) => Repeat::Safe,
         };
         self.0.call(call.name, &call.arguments, call.request.map(RequestId::as_str), repeat)
     }
@@ -25,7 +25,7 @@ impl RemoteStore for Remote {
 
 /// The store behind the server at `url`, for the bearer of the token in the environment.
 pub(crate) fn open(url: &str, actor: Option<&Handle>, place: &Place) -> Result<Box<dyn Driver>, Refusal> {
-    let line = Line::new(url, &token(place)?, actor.map(Handle::as_str))?;
+    let line = ServerConnection::new(url, &token(place)?, actor.map(Handle::as_str))?;
     Ok(Box::new(Elsewhere(Box::new(Remote(line)))))
 }
 

@@ -32,7 +32,7 @@ use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
 use onus_core::task::CheckState;
 use onus_core::task::{Priority, StateName};
-use onus_core::time::Timestamp;
+use onus_core::time::{Millis, Timestamp};
 use onus_host::{clock, zone};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -90,20 +90,9 @@ fn lease_end(expires_at: Timestamp) -> String {
         return format!("until {}", when(expires_at));
     }
     let left = expires_at.since(clock::now().wall).0;
-    let words =
-        if left > 0 { format!("{} left", span(left)) } else { format!("expired {} ago", span(-left)) };
+    let words = Millis(left.abs()).in_words();
+    let words = if left > 0 { format!("{words} left") } else { format!("expired {words} ago") };
     format!("{words} ({})", when(expires_at))
-}
-
-/// A length of time in its largest unit, as the board tells it.
-fn span(ms: i64) -> String {
-    let seconds = ms / 1_000;
-    match seconds {
-        ..60 => format!("{seconds} s"),
-        60..3_600 => format!("{} min", seconds / 60),
-        3_600..172_800 => format!("{} h", seconds / 3_600),
-        _ => format!("{} d", seconds / 86_400),
-    }
 }
 
 pub(crate) fn error_text(refusal: &Refusal) -> String {
@@ -147,7 +136,11 @@ fn task_table(tasks: &[TaskView]) -> String {
 
 pub(crate) fn added(view: &AddView) -> String {
     let word = if view.outcome == "existing" { "existing" } else { "added" };
-    format!("{} {word}: {}\n", paint(BOLD, &view.task.id), view.task.title)
+    let mut text = format!("{} {word}: {}\n", paint(BOLD, &view.task.id), view.task.title);
+    if let Some(detail) = &view.detail {
+        let _ = writeln!(text, "{detail}");
+    }
+    text
 }
 
 pub(crate) fn change(view: &ChangeView, said: &str) -> String {
@@ -387,9 +380,9 @@ fn held_table(held: &[HeldView]) -> String {
             (Some(death), _) => paint(RED, format!("{death}, free to take over")),
             (None, None) => lease_end(one.expires_at),
             (None, Some(late)) if one.may_be_taken_over => {
-                paint(RED, format!("expired {} ago, free to take over", span(late)))
+                paint(RED, format!("expired {} ago, free to take over", Millis(late).in_words()))
             }
-            (None, Some(late)) => paint(YELLOW, format!("expired {} ago, in grace", span(late))),
+            (None, Some(late)) => paint(YELLOW, format!("expired {} ago, in grace", Millis(late).in_words())),
         };
         table.row([
             paint(BOLD, &one.task),

@@ -69,6 +69,101 @@ fn whoever_uses_no_task_notices_nothing() {
     assert_eq!(hook(&site, "@bot", &repo, "pre-tool-use", json!({ "tool_input": 7 })), nothing());
 }
 
+/// A guarded repository with two agents' worktrees and one task that nobody holds.
+fn guarded() -> (Site, std::path::PathBuf, std::path::PathBuf) {
+    let site = Site::guarded();
+    site.by_person(&["worker", "add", "@bot", "--kind", "agent"]);
+    site.by_person(&["worker", "add", "@other", "--kind", "agent"]);
+    let tree = |name: &str| {
+        let made = site.by_person(&["workstation", "add", name, "--kind", "worktree"]);
+        std::path::PathBuf::from(text(&made["workstation"]["path"]))
+    };
+    let (one, two) = (tree("ws-1"), tree("ws-2"));
+    site.add("a task");
+    (site, one, two)
+}
+
+#[test]
+fn an_agent_that_holds_nothing_writes_nothing_and_is_told_its_claim() {
+    let (site, tree, _) = guarded();
+    let repo = site.repo();
+    site.git(&["worktree", "add", "--quiet", "-b", "aside", "../aside"]);
+    let aside = site.root().join("aside");
+    for dir in [&tree, &repo, &aside] {
+        for worker in ["@bot", "", "@stranger"] {
+            let lines = ["echo x >f", "sed -i s/a/b/ f", "git commit -am x", "cd . && git add f", "rm f"];
+            let stopped = lines
+                .iter()
+                .map(|line| bash(&site, worker, dir, line))
+                .chain([edit(&site, worker, dir, "f")]);
+            for (code, _, why) in stopped {
+                assert_eq!(code, Some(2), "{worker} in {dir:?}: {why}");
+                assert!(!why.contains('\u{1b}'), "{why}");
+                match worker {
+                    "@bot" => {
+                        assert!(why.contains("lease_required") && why.contains("onus claim T-1"), "{why}");
+                    }
+                    "" => assert!(why.contains("ONUS_AS") && why.contains("onus claim"), "{why}"),
+                    _ => assert!(why.contains("unknown_worker"), "{why}"),
+                }
+            }
+            for fine in [
+                "ls",
+                "git status",
+                "onus claim T-1",
+                "cargo test 2>&1",
+                "echo x >/dev/null",
+                "git branch -a",
+            ] {
+                assert_eq!(bash(&site, worker, dir, fine), nothing(), "{fine}");
+            }
+        }
+        assert_eq!(edit(&site, &site.person, dir, "f"), nothing(), "a person");
+    }
+    let (_, _, why) = edit(&site, "@bot", &tree, "f");
+    assert!(why.contains("onus claim T-1 --workstation ws-1"), "{why}");
+    let notes = site.root().join("notes.md");
+    assert_eq!(edit(&site, "@bot", &tree, notes.to_str().unwrap()), nothing(), "outside the repository");
+    // With the claim that it was told to make it goes on.
+    site.ok(&["claim", "T-1", "--as", "@bot", "--workstation", "ws-1"]);
+    assert_eq!(edit(&site, "@bot", &tree, "f"), nothing());
+    assert_eq!(bash(&site, "@bot", &tree, "echo x >f && git add f && git commit -m x"), nothing());
+}
+
+#[test]
+fn nobody_writes_in_anothers_workstation() {
+    let (site, one, two) = guarded();
+    site.ok(&["claim", "T-1", "--as", "@bot", "--workstation", "ws-1"]);
+    let there = two.join("f");
+    let line = format!("cd {} && touch f", two.display());
+    for told in [edit(&site, "@bot", &one, there.to_str().unwrap()), bash(&site, "@bot", &one, &line)] {
+        assert_eq!(told.0, Some(2), "{told:?}");
+        assert!(told.2.contains("not_permitted") && told.2.contains("ws-2"), "{}", told.2);
+    }
+    let there = one.join("f");
+    let (code, _, why) = edit(&site, "@other", &two, there.to_str().unwrap());
+    assert_eq!(code, Some(2));
+    assert!(why.contains("@bot works on T-1"), "{why}");
+}
+
+/// The next task was claimed through a server: no lease file of it lies here, and the old one is history.
+#[test]
+fn an_old_lease_does_not_stop_the_next_task() {
+    let (site, tree, _) = guarded();
+    let next = site.add("the next one");
+    site.ok(&["claim", "T-1", "--as", "@bot", "--workstation", "ws-1"]);
+    site.by_person(&["release", "T-1", "--force", "--reason", "by the board"]);
+    let (code, _, why) = edit(&site, "@bot", &tree, "f");
+    assert_eq!(code, Some(2));
+    assert!(why.contains("fenced"), "{why}");
+    let leases = site.repo().join(".git/worktrees/repo-ws-1/onus/lease");
+    let old = std::fs::read(leases.join("T-1.bot")).unwrap();
+    site.ok(&["claim", &next, "--as", "@bot", "--workstation", "ws-1"]);
+    std::fs::remove_file(leases.join(format!("{next}.bot"))).unwrap();
+    std::fs::write(leases.join("T-1.bot"), old).unwrap();
+    assert_eq!(edit(&site, "@bot", &tree, "f"), nothing());
+}
+
 #[test]
 fn a_session_begins_with_what_the_agent_needs_to_know() {
     let (site, task, tree) = at_work();

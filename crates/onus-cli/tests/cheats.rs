@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// `git` or `sh` command in the repository. `T` is the task. All steps but the last must succeed.
 type Cheat = (&'static str, &'static str, &'static [&'static str], &'static str);
 
-const COMPLETE: &str = "@a1 complete T --resolution done";
+const COMPLETE: &str = "@a1 complete T --no-merge --resolution done";
 const PROVEN: &str = "--check 'test -f proof'";
 
 const CHECKS: &[Cheat] = &[
@@ -81,7 +81,7 @@ const CHECKS: &[Cheat] = &[
     (
         "an easier check beside the one that was asked for",
         "--check 'test -f nothing'",
-        &["@a1 check T --add 'test 1 = 1'", "@p check T --approve", "? @a1 check T", COMPLETE],
+        &["@a1 check T --add 'test -d .'", "@p check T --approve", "? @a1 check T", COMPLETE],
         "checks_failed",
     ),
     ("a check of one's own", "", &["@a1 check T --add 'test -f proof'", COMPLETE], "check_unapproved"),
@@ -166,19 +166,29 @@ const WORDS: &[Cheat] = &[
 ];
 
 const HOLDERS: &[Cheat] = &[
-    ("who does not hold it", "", &["@a2 complete T --resolution done"], "lease_required"),
-    ("a forged secret", "", &["@a1 complete T --resolution done --lease $forged"], "fenced"),
-    ("an earlier epoch", "", &["@a1 complete T --resolution done --lease $earlier"], "fenced"),
-    ("another generation", "", &["@a1 complete T --resolution done --lease $generation"], "fenced"),
-    ("no token at all", "", &["@a1 complete T --resolution done --lease yes"], "invalid_input"),
-    ("the holder's token, by another", "", &["@a2 complete T --resolution done --lease $token"], "fenced"),
+    ("who does not hold it", "", &["@a2 complete T --no-merge --resolution done"], "lease_required"),
+    ("a forged secret", "", &["@a1 complete T --no-merge --resolution done --lease $forged"], "fenced"),
+    ("an earlier epoch", "", &["@a1 complete T --no-merge --resolution done --lease $earlier"], "fenced"),
+    (
+        "another generation",
+        "",
+        &["@a1 complete T --no-merge --resolution done --lease $generation"],
+        "fenced",
+    ),
+    ("no token at all", "", &["@a1 complete T --no-merge --resolution done --lease yes"], "invalid_input"),
+    (
+        "the holder's token, by another",
+        "",
+        &["@a2 complete T --no-merge --resolution done --lease $token"],
+        "fenced",
+    ),
     (
         "a token of the task one held before",
         "",
         &[
             "@a1 release T",
             "@a2 claim T --workstation ws-2",
-            "@a1 complete T --resolution done --lease $token",
+            "@a1 complete T --no-merge --resolution done --lease $token",
         ],
         "fenced",
     ),
@@ -187,14 +197,18 @@ const HOLDERS: &[Cheat] = &[
         "",
         &[
             "@p takeover T --workstation ws-3 --force --reason r",
-            "@a1 complete T --resolution done --lease $token",
+            "@a1 complete T --no-merge --resolution done --lease $token",
         ],
         "fenced",
     ),
     (
         "a task that was reopened, with the old token",
         "",
-        &[COMPLETE, "@p reopen T --reason wrong", "@a1 complete T --resolution done --lease $token"],
+        &[
+            COMPLETE,
+            "@p reopen T --reason wrong",
+            "@a1 complete T --no-merge --resolution done --lease $token",
+        ],
         "fenced",
     ),
     (
@@ -206,18 +220,26 @@ const HOLDERS: &[Cheat] = &[
     (
         "an agent's force",
         PROVEN,
-        &["@a1 complete T --resolution done --force --reason hurry"],
+        &["@a1 complete T --no-merge --resolution done --force --reason hurry"],
         "human_required",
     ),
-    ("a force without a reason", PROVEN, &["@p complete T --resolution done --force"], "reason_required"),
-    ("somebody unknown", "", &["@zed complete T --resolution done"], "unknown_worker"),
-    ("nobody", "", &["@- complete T --resolution done"], "identity_required"),
+    (
+        "a force without a reason",
+        PROVEN,
+        &["@p complete T --no-merge --resolution done --force"],
+        "reason_required",
+    ),
+    ("somebody unknown", "", &["@zed complete T --no-merge --resolution done"], "unknown_worker"),
+    ("nobody", "", &["@- complete T --no-merge --resolution done"], "identity_required"),
     ("a task that waits", "", &["@a1 block T --on external:rain", COMPLETE], "wrong_state"),
-    ("a task that does not exist", "", &["@a1 complete T-999 --resolution done"], "unknown_task"),
+    ("a task that does not exist", "", &["@a1 complete T-999 --no-merge --resolution done"], "unknown_task"),
     (
         "the receipt of another call",
         "",
-        &["@a1 note T x --request-id cheat-T", "@a1 complete T --resolution done --request-id cheat-T"],
+        &[
+            "@a1 note T x --request-id cheat-T",
+            "@a1 complete T --no-merge --resolution done --request-id cheat-T",
+        ],
         "request_conflict",
     ),
     ("without a word", "", &["@a1 complete T"], "resolution_required"),
@@ -229,13 +251,13 @@ const KINDS: &[Cheat] = &[
     (
         "a cause without a proof",
         "--kind defect",
-        &["@a1 complete T --resolution done $cause"],
+        &["@a1 complete T --no-merge --resolution done $cause"],
         "root_cause_missing",
     ),
     (
         "a proof of something else",
         "--kind defect --check 'test -f proof'",
-        &["@a1 check T", "@a1 complete T --resolution done $cause"],
+        &["@a1 check T", "@a1 complete T --no-merge --resolution done $cause"],
         "root_cause_missing",
     ),
     (
@@ -247,7 +269,7 @@ const KINDS: &[Cheat] = &[
     (
         "a blank for a cause",
         "--kind defect",
-        &["@a1 complete T --resolution done --root-cause ' ' --owner x"],
+        &["@a1 complete T --no-merge --resolution done --root-cause ' ' --owner x"],
         "invalid_input",
     ),
     (
@@ -383,7 +405,7 @@ fn the_honest_way_is_open() {
             &[
                 "@p check T --add 'test -f proof' --kind root-cause",
                 "@a1 check T",
-                "@a1 complete T --resolution done $cause",
+                "@a1 complete T --no-merge --resolution done $cause",
             ],
         ),
         ("--risk high", &["$evidence", "@a2 $approve", COMPLETE]),

@@ -126,7 +126,7 @@ fn a_server_whose_clock_jumps_takes_no_lease_away() {
 
 #[test]
 fn on_postgresql_a_callers_clock_means_nothing() {
-    let Some(cluster) = Cluster::start(Durability::Durable) else { return };
+    let Some(cluster) = Cluster::shared_durable() else { return };
     let site = Site::at(Some(cluster.database())).founded();
     site.agents(2);
     let Some(jumpy) = Jumpy::new(&site) else { return };

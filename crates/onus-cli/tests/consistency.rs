@@ -1,6 +1,6 @@
 //! `onus consistency`: each way in which git and the queue can disagree, made and found.
 
-use crate::support::{Bench, Site, text};
+use crate::support::{Bench, Site, finish, start, text};
 
 /// What it reports, one line each: code and detail.
 fn found(site: &Site, args: &[&str]) -> Vec<String> {
@@ -81,6 +81,73 @@ fn commits_that_say_what_was_never_granted() {
     assert_eq!(found.len(), 6, "{found:#?}");
 }
 
+/// Two clones on one machine and one store: the working tree of the other one is not gone.
+#[test]
+fn another_clones_worktree_is_there() {
+    let site = Site::new();
+    let bench = site.bench("one");
+    done(&site, &bench, "a");
+    let (second, store) = (site.root().join("second"), site.store_url());
+    site.git(&["clone", "--quiet", ".", "../second"]);
+    site.git_in(&second, &["config", "user.name", "Ada Lovelace"]);
+    site.git_in(&second, &["config", "user.email", "ada@example.org"]);
+    let there = |args: &[&str]| {
+        let args = [args, &["--store", &store, "--as", &site.person, "--json"]].concat();
+        let answer = finish(start(site.command(&args).current_dir(&second)));
+        assert_eq!(answer.exit, Some(0), "{args:?}: {answer:?}");
+    };
+    there(&["init", "--no-hooks"]);
+    there(&["workstation", "add", "ws-two", "--kind", "worktree"]);
+    let task = site.add("there");
+    there(&["claim", &task, "--workstation", "ws-two"]);
+    there(&["release", &task]);
+    let found = besides_hooks(&site);
+    assert!(!found.iter().any(|line| line.contains("ws-two")), "{found:#?}");
+    std::fs::remove_dir_all(site.root().join("second-ws-two")).unwrap();
+    assert_one(&besides_hooks(&site), "workstation_not_ready", &["ws-two"]);
+}
+
+/// A clone that only asks: with the store's address, or with a file that was exported.
+#[test]
+fn a_clone_of_ci_needs_no_store_of_its_own() {
+    let site = Site::new();
+    let bench = site.bench("one");
+    let task = done(&site, &bench, "a");
+    let (ci, queue) = (site.root().join("ci"), site.root().join("queue.json"));
+    site.git(&["clone", "--quiet", ".", "../ci"]);
+    let there = |args: &[&str]| {
+        let mut onus = std::process::Command::new(crate::support::ONUS);
+        site.surroundings(&mut onus).env_remove("ONUS_STORE").current_dir(&ci);
+        finish(start(onus.args([&["consistency", "--json"], args].concat())))
+    };
+    let said = there(&[]);
+    assert_eq!((said.exit, said.code()), (Some(69), "store_unavailable".to_owned()));
+    assert!(said.stderr.contains("--queue"), "{said:?}");
+    assert!(site.run(&["export", "--format", "consistency", queue.to_str().unwrap()]).is_ok());
+    let text_of = std::fs::read_to_string(&queue).unwrap();
+    assert!(!text_of.contains("lease"), "no secrets: {text_of}");
+    let (file, store) = (queue.to_str().unwrap(), site.store_url());
+    for how in [["--queue", file], ["--store", &store]] {
+        let said = there(&how);
+        assert_eq!(said.exit, Some(0), "{how:?}: {said:?}");
+        assert_eq!(said.json()["counts"]["commits"], 2, "{how:?}");
+    }
+    site.git_in(&ci, &["config", "user.name", "Eve"]);
+    site.git_in(&ci, &["config", "user.email", "eve@example.org"]);
+    site.commit(&ci, "b", "x", &[&format!("Onus-Task: {task}"), "Onus-Agent: @one", "Onus-Epoch: 1"]);
+    for how in [["--queue", file], ["--store", &store]] {
+        let said = there(&how);
+        assert_eq!((said.exit, said.code()), (Some(5), "queue_invalid".to_owned()), "{how:?}: {said:?}");
+        assert!(said.stderr.contains("commit_not_landed"), "{how:?}: {said:?}");
+    }
+    // What CI checks out is on no branch as a rule.
+    site.git_in(&ci, &["checkout", "--quiet", "--detach", "origin/main"]);
+    site.git_in(&ci, &["branch", "--quiet", "-D", "main"]);
+    assert_eq!(there(&["--queue", file]).exit, Some(0));
+    std::fs::write(&queue, "{").unwrap();
+    assert_eq!(there(&["--queue", file]).exit, Some(2));
+}
+
 /// Who held what is history from elsewhere was not granted here.
 #[test]
 fn imported_history_is_believed() {
@@ -119,11 +186,10 @@ fn branches_keep_no_work_of_ended_assignments() {
     assert!(besides_hooks(&site).is_empty());
     bench.ok(&site, &["release", &first]);
     assert_one(&besides_hooks(&site), "not_merged", &[&bench.branch, &first, "not held there"]);
-    // Who works there next has the old work under its feet.
+    // Who works there next begins clean; the old work is kept.
     bench.work(&site, &second, "b", "x\n");
-    let found = besides_hooks(&site);
-    assert_one(&found, "not_merged", &[&first, "1 commit"]);
-    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(besides_hooks(&site).is_empty());
+    site.git_in(&site.repo(), &["rev-parse", "--verify", &format!("refs/onus/salvage/{first}/1")]);
 }
 
 #[test]

@@ -118,9 +118,12 @@ fn assert_kept(site: &Site, agent: &Agent, story: &Story) {
     let of = |verb: &str| -> Vec<&Value> {
         log["entries"].as_array().unwrap().iter().filter(|entry| entry["verb"] == verb).collect()
     };
-    for verb in ["added", "claimed", "noted", "completed"] {
-        assert_eq!(of(verb).len(), 1, "one call, one effect: {verb} in {log:#}");
+    // The second note is the handoff that the completion leaves.
+    for (verb, times) in [("added", 1), ("claimed", 1), ("noted", 2), ("completed", 1)] {
+        assert_eq!(of(verb).len(), times, "one call, one effect: {verb} in {log:#}");
     }
+    let handoffs = of("noted").iter().filter(|entry| entry["data"]["handoff"] == true).count();
+    assert_eq!(handoffs, 1, "one call, one effect: {log:#}");
     let epoch = of("claimed")[0]["epoch"].to_string();
     assert_eq!(story.token.as_deref().and_then(|token| token.split('.').nth(1)), Some(epoch.as_str()));
 }

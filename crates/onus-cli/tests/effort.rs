@@ -379,7 +379,7 @@ fn tokens_come_from_the_agents_own_records_and_count_once() {
 fn a_day_tells_what_was_shown() {
     let site = Site::new();
     let agents = site.agents(2);
-    site.by_person(&["add", "work", "--check", "test 1 = 1"]);
+    site.by_person(&["add", "work", "--check", "test -d ."]);
     let claimed = site.ok(&["claim", "T-1", "--as", "@a1", "--workstation", &agents[0].workstation]);
     site.ok(&["check", "T-1", "--as", "@a1"]);
     let opinion = ["--approve", "--as-implemented", "--workstation", &agents[1].workstation];
@@ -398,7 +398,7 @@ fn a_day_tells_what_was_shown() {
         .collect();
     assert_eq!(
         told,
-        ["claimed", "check_run passed test 1 = 1", "reviewed @a2 approved implemented", "completed"],
+        ["claimed", "check_run passed test -d .", "reviewed @a2 approved implemented", "noted", "completed"],
         "{day:#}"
     );
     let head = site.git_in(&site.repo(), &["rev-parse", "HEAD"]);
@@ -407,7 +407,7 @@ fn a_day_tells_what_was_shown() {
     let shown = site.run(&["worker", "day", "@a1", "--date", date]).stdout;
     let brief = &head[..8];
     for line in [
-        format!("check run: passed, test 1 = 1, at {brief}"),
+        format!("check run: passed, test -d ., at {brief}"),
         format!("reviewed by @a2: approved, implemented, at {brief}"),
         format!("completed: at {brief}"),
     ] {

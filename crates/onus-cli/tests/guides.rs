@@ -137,8 +137,33 @@ fn for_people() {
 }
 
 #[test]
+fn moving_in() {
+    let said = Guide::new("docs/guide/import.md").play();
+    assert!(said.contains("2 tasks created"), "{said}");
+    assert!(said.contains("0 tasks created, 2 existing"), "{said}");
+}
+
+#[test]
 fn dispatch() {
     Guide::new("docs/guide/dispatch.md").play();
+}
+
+#[test]
+fn git() {
+    Guide::new("docs/guide/git.md")
+        .with("/srv/git/api.git", "$SHARED")
+        .with("sqlite:/srv/onus/api.db", "sqlite:$STORE")
+        .play();
+}
+
+#[test]
+fn merge() {
+    Guide::new("docs/guide/merge.md").play();
+}
+
+#[test]
+fn run() {
+    Guide::new("docs/guide/run.md").play();
 }
 
 #[test]

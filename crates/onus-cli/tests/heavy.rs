@@ -22,6 +22,7 @@ mod patroni;
 mod postgres;
 mod power;
 mod readiness;
+mod road_day;
 mod run_outage;
 mod serve_disk;
 mod serve_events;

@@ -44,7 +44,11 @@ impl Client {
 
     /// A client that says with every request who it is.
     fn stateless(site: &Site, worker: &str) -> Client {
-        let mut client = Client::start(site, Some(worker), &[]);
+        Client::stateless_with(site, worker, &[])
+    }
+
+    fn stateless_with(site: &Site, worker: &str, args: &[&str]) -> Client {
+        let mut client = Client::start(site, Some(worker), args);
         client.meta = Some(json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
@@ -123,7 +127,7 @@ fn work(site: &Site, client: &mut Client) {
         "--scope",
         "src/**",
         "--check",
-        "true && test 1 = 1",
+        "true && test -d .",
         "--body",
         "See RFC",
     ]);
@@ -142,7 +146,6 @@ fn work(site: &Site, client: &mut Client) {
     client.ok("note", json!({ "task": id, "text": "nearly done" }));
     let wrong = "1.1.00000000000000000000000000000000";
     assert_eq!(client.refused("note", json!({ "task": id, "text": "x", "lease": wrong })), "fenced");
-    assert_eq!(client.refused("complete", json!({ "task": id, "resolution": "done" })), "checks_missing");
     let checked = client.ok("check", json!({ "task": id, "lease": lease }));
     assert_eq!(checked["checks"][0]["run"]["verdict"], "passed");
     client.ok("handoff", json!({ "task": id, "summary": "so far", "risks": ["none"], "next": "tests" }));
@@ -192,6 +195,32 @@ fn a_day_in_the_stateless_era() {
     work(&site, &mut client);
     // Nothing is kept between calls: another process goes on where this one stopped.
     work(&site, &mut Client::stateless(&site, "@bot"));
+}
+
+#[test]
+fn an_agent_edits_what_it_asked_for() {
+    let site = site();
+    let mut client = Client::stateless_with(&site, "@bot", &["--tools", "all"]);
+    let asked = client.ok("ask", json!({ "title": "mien", "origin": "agent:1", "tags": ["a"] }));
+    let own = text(&asked["task"]["id"]).to_owned();
+    // Its words live where the ask does; the rest is the asker's.
+    assert_eq!(client.refused("edit", json!({ "task": own, "title": "mine" })), "not_permitted");
+    let asked = client.ok("ask", json!({ "title": "mien" }));
+    let own = text(&asked["task"]["id"]).to_owned();
+    let edit = json!({ "task": own, "title": "mine", "tags": ["+b"], "sprint": "12", "request_id": "e1" });
+    let told = client.ok("edit", edit.clone());
+    assert_eq!(client.ok("edit", edit), told, "the same request, the same answer");
+    client.ok("edit", json!({ "task": own, "sprint": null }));
+    let shown = site.ok(&["show", &own]);
+    assert_eq!(
+        (text(&shown["task"]["title"]), &shown["task"]["sprint"]),
+        ("mine", &Value::Null),
+        "{shown:#}"
+    );
+    assert_eq!(client.refused("edit", json!({ "task": own, "force": true })), "invalid_input");
+    let other = site.add("not its own");
+    assert_eq!(client.refused("edit", json!({ "task": other, "title": "mine" })), "not_permitted");
+    site.assert_sound();
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn worked(path: &str, asked: &[&str]) -> (Site, Bench, String, String) {
 #[test]
 fn the_work_enters_main_after_its_checks() {
     let (site, bench, task, commit) =
-        worked("src/a.rs", &["--check", "test -f src/a.rs", "--check", "test 1 = 1"]);
+        worked("src/a.rs", &["--check", "test -f src/a.rs", "--check", "test -d ."]);
     let start = site.main();
     let merged = bench.ok(&site, &["merge", &task]);
     assert_eq!(
@@ -51,12 +51,12 @@ fn the_work_enters_main_after_its_checks() {
 
 #[test]
 fn a_repeated_call_answers_the_same_and_records_nothing() {
-    let (site, bench, task, commit) = worked("a", &["--check", "test 1 = 1"]);
+    let (site, bench, task, commit) = worked("a", &["--check", "test -d ."]);
     let first = bench.ok(&site, &["merge", &task, "--request-id", "m1"]);
     let entries = site.ledger().len();
     let again = bench.ok(&site, &["merge", &task, "--request-id", "m1"]);
     assert_eq!((&first["commit"], &first["onto"]), (&again["commit"], &again["onto"]));
-    assert_eq!(text(&again["checks"][0]["command"]), "test 1 = 1");
+    assert_eq!(text(&again["checks"][0]["command"]), "test -d .");
     assert_eq!((site.main(), site.ledger().len()), (commit, entries));
 }
 
@@ -109,7 +109,7 @@ fn an_exception_lets_work_start_and_not_overtake() {
 fn a_failing_check_names_its_exit_code_and_the_end_of_its_output() {
     let failing = "echo first; echo the reason >&2; exit 3";
     let (site, bench, task, _) =
-        worked("a", &["--check", "test 1 = 1", "--check", failing, "--check", "exit 4"]);
+        worked("a", &["--check", "test -d .", "--check", failing, "--check", "exit 4"]);
     let start = site.main();
     let refused = bench.run(&site, &["merge", &task]);
     assert_eq!((refused.exit, refused.code().as_str()), (Some(7), "checks_failed"));
@@ -223,20 +223,28 @@ fn a_main_that_moved_meanwhile_is_rebased_on_once_more() {
 #[test]
 fn a_conflict_names_whose_work_it_is_and_who_yields() {
     let site = Site::new();
-    let (first, second) = (site.bench("one"), site.bench("two"));
+    let (first, second, third) = (site.bench("one"), site.bench("two"), site.bench("three"));
     let (base, other) = (site.add("base"), site.add("unrelated"));
     let on_top = ask(&site, &["on top", "--depends-on", &base]);
+    let why = ["--reason", "in a hurry", "--rollback", "drop it"];
+    site.by_person(&[&["exception", "request", &on_top, "--on", &base], &why[..]].concat());
+    site.by_person(&["exception", "approve", &on_top, "--on", &base]);
+    // All three begin before the first one lands.
+    let starts =
+        [second.work(&site, &on_top, "both", "by on top\n"), third.work(&site, &other, "both", "by other\n")];
     first.work(&site, &base, "both", "by base\n");
     first.ok(&site, &["merge", &base]);
     first.ok(&site, &["complete", &base, "--resolution", "done"]);
-    for (task, words) in [(&on_top, "depends: it stays"), (&other, "neither depends on the other")] {
-        let start = second.work(&site, task, "both", &format!("by {task}\n"));
+    for (second, task, start, words) in [
+        (&second, &on_top, &starts[0], "depends: it stays"),
+        (&third, &other, &starts[1], "neither depends on the other"),
+    ] {
         let refused = second.run(&site, &["merge", task]);
         assert_eq!(refused.code(), "not_merged");
         let said = detail(&refused);
         assert!(said.contains(&format!("changed by {base}")) && said.contains(words), "{said}");
         // Nothing has changed, and the holder may go on.
-        assert_eq!(site.git_in(&second.dir, &["rev-parse", "HEAD"]), start);
+        assert_eq!(site.git_in(&second.dir, &["rev-parse", "HEAD"]), *start);
         let synced = second.run(&site, &["workstation", "sync", &second.agent.workstation]);
         assert!(detail(&synced).contains(words), "{synced:#?}");
         second.ok(&site, &["release", task]);

@@ -32,7 +32,7 @@ fn verify(site: &Site, store: &str) {
 /// Something in most tables.
 fn live(site: &Site) {
     let agents = site.agents(2);
-    site.by_person(&["add", "first", "--check", "test 1 = 1", "--scope", "src/**", "--tag", "a"]);
+    site.by_person(&["add", "first", "--check", "test -d .", "--scope", "src/**", "--tag", "a"]);
     site.by_person(&[
         "add",
         "second",
@@ -54,7 +54,7 @@ fn live(site: &Site) {
 
 #[test]
 fn a_store_moves_to_postgresql_and_back() {
-    let Some(cluster) = Cluster::start(Durability::Durable) else { return };
+    let Some(cluster) = Cluster::shared_durable() else { return };
     let site = Site::at(None).founded();
     live(&site);
     let file = format!("sqlite:{}", site.store().display());
@@ -91,7 +91,7 @@ fn a_store_moves_to_postgresql_and_back() {
 
 #[test]
 fn workspaces_of_one_database_do_not_see_each_other() {
-    let Some(cluster) = Cluster::start(Durability::Durable) else { return };
+    let Some(cluster) = Cluster::shared_durable() else { return };
     let database = cluster.database();
     let [web, api] =
         ["web", "api"].map(|name| Site::at(Some(format!("{database}?workspace={name}"))).founded());
@@ -109,7 +109,7 @@ fn workspaces_of_one_database_do_not_see_each_other() {
 
 #[test]
 fn a_store_that_is_not_there_is_refused_with_a_next_step() {
-    let Some(cluster) = Cluster::start(Durability::Durable) else { return };
+    let Some(cluster) = Cluster::shared_durable() else { return };
     let site = Site::at(Some(cluster.database()));
     for (store, exit, hint) in [
         (cluster.database(), 69, "onus init"),

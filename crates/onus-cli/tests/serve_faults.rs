@@ -1,12 +1,12 @@
 //! A server that ends, by signal or by force, loses nothing that it acknowledged; what nobody heard of is told by its key.
 
 use crate::support::server::{Reply, Server, key};
-use crate::support::{Site, text};
+use crate::support::{HANG, Site, text};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What writers sent, by key, and what they were answered.
 #[derive(Default)]
@@ -44,6 +44,11 @@ fn write_until_gone(server: &Server, token: &str, round: usize, end: impl FnOnce
                     }
                 }
             });
+        }
+        // On a busy machine the first answer takes its time. Nobody panics here: the writers would go on for ever.
+        let began = Instant::now();
+        while sent.lock().unwrap().acknowledged.is_empty() && began.elapsed() < HANG {
+            std::thread::sleep(Duration::from_millis(5));
         }
         std::thread::sleep(Duration::from_millis(300 + 70 * round as u64));
         end();

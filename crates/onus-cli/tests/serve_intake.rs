@@ -192,3 +192,18 @@ fn a_thread_of_messages_is_one_task() {
     assert_eq!(site.tasks().len(), 1);
     site.assert_sound();
 }
+
+#[test]
+fn a_paused_channel_brings_nothing_in_and_a_dropped_ask_says_so() {
+    let desk = Desk::new();
+    let ask = |key: &str| json!({ "title": "Please help", "key": key });
+    assert_eq!(desk.deliver("form", "d-1", &ask("1")).status, 201);
+    desk.site.by_person(&["worker", "pause", "@intake", "--reason", "a flood"]);
+    let refused = desk.deliver("form", "d-2", &ask("2"));
+    refused.refused(403, "not_permitted");
+    assert_eq!(desk.count(), 1);
+    desk.site.by_person(&["worker", "resume", "@intake"]);
+    desk.site.by_person(&["drop", "T-1", "--reason", "never mind"]);
+    let again = desk.deliver("form", "d-3", &ask("1")).ok();
+    assert!(text(&again["detail"]).contains("was dropped"), "{again}");
+}

@@ -78,7 +78,7 @@ fn the_kind_of_the_token_decides() {
 fn no_check_runs_and_no_lease_is_left() {
     let site = site();
     let server = Server::start(&site);
-    let task = text(&site.by_person(&["add", "a task", "--check", "touch ran && test 1 = 1"])["task"]["id"])
+    let task = text(&site.by_person(&["add", "a task", "--check", "touch ran && test -d ."])["task"]["id"])
         .to_owned();
     let bot = token(&site, &["@bot"]);
     let held = call(&server, &bot, "claim", json!({ "task": task, "workstation": "ws-1" }));

@@ -25,19 +25,21 @@ fn what_is_written_runs() {
     let site = Site::new();
     site.by_person(&["worker", "add", "@bot", "--kind", "agent"]);
     let made = site.ok(&["setup", "claude", "agents", "--worker", "@bot"]);
-    assert!(made["files"].as_array().unwrap().iter().all(|file| file["change"] == "created"), "{made:#}");
+    let is_new = |file: &Value| file["change"] == "created" || text(&file["path"]) == ".git/info/exclude";
+    assert!(made["files"].as_array().unwrap().iter().all(is_new), "{made:#}");
 
     let server = read(&site, ".mcp.json")["mcpServers"]["onus"].clone();
+    let nobody = json!({});
     let mut command = Command::new(text(&server["command"]));
     command.args(server["args"].as_array().unwrap().iter().map(text));
     let input = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
-    let done = run(&site, &mut command, &server["env"], &format!("{input}\n"));
+    let done = run(&site, &mut command, &nobody, &format!("{input}\n"));
     let answer: Value = serde_json::from_slice(&done.stdout).unwrap();
     assert_eq!(answer["result"]["serverInfo"]["name"], "onus");
-    assert_eq!(server["env"], json!({ "ONUS_AS": "@bot" }));
+    assert_eq!(server["env"], Value::Null, "the environment's name counts");
 
-    let settings = read(&site, ".claude/settings.json");
+    let settings = read(&site, ".claude/settings.local.json");
     let hooks = &settings["hooks"];
     assert_eq!(hooks.as_object().unwrap().len(), 5);
     for (event, groups) in hooks.as_object().unwrap() {
@@ -45,10 +47,62 @@ fn what_is_written_runs() {
         let mut command = Command::new("sh");
         command.args(["-c", line]);
         let input = json!({ "hook_event_name": event }).to_string();
-        let done = run(&site, &mut command, &settings["env"], &input);
+        let done = run(&site, &mut command, &nobody, &input);
         assert_eq!(done.status.code(), Some(0), "{event}: {done:?}");
         assert_eq!(done.stdout.starts_with(b"You are"), event == "SessionStart", "{event}");
     }
+}
+
+/// Once for a clone: every working tree has what its client reads, also one that is made later, and git sees none of it.
+#[test]
+fn one_setup_is_for_all_working_trees_and_git_sees_nothing_of_it() {
+    let site = Site::new();
+    site.by_person(&["workstation", "add", "ws-1", "--kind", "worktree"]);
+    let said = site.run(&["setup", "claude", "codex", "gemini"]);
+    assert!(
+        said.stderr.contains("Codex") && said.stderr.contains("Gemini") && said.stderr.contains("trust"),
+        "{said:?}"
+    );
+    site.by_person(&["workstation", "add", "ws-2", "--kind", "worktree"]);
+    for tree in ["repo", "repo-ws-1", "repo-ws-2"] {
+        let dir = site.root().join(tree);
+        for file in
+            [".mcp.json", ".claude/settings.local.json", ".codex/config.toml", ".gemini/settings.json"]
+        {
+            assert!(dir.join(file).exists(), "{tree}/{file}");
+        }
+        let hooks = std::fs::read_to_string(dir.join(".claude/settings.local.json")).unwrap();
+        assert!(hooks.contains("PreToolUse"), "{tree}: {hooks}");
+        assert_eq!(site.git_in(&dir, &["status", "--porcelain"]), "", "{tree}");
+    }
+    site.ok(&["setup", "claude", "codex", "gemini", "--remove"]);
+    for tree in ["repo", "repo-ws-1", "repo-ws-2"] {
+        assert!(!site.root().join(tree).join(".mcp.json").exists(), "{tree}");
+    }
+}
+
+/// For whom a client works is said for one working tree; the environment counts more, and a person is not taken for it.
+#[test]
+fn the_environment_says_who_a_client_works_for_before_its_settings_do() {
+    let site = Site::new();
+    for worker in ["@bot", "@other"] {
+        site.by_person(&["worker", "add", worker, "--kind", "agent"]);
+    }
+    site.by_person(&["workstation", "add", "ws-1", "--kind", "worktree"]);
+    let tree = site.root().join("repo-ws-1");
+    let call = |dir: &Path, args: &[&str], variables: &[(&str, &str)]| {
+        let mut command = site.command(args);
+        crate::support::finish(crate::support::start(
+            command.current_dir(dir).envs(variables.iter().copied()),
+        ))
+    };
+    assert_eq!(call(&tree, &["setup", "claude", "--worker", "@bot"], &[]).exit, Some(0));
+    let said = call(&tree, &["prime"], &[("CLAUDECODE", "1")]);
+    assert!(said.stdout.starts_with("You are @bot"), "{said:?}");
+    let said = call(&tree, &["prime"], &[("CLAUDECODE", "1"), ("ONUS_AS", "@other")]);
+    assert!(said.stdout.starts_with("You are @other"), "{said:?}");
+    assert_eq!(call(&tree, &["prime", "--json"], &[]).code(), "identity_required");
+    assert_eq!(call(&site.repo(), &["prime", "--json"], &[("CLAUDECODE", "1")]).code(), "identity_required");
 }
 
 #[test]
@@ -71,7 +125,8 @@ fn again_changes_nothing_print_writes_nothing_and_remove_leaves_nothing() {
     let again = site.ok(&every);
     assert!(again["files"].as_array().unwrap().iter().all(|file| file["change"] == "unchanged"), "{again:#}");
     site.ok(&[&every[..], &["--remove"]].concat());
-    for path in [".mcp.json", ".claude/settings.json", ".codex/config.toml", ".cursor/mcp.json", "AGENTS.md"]
+    for path in
+        [".mcp.json", ".claude/settings.local.json", ".codex/config.toml", ".cursor/mcp.json", "AGENTS.md"]
     {
         assert!(!site.repo().join(path).exists(), "{path}");
     }

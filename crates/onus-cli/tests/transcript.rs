@@ -39,7 +39,7 @@ const DAY: &str = r#"
     4 @bot| complete T-1 --resolution "done"
     2 @ada-lovelace| complete T-1
     0 @ada-lovelace| complete T-1 --resolution "Limiter with tests"
-    4 @ada-lovelace| complete T-1 --resolution "again"
+    0 @ada-lovelace| complete T-1 --resolution "again"
     4 @bot| claim T-1 --workstation ws-1
     5 @bot| reopen T-1 --reason "not good"
     0 @ada-lovelace| reopen T-1 --reason "not good"

@@ -60,6 +60,7 @@ codes! {
     EvidenceMissing        "evidence_missing"        409  5 "Required evidence is missing",
     RootCauseMissing       "root_cause_missing"      409  5 "A defect needs its root cause",
     ReviewMissing          "review_missing"          409  5 "The work needs another worker's approval",
+    CriteriaOpen           "criteria_open"           409  5 "An acceptance criterion is not ticked",
     NotMerged              "not_merged"              409  5 "The work is not in the main branch",
     NotOwnCommits          "not_own_commits"         403  5 "The branch has commits that are not this assignment's",
     MainOfRecordUnset      "main_of_record_unset"    409  5 "Nobody has named the main branch that counts",

@@ -2,14 +2,17 @@
 
 use crate::evidence::{Classification, Ground, Proof, ReviewVerdict, RootCause};
 use crate::id::CheckId;
-use crate::id::{CommitId, Epoch, Handle, ProjectKey, RequestId, Seq, TaskId, WorkstationName};
+use crate::id::{
+    CommitId, Epoch, Handle, ProjectKey, RequestId, Role, Seq, TaskId, TaskType, WorkstationName,
+};
 use crate::lease::Token;
 use crate::process::Process;
 use crate::session::Usage;
 use crate::task::Check;
-use crate::task::{Blocker, Spec, StateName};
+use crate::task::{Blocker, Priority, Risk, Spec, StateName};
 use crate::text::Text;
 use crate::time::{Millis, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -36,6 +39,9 @@ pub enum Command {
         spec: Box<Spec>,
         depends_on: BTreeSet<TaskId>,
         archived: Option<Archive>,
+        /// What came with an ask from another system.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arrival: Option<Box<Arrival>>,
     },
     Claim {
         workstation: Option<WorkstationName>,
@@ -113,11 +119,22 @@ pub enum Command {
     Review {
         opinion: Box<Opinion>,
     },
+    /// A reviewer finds acceptance criteria met, or no longer: by number, by id, or `all`.
+    Tick {
+        criteria: Vec<String>,
+        withdrawn: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        workstation: Option<WorkstationName>,
+    },
     Reopen {
         reason: Option<String>,
     },
     Drop {
         reason: Option<String>,
+    },
+    /// What was asked for is put differently.
+    Edit {
+        changes: Box<Changes>,
     },
     AddDependency {
         on: TaskId,
@@ -178,6 +195,122 @@ pub enum Command {
     },
 }
 
+/// What is to be different about a task; what is left out stays as it is. A list takes the place of the one before; words
+/// that begin with `+` or `-` add to it and take away from it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Changes {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub body: Patch<Text>,
+    #[serde(rename = "type", skip_serializing_if = "Patch::is_keep")]
+    pub task_type: Patch<TaskType>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub risk: Option<Risk>,
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub role: Patch<Role>,
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub lane: Patch<i64>,
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub sprint: Patch<String>,
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub parent: Patch<TaskId>,
+    #[serde(skip_serializing_if = "Patch::is_keep")]
+    pub merge_order: Patch<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depends_on: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checks: Option<Vec<String>>,
+}
+
+impl Changes {
+    pub fn is_empty(&self) -> bool {
+        *self == Changes::default()
+    }
+
+    /// The tasks that it names as dependencies, where they are names of tasks.
+    pub fn named_dependencies(&self) -> impl Iterator<Item = TaskId> {
+        let words = self.depends_on.iter().flatten();
+        words.filter_map(|word| word.trim_start_matches(['+', '-']).parse().ok()).take(crate::text::LIST_MAX)
+    }
+}
+
+/// One field that may be left out, be emptied, or get a value. In a document it is absent, null, or the value.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Patch<T> {
+    #[default]
+    Keep,
+    Clear,
+    To(T),
+}
+
+impl<T> Patch<T> {
+    pub const fn is_keep(&self) -> bool {
+        matches!(self, Patch::Keep)
+    }
+
+    pub const fn given(&self) -> Option<&T> {
+        match self {
+            Patch::To(value) => Some(value),
+            Patch::Keep | Patch::Clear => None,
+        }
+    }
+
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Patch<U> {
+        match self {
+            Patch::Keep => Patch::Keep,
+            Patch::Clear => Patch::Clear,
+            Patch::To(value) => Patch::To(change(value)),
+        }
+    }
+}
+
+impl<T: Clone> Patch<T> {
+    /// What the field holds afterwards.
+    pub fn over(&self, present: Option<&T>) -> Option<T> {
+        match self {
+            Patch::Keep => present.cloned(),
+            Patch::Clear => None,
+            Patch::To(value) => Some(value.clone()),
+        }
+    }
+}
+
+impl<T: Serialize> Serialize for Patch<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.given().serialize(serializer)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Option::deserialize(deserializer)?.map_or(Patch::Clear, Patch::To))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Patch<T> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        Option::<T>::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Option::<T>::json_schema(generator)
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+}
+
 /// How far a merge is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Stage {
@@ -185,6 +318,8 @@ pub enum Stage {
     Ask,
     #[default]
     Land,
+    /// A shared repository asks: who pushes has no words to say why a defect happened.
+    Receive,
 }
 
 /// What one run of a check showed.
@@ -218,6 +353,20 @@ pub struct Opinion {
 pub struct Archive {
     pub state: StateName,
     pub resolution: Option<Text>,
+    /// When it ended there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+}
+
+/// How an ask stood in the system that it comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Arrival {
+    #[serde(default)]
+    pub created_at: Option<Timestamp>,
+    /// What it waited for; only for an ask that has not ended.
+    #[serde(default)]
+    pub blocked: Option<Blocker>,
 }
 
 impl Command {
@@ -239,8 +388,10 @@ impl Command {
             Command::RemoveCheck { .. } => "check remove",
             Command::RecordCheck { .. } => "check",
             Command::Review { .. } => "review",
+            Command::Tick { .. } => "review --tick",
             Command::Reopen { .. } => "reopen",
             Command::Drop { .. } => "drop",
+            Command::Edit { .. } => "edit",
             Command::AddDependency { .. } => "dep add",
             Command::RemoveDependency { .. } => "dep remove",
             Command::RequestException { .. } => "exception request",
@@ -276,7 +427,7 @@ impl Command {
         match self {
             Command::Add { spec, archived, .. } => {
                 let resolution = archived.as_mut().and_then(|archive| archive.resolution.as_mut());
-                spec.body.iter_mut().chain(resolution).collect()
+                spec.body.iter_mut().chain(resolution).chain(spec.extra.iter_mut()).collect()
             }
             Command::Release { note, handoff, .. } | Command::Block { note, handoff, .. } => {
                 note.iter_mut().chain(handoff).collect()
@@ -287,6 +438,10 @@ impl Command {
                 resolution.iter_mut().chain(&mut proof.handoff).collect()
             }
             Command::RecordCheck { run } => vec![&mut run.output],
+            Command::Edit { changes } => match &mut changes.body {
+                Patch::To(body) => vec![body],
+                Patch::Keep | Patch::Clear => Vec::new(),
+            },
             Command::Review { opinion } => opinion.note.iter_mut().collect(),
             _ => Vec::new(),
         }
@@ -297,7 +452,7 @@ impl Command {
         match self {
             Command::Add { spec, archived, .. } => {
                 let resolution = archived.as_ref().and_then(|archive| archive.resolution.as_ref());
-                spec.body.iter().chain(resolution).collect()
+                spec.body.iter().chain(resolution).chain(&spec.extra).collect()
             }
             Command::Release { note, handoff, .. } | Command::Block { note, handoff, .. } => {
                 note.iter().chain(handoff).collect()
@@ -306,6 +461,7 @@ impl Command {
             Command::Handoff { note, document } => note.iter().chain([document]).collect(),
             Command::Complete { resolution, .. } => resolution.iter().collect(),
             Command::RecordCheck { run } => vec![&run.output],
+            Command::Edit { changes } => changes.body.given().into_iter().collect(),
             Command::Review { opinion } => opinion.note.iter().collect(),
             _ => Vec::new(),
         }
@@ -313,7 +469,8 @@ impl Command {
 
     /// Whether the identity map has a say.
     pub const fn needs_policy(&self) -> bool {
-        self.is_grant() || matches!(self, Command::Complete { .. } | Command::Merge { .. })
+        self.is_grant()
+            || matches!(self, Command::Complete { .. } | Command::Merge { .. } | Command::Review { .. })
     }
 
     /// Whether it would make somebody the holder.

@@ -8,6 +8,7 @@ mod check;
 mod claim;
 mod complete;
 mod dep;
+mod edit;
 mod exception;
 mod handoff;
 mod merge;
@@ -50,14 +51,24 @@ impl Decision {
     }
 }
 
+/// A store that lost what somebody was told of gives nothing away: neither a lease nor a number.
+fn behind() -> Refusal {
+    Refusal::new(
+        Code::StoreBehindAnchor,
+        "the store is older than what was on record: it was restored, or it lost its last writes",
+    )
+    .hint("a person runs: onus ledger raise-generation --reason TEXT")
+}
+
 pub fn decide(facts: &Facts<'_>, command: &Command, now: &Now, fresh: &Fresh) -> Result<Decision, Refusal> {
     let caller = identified(&facts.caller)?;
     // The record would name a text that nobody has, and look broken for ever.
     if command.texts().iter().any(|text| text.content().is_none()) {
         return Err(Refusal::invalid("a text came without its words, by its digest only"));
     }
-    if let Command::Add { spec, depends_on, archived } = command {
-        return add::decide(facts, caller, spec, depends_on, archived.as_ref(), fresh);
+    if let Command::Add { spec, depends_on, archived, arrival } = command {
+        let (archived, arrival) = (archived.as_ref(), arrival.as_deref());
+        return add::decide(facts, caller, &add::NewTask { spec, depends_on, archived, arrival }, now, fresh);
     }
     let task = facts.task.as_ref().ok_or_else(|| {
         Refusal::new(Code::UnknownTask, "there is no such task").hint("onus list --state all")
@@ -91,8 +102,12 @@ pub fn decide(facts: &Facts<'_>, command: &Command, now: &Now, fresh: &Fresh) ->
         Command::RemoveCheck { check, reason } => check::remove(&context, check, reason.as_deref()),
         Command::RecordCheck { run } => check::record(&context, run),
         Command::Review { opinion } => review::decide(&context, opinion),
+        Command::Tick { criteria, withdrawn, workstation } => {
+            review::tick(&context, criteria, *withdrawn, workstation.as_ref())
+        }
         Command::Reopen { reason } => reopen::reopen(&context, reason.as_deref()),
         Command::Drop { reason } => reopen::drop(&context, reason.as_deref()),
+        Command::Edit { changes } => edit::decide(&context, changes),
         Command::AddDependency { on } => dep::add(&context, on),
         Command::RemoveDependency { on } => dep::remove(&context, on),
         Command::RequestException { on, reason, rollback, adr } => {

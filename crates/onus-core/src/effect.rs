@@ -1,6 +1,6 @@
 //! What else becomes true with an event: the rows that refer to the task (mission A3: they refer, they never copy).
 
-use crate::event::{CheckRun, Event, Reviewed, SessionCorrected, SessionUsed, Stamped};
+use crate::event::{CheckRun, Event, Reviewed, Said, SessionCorrected, SessionUsed, Stamped};
 use crate::id::{CommitId, Epoch, Seq};
 use crate::session::Usage;
 use crate::task::{Assignment, State, Task};
@@ -30,6 +30,8 @@ pub enum Effect {
         session: Seq,
         started_at: Timestamp,
         ended_at: Timestamp,
+        /// Nobody else has agreed yet: nothing counts by it.
+        proposed: bool,
     },
     SessionUsed {
         session: Seq,
@@ -38,6 +40,8 @@ pub enum Effect {
     NoteWritten {
         kind: NoteKind,
         text: Text,
+        /// Where it was said, if not here.
+        said: Option<Said>,
     },
     CheckRan(Box<CheckRun>),
     ReviewWritten(Box<Reviewed>),
@@ -80,6 +84,8 @@ pub enum NoteKind {
     Comment,
     Handoff,
     Resolution,
+    /// What the body was before it was edited.
+    EarlierBody,
 }
 
 impl NoteKind {
@@ -89,6 +95,7 @@ impl NoteKind {
             NoteKind::Comment => "comment",
             NoteKind::Handoff => "handoff",
             NoteKind::Resolution => "resolution",
+            NoteKind::EarlierBody => "earlier_body",
         }
     }
 }
@@ -136,7 +143,15 @@ pub fn effects(before: Option<&Task>, entry: &Stamped, after: &Task) -> Vec<Effe
     }
     effects.extend(landed(entry));
     effects.extend(fact(&entry.event));
-    effects.extend(note(&entry.event).map(|(kind, text)| Effect::NoteWritten { kind, text: text.clone() }));
+    let said = match &entry.event {
+        Event::Noted(noted) => noted.said.clone(),
+        _ => None,
+    };
+    effects.extend(note(&entry.event).map(|(kind, text)| Effect::NoteWritten {
+        kind,
+        text: text.clone(),
+        said,
+    }));
     effects
 }
 
@@ -178,8 +193,9 @@ fn landed(entry: &Stamped) -> Option<Effect> {
 /// What is said about a session afterwards.
 fn fact(event: &Event) -> Option<Effect> {
     match event {
-        Event::SessionCorrected(SessionCorrected { session, started_at, ended_at, .. }) => {
-            Some(Effect::SessionCorrected { session: *session, started_at: *started_at, ended_at: *ended_at })
+        Event::SessionCorrected(said) => {
+            let SessionCorrected { session, started_at, ended_at, proposed, .. } = *said;
+            Some(Effect::SessionCorrected { session, started_at, ended_at, proposed })
         }
         Event::SessionUsed(SessionUsed { session, usage }) => {
             Some(Effect::SessionUsed { session: *session, usage: usage.clone() })
@@ -196,6 +212,9 @@ fn note(event: &Event) -> Option<(NoteKind, &Text)> {
         Event::Released(released) => released.note.as_ref().map(|text| (NoteKind::Handoff, text)),
         Event::Blocked(blocked) => blocked.handoff.as_ref().map(|text| (NoteKind::Handoff, text)),
         Event::Completed(completed) => Some((NoteKind::Resolution, &completed.resolution)),
+        Event::Edited(edited) if edited.before.body != edited.after.body => {
+            edited.before.body.as_ref().map(|text| (NoteKind::EarlierBody, text))
+        }
         Event::Added(added) => {
             added.archived.as_ref()?.resolution.as_ref().map(|text| (NoteKind::Resolution, text))
         }

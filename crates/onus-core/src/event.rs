@@ -147,6 +147,12 @@ events! {
     CloneJoined = "clone_joined",
     /// A person said which main branch counts.
     MainOfRecordNamed = "main_of_record_named",
+    /// A person moved a reference of the shared repository in their own name.
+    PushedByPerson = "pushed_by_person",
+    /// A reviewer found acceptance criteria met, or no longer.
+    CriteriaTicked = "criteria_ticked",
+    /// What is asked for was put differently. Dependencies and checks have entries of their own.
+    Edited = "edited",
 }
 
 fn is_false(b: &bool) -> bool {
@@ -176,6 +182,12 @@ data! {
         /// History from elsewhere arrives finished.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         archived: Option<Archived>,
+        /// When it was asked for where it came from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        created_at: Option<Timestamp>,
+        /// What it waits for there: nobody holds it, and nobody is to begin with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        blocked: Option<Blocker>,
     }
 
     /// The end of a task that happened in another system.
@@ -183,6 +195,19 @@ data! {
         state: StateName,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resolution: Option<Text>,
+        /// When it ended there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<Timestamp>,
+    }
+
+    /// Who said something in another system, and when.
+    Said {
+        by: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<Timestamp>,
+        /// What it is called there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
     }
 
     /// What every grant says; the assignee and the workstation are the entry's own.
@@ -235,6 +260,9 @@ data! {
         /// For whoever holds the task next.
         #[serde(default, skip_serializing_if = "is_false")]
         handoff: bool,
+        /// Present on what was said elsewhere and brought in.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<Said>,
     }
 
     Blocked {
@@ -300,6 +328,15 @@ data! {
         /// Whoever decided this had no git to ask: it is the caller's word.
         #[serde(default, skip_serializing_if = "is_false")]
         vouched: bool,
+    }
+
+    /// Both without the checks, whose entries say what became of them.
+    Edited {
+        before: Box<Spec>,
+        after: Box<Spec>,
+        /// Present where the holder did it: activity renews.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        renewal: Option<Renewal>,
     }
 
     Reopened { reason: String }
@@ -410,11 +447,24 @@ data! {
         started_at: Timestamp,
         ended_at: Timestamp,
         reason: String,
+        /// Longer than the assignment: it counts when another person has said the same.
+        #[serde(default, skip_serializing_if = "is_false")]
+        proposed: bool,
+        /// The entry of another person that this one agrees with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        approves: Option<Seq>,
     }
 
     SessionUsed {
         session: Seq,
         usage: Usage,
+    }
+
+    CriteriaTicked {
+        criteria: Vec<CheckId>,
+        /// They are open again.
+        #[serde(default, skip_serializing_if = "is_false")]
+        withdrawn: bool,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::main_of_record::{self, RepositoryClone};
 use crate::refusal::Finding;
 use crate::scope::{Glob, Scope};
 use crate::settings::{EvidencePolicy, ReviewPolicy};
-use crate::task::{Check, CheckKind, CheckState, Risk, Spec};
+use crate::task::{Check, CheckKind, CheckState, Criterion, Risk, Spec};
 use crate::text::Text;
 use crate::time::Timestamp;
 use crate::words;
@@ -31,7 +31,7 @@ words!(
 words!(
     /// Where a run of a check was made: by Onus itself on a machine that it sees, or elsewhere, as a caller states it. What
     /// a caller says about its own sandbox is not kept: nobody could have seen it.
-    RunPlace { Open = "none", Bubblewrap = "bubblewrap", Stated = "stated" }
+    RunPlace { Open = "none", Bubblewrap = "bubblewrap", BubblewrapNetwork = "bubblewrap-network", Stated = "stated" }
 );
 
 impl CheckVerdict {
@@ -153,6 +153,7 @@ pub fn findings(case: &Case<'_>) -> Vec<Finding> {
     if case.spec.kind == "defect" {
         found.extend(case.rootless());
     }
+    found.extend(case.spec.criteria.iter().enumerate().filter_map(open_criterion));
     found.extend(case.unreviewed());
     if !case.proof.rivals.is_empty() {
         found.push(main_of_record::unset(&case.proof.rivals));
@@ -160,6 +161,20 @@ pub fn findings(case: &Case<'_>) -> Vec<Finding> {
     found.extend(case.unmerged());
     found
 }
+
+/// What no command proves, another worker must have seen.
+fn open_criterion((place, criterion): (usize, &Criterion)) -> Option<Finding> {
+    let number = place + 1;
+    criterion.ticked.is_none().then(|| {
+        let words = crate::text::shortened(&criterion.text, CRITERION_SHOWN);
+        let detail = format!("criterion {number} is not ticked: {words}");
+        let hint = format!("another worker runs, elsewhere: onus review TASK --tick {number}");
+        Finding::new(Code::CriteriaOpen, detail).hint(hint)
+    })
+}
+
+/// So much of a criterion is told in a finding.
+const CRITERION_SHOWN: usize = 200;
 
 /// Those of the changed paths that the map calls high risk.
 pub fn risky_paths(policy: &Policy, paths: &[String]) -> Vec<String> {
@@ -170,6 +185,9 @@ pub fn risky_paths(policy: &Policy, paths: &[String]) -> Vec<String> {
     let risky = paths.iter().filter(|path| globs.iter().any(|glob| glob.matches(path)));
     risky.take(RISKY_MAX).cloned().collect()
 }
+
+/// Kinds of tasks that nothing runs for.
+pub const DOCUMENT_KINDS: [&str; 3] = ["design", "docs", "document"];
 
 /// How many paths of high risk are told of.
 const RISKY_MAX: usize = 20;
@@ -304,9 +322,9 @@ impl Case<'_> {
             Some(review) if review.verdict == ReviewVerdict::Rejected => {
                 (format!("{} rejected the work", review.by), "mend it, and ask for another review")
             }
-            Some(review) if review.classification == Classification::DesignOnly => (
+            Some(review) if review.classification == Classification::DesignOnly && !self.is_document() => (
                 format!("{} found a design and no running path", review.by),
-                "implement it, or block the task on what does",
+                "implement it, or block the task on what does; a task for a text is of the kind design or docs",
             ),
             _ if !asked => return None,
             None => ("nobody has reviewed the work".to_owned(), ask),
@@ -316,6 +334,11 @@ impl Case<'_> {
             Some(_) => return None,
         };
         Some(Finding::new(Code::ReviewMissing, detail).hint(hint))
+    }
+
+    /// Whether what the task asks for is a text: then a design is the work itself.
+    fn is_document(&self) -> bool {
+        DOCUMENT_KINDS.contains(&self.spec.kind.as_str())
     }
 
     /// Whether a reviewer saw this very work, under this or another name.

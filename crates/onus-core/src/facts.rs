@@ -86,8 +86,10 @@ pub struct Facts<'a> {
     pub live_scopes: Vec<(TaskId, Handle, Vec<String>)>,
     /// The worker that the command mentions: the person a task waits for, or who is assigned to it.
     pub mentioned: Option<Caller>,
-    /// For a new dependency: what each task reachable from it depends on.
+    /// For new dependencies: what each task reachable from them depends on.
     pub reachable: BTreeMap<TaskId, Vec<TaskId>>,
+    /// For a task that gets a parent: that one, its own parent, and so on.
+    pub ancestors: Vec<TaskId>,
     /// For an ask with an origin: the task that it already is.
     pub existing: Option<TaskId>,
     /// The identity map in force.

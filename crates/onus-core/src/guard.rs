@@ -75,7 +75,7 @@ impl<'a> Mover<'a> {
         }
     }
 
-    fn is_person(&self) -> bool {
+    pub fn is_person(&self) -> bool {
         matches!(self, Mover::Owner(_) | Mover::Named { kind: Kind::Human, .. })
     }
 }
@@ -116,6 +116,8 @@ pub struct Local<'a> {
     pub from: Option<Post<'a>>,
     /// The workstation whose live assignment the token names, wherever that is.
     pub holder: Option<Post<'a>>,
+    /// What the mover holds somewhere, by its name alone: it opens nothing, and says where to work.
+    pub elsewhere: Option<Held<'a>>,
     pub credentials: Credentials<'a>,
     pub people: PeoplePolicy,
 }
@@ -130,18 +132,40 @@ pub enum Change {
     Delete,
 }
 
+/// Whether a push brings anything that nobody has answered for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum News {
+    /// Every commit of it is on record as some task's that has landed.
+    Landed,
+    Unseen,
+}
+
 /// A reference that is about to move in a repository people push to.
 #[derive(Debug, Clone, Copy)]
 pub struct Push<'a> {
     pub refname: &'a str,
     pub change: Change,
+    pub news: News,
     /// The full name of the main branch.
     pub main: &'a str,
     /// The workstation that the branch is registered for.
     pub owner: Option<Post<'a>>,
     /// The workstation whose live assignment the token names.
     pub holder: Option<Post<'a>>,
+    /// The person whose own token was shown.
+    pub person: Option<&'a Handle>,
+    pub people: PeoplePolicy,
     pub credentials: Credentials<'a>,
+}
+
+/// By what right a pushed reference moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Permit<'a> {
+    Held(Held<'a>),
+    /// In a person's own name, which goes on record.
+    Person(&'a Handle),
+    /// It was judged when it landed.
+    Landed,
 }
 
 /// Under which assignment a local reference moves; `None` when it needs none.
@@ -190,7 +214,10 @@ fn unowned<'a>(update: &Local<'a>, held: Option<Held<'a>>) -> Result<Option<Held
             let detail = format!("the lease that you show is over: {} does not move", branch(refname));
             Err(Refusal::new(Code::Fenced, detail).hint("stop writing; onus status tells what you hold"))
         }
-        None => Err(nothing_held(mover, refname)),
+        None => Err(match update.elsewhere {
+            Some(held) => held_elsewhere(&held, refname),
+            None => nothing_held(mover, refname),
+        }),
     }
 }
 
@@ -203,31 +230,57 @@ fn record(update: &Local<'_>) -> Result<(), Refusal> {
     Err(Refusal::new(Code::NotPermitted, detail).hint("leave it; a person may remove it"))
 }
 
-/// Under which assignment a pushed reference moves. Without a live one nothing does.
-pub fn pushed<'a>(push: &Push<'a>) -> Result<Held<'a>, Refusal> {
-    if push.credentials.token.is_none() {
-        let detail = format!("{} moves only with a lease", shown(push.refname));
-        return Err(Refusal::new(Code::LeaseRequired, detail).hint("git push -o onus=TOKEN"));
-    }
-    let Some(holder) = push.holder else {
-        return Err(Refusal::new(Code::Fenced, "the lease token is that of no live assignment")
-            .hint("stop writing; onus show TASK tells what became of it"));
-    };
-    let held = opened(&holder, &push.credentials).map_err(|finding| refusal(finding, &holder))?;
+/// By what right a pushed reference moves. Without one nothing does.
+pub fn pushed<'a>(push: &Push<'a>) -> Result<Permit<'a>, Refusal> {
     let is_lossless = matches!(push.change, Change::Create | Change::Forward);
+    if push.refname == push.main && is_lossless && push.news == News::Landed {
+        return Ok(Permit::Landed);
+    }
+    let permit = match (push.credentials.token, push.person) {
+        (Some(_), _) => Permit::Held(by_holder(push)?),
+        (None, Some(person)) => Permit::Person(by_person(push, person)?),
+        (None, None) => {
+            let detail =
+                format!("{} moves only with a lease, or in a person's own name", shown(push.refname));
+            return Err(Refusal::new(Code::LeaseRequired, detail).hint(
+                "push from the workstation where you hold the task; a person runs once, in their clone: onus hook install",
+            ));
+        }
+    };
     if push.refname == push.main && !is_lossless {
         return Err(not_permitted(push, "only goes forward", "rebase the work on it and push again"));
     }
     if push.refname.starts_with(RECORDS) && push.change != Change::Create {
         return Err(not_permitted(push, "is a record: it is never moved", "push it under a new name"));
     }
-    match push.owner {
-        Some(owner)
-            if owner.workstation != holder.workstation && owner.state != WorkstationState::Retired =>
-        {
-            Err(not_yours(push.refname, &owner))
+    match (push.owner, push.holder, permit) {
+        (Some(owner), ..) if owner.state == WorkstationState::Retired => Ok(permit),
+        (Some(owner), Some(holder), Permit::Held(_)) if owner.workstation == holder.workstation => Ok(permit),
+        (Some(owner), ..) => Err(not_yours(push.refname, &owner)),
+        (None, ..) => Ok(permit),
+    }
+}
+
+fn by_holder<'a>(push: &Push<'a>) -> Result<Held<'a>, Refusal> {
+    let Some(holder) = push.holder else {
+        return Err(Refusal::new(Code::Fenced, "the lease token is that of no live assignment")
+            .hint("stop writing; onus show TASK tells what became of it"));
+    };
+    opened(&holder, &push.credentials).map_err(|finding| refusal(finding, &holder))
+}
+
+fn by_person<'a>(push: &Push<'a>, person: &'a Handle) -> Result<&'a Handle, Refusal> {
+    match push.credentials.mover.named() {
+        Some(other) if other != person => {
+            let detail = format!("the token is {person}'s, and you are {other}");
+            Err(Refusal::new(Code::NotPermitted, detail).hint("push with your own lease or token"))
         }
-        _ => Ok(held),
+        _ if push.people == PeoplePolicy::Task => Err(nothing_held(&Mover::Owner(person), push.refname)),
+        // Whose clone it runs in is not for whom it works.
+        None if matches!(push.credentials.mover, Mover::Client(_)) => {
+            Err(nothing_held(&push.credentials.mover, push.refname))
+        }
+        _ => Ok(person),
     }
 }
 
@@ -305,6 +358,16 @@ fn not_the_holder(name: &WorkstationName, task: &TaskId, holder: &Handle, mover:
     Finding::new(Code::LeaseRequired, detail).hint(hint)
 }
 
+/// Who has a task, and does not work where it is held.
+fn held_elsewhere(held: &Held<'_>, refname: &str) -> Refusal {
+    let Held { task, assignment: Assignment { assignee, workstation, .. }, .. } = held;
+    let detail =
+        format!("{assignee} holds {task} in {workstation}, and {} is not moved from here", branch(refname));
+    Refusal::new(Code::LeaseRequired, detail)
+        .task(task)
+        .hint(format!("work in that workstation's directory: onus workstation show {workstation}"))
+}
+
 /// Whoever holds nothing, and is not at liberty to do without.
 fn nothing_held(mover: &Mover<'_>, refname: &str) -> Refusal {
     const CLAIM: &str = "onus claim --next --workstation NAME, then work in that workstation's directory";
@@ -342,10 +405,7 @@ fn only_by_merge(refname: &str, task: &TaskId) -> Refusal {
 }
 
 fn branch(refname: &str) -> String {
-    match refname.strip_prefix("refs/heads/") {
-        Some(branch) => shown(branch),
-        None => "HEAD".to_owned(),
-    }
+    shown(refname.strip_prefix("refs/heads/").unwrap_or(refname))
 }
 
 fn refusal(finding: Finding, post: &Post<'_>) -> Refusal {

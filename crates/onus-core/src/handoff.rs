@@ -154,6 +154,9 @@ pub struct Handoff {
     pub salvage: Option<String>,
     #[serde(default)]
     pub left_out: LeftOut,
+    /// Acceptance criteria as they stood: `[x] text` is met, `[ ] text` is open.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub criteria: Vec<String>,
 }
 
 impl Handoff {
@@ -170,6 +173,7 @@ impl Handoff {
             limit /= 2;
             self.shorten(limit);
             self.tests_run.truncate(limit);
+            self.criteria.truncate(limit);
         }
     }
 
@@ -202,10 +206,12 @@ impl Handoff {
         self.tests_run.truncate(names);
         self.risks.truncate(names);
         self.blockers.truncate(names);
+        self.criteria.truncate(names);
         let subjects = self.commits.iter_mut().map(|commit| &mut commit.subject);
         let commands = self.tests_run.iter_mut().map(|run| &mut run.command);
         let lists =
             self.files.iter_mut().chain(&mut self.dirty).chain(&mut self.risks).chain(&mut self.blockers);
+        let lists = lists.chain(&mut self.criteria);
         let words = self.summary.iter_mut().chain(&mut self.next_slice).chain(&mut self.branch);
         for text in subjects.chain(commands).chain(lists).chain(words) {
             *text = shortened(text, bytes);
@@ -239,6 +245,9 @@ impl Handoff {
             format!("{}{stated} {}", run.verdict, code(&run.command))
         });
         section(&mut text, "Tests run", tests, 0);
+        if !self.criteria.is_empty() {
+            section(&mut text, "Criteria", self.criteria.iter().map(|one| plain(one)), 0);
+        }
         let dirty = self.dirty.iter().map(|path| code(path));
         let risks = self.risks.iter().map(|risk| plain(risk));
         let blockers = self.blockers.iter().map(|on| format!("blocked on {}", plain(on)));
@@ -350,6 +359,7 @@ mod tests {
             dirty: Vec::new(),
             salvage: None,
             left_out: LeftOut::default(),
+            criteria: Vec::new(),
         }
     }
 

@@ -13,8 +13,8 @@ mod route;
 pub use condition::{PriorityRange, When};
 pub use document::{Candidate, CoEdited, Contract, HighRisk, IdentityMap, RoleRule, Rule, TypePattern};
 pub use explain::{CandidateView, Explanation, Verdict, Winner, explain};
-pub use history::{Change, Sends, Version, since};
-pub use route::{candidates, needs_independence, places_of, route, unlisted, workstation_for};
+pub use history::{RouteChange, Sends, Version, since};
+pub use route::{candidates, may_review, needs_independence, places_of, route, unlisted, workstation_for};
 
 use crate::id::{Handle, TaskId, WorkstationName};
 use crate::refusal::Finding;
@@ -45,7 +45,17 @@ pub enum Policy {
     Absent,
     InForce(Box<InForce>),
     /// There is one that cannot be followed: nobody is given work by it.
-    Invalid(Vec<Finding>),
+    Invalid(Box<InvalidMap>),
+}
+
+/// A map that is there and cannot be followed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InvalidMap {
+    pub findings: Vec<Finding>,
+    /// The commit it was read from; none when it was never committed.
+    pub commit: Option<String>,
+    /// SHA-256 of the file, in hexadecimal; none of what is no file.
+    pub hash: Option<String>,
 }
 
 impl Policy {

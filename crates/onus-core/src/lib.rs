@@ -37,11 +37,13 @@ pub mod report;
 pub mod scope;
 pub mod session;
 pub mod settings;
+pub mod shell_line;
 pub mod task;
 pub mod text;
 pub mod time;
 pub mod timesheet;
 pub mod token;
+pub mod tool_guard;
 pub mod unique_json;
 pub mod validate;
 pub mod worker;
@@ -50,6 +52,14 @@ pub mod workstation;
 /// Where the work of an ended assignment is kept. Known without looking, so that a refusal can name it.
 pub fn salvage_reference(task: &id::TaskId, epoch: id::Epoch) -> String {
     format!("refs/onus/salvage/{task}/{epoch}")
+}
+
+/// Whether a reference keeps work of this assignment: its own name, or that with a number behind it where more was found
+/// later.
+pub fn is_salvage_of(reference: &str, task: &id::TaskId, epoch: id::Epoch) -> bool {
+    let rest = reference.strip_prefix(salvage_reference(task, epoch).as_str());
+    let is_number = |text: &str| (1..=4).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('.').is_some_and(is_number))
 }
 
 /// A closed set of words: an enum whose variants have one spelling in documents, in the store and on the command line.

@@ -1,7 +1,7 @@
 //! The main of record: the one main branch that counts for a store, whichever clone asks (mission D11).
 //!
-//! As long as one clone uses the store it is that clone's local branch. A person names a shared one; when a second clone
-//! joins and nobody has, nothing counts as landed until somebody does.
+//! As long as one clone uses the store it is that clone's local branch. With a second clone a person must name a shared
+//! branch; until then nothing counts as landed.
 
 use crate::code::Code;
 use crate::event::{CloneJoined, Event, MainOfRecordNamed};
@@ -65,7 +65,7 @@ pub fn of(
 pub fn unset(clones: &[RepositoryClone]) -> Finding {
     let places: Vec<&str> = clones.iter().take(5).map(|clone| clone.place()).collect();
     let detail = format!("{} clones use this store: {}", clones.len(), places.join(", "));
-    Finding::new(Code::MainOfRecordUnset, detail).hint("a person sets git.remote: origin in onus.yaml")
+    Finding::new(Code::MainOfRecordUnset, detail).hint("a person runs once: onus init --remote origin")
 }
 
 impl RepositoryClone {

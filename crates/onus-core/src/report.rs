@@ -39,8 +39,9 @@ impl Compliance {
     pub fn of(route: Option<&Route>, forced: bool) -> Compliance {
         match (route, forced) {
             (None, _) => Compliance::NoPolicy,
-            (Some(_), true) => Compliance::Outside,
-            (Some(_), false) => Compliance::Within,
+            // A force that the map would have let through steps over something else.
+            (Some(route), true) if route.is_forced() => Compliance::Outside,
+            (Some(_), _) => Compliance::Within,
         }
     }
 
@@ -110,6 +111,7 @@ fn renewal(event: &Event) -> Option<&Renewal> {
         Event::Blocked(blocked) => blocked.kept.as_ref(),
         Event::Unblocked(unblocked) => unblocked.renewal.as_ref(),
         Event::CheckRun(run) => run.renewal.as_ref(),
+        Event::Edited(edited) => edited.renewal.as_ref(),
         Event::Merged(merged) => Some(&merged.renewal),
         Event::SessionStarted(started) => Some(&started.renewal),
         Event::SessionStopped(stopped) => Some(&stopped.renewal),
@@ -134,7 +136,15 @@ mod tests {
     fn a_force_over_a_map_is_outside_and_without_a_map_there_is_no_policy() {
         let route = Route { rule: "person".into(), map_commit: None, map_hash: "h".into() };
         assert_eq!(Compliance::of(Some(&route), false), Compliance::Within);
-        assert_eq!(Compliance::of(Some(&route), true), Compliance::Outside);
+        assert_eq!(
+            Compliance::of(Some(&route), true),
+            Compliance::Within,
+            "the map lets people take anything"
+        );
+        for rule in [Route::FORCED, Route::FORCED_OVER_INVALID] {
+            let over = Route { rule: rule.into(), ..route.clone() };
+            assert_eq!(Compliance::of(Some(&over), true), Compliance::Outside);
+        }
         assert_eq!(Compliance::of(None, true), Compliance::NoPolicy);
     }
 }

@@ -93,6 +93,15 @@ impl Usage {
     }
 }
 
+/// When a session was, as one person says, and nobody else has yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    pub seq: Seq,
+    pub by: Handle,
+    pub started_at: Timestamp,
+    pub ended_at: Timestamp,
+}
+
 /// A session on record, with what limits a correction of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
@@ -107,6 +116,11 @@ pub struct Recorded {
     pub before: Option<Timestamp>,
     /// When the session after it began.
     pub after: Option<Timestamp>,
+    /// When its assignment began and ended; no end while it is in force.
+    pub held_from: Timestamp,
+    pub held_to: Option<Timestamp>,
+    /// The last correction that waits for another person.
+    pub proposal: Option<Proposal>,
     /// The last usage under the same key.
     pub usage: Option<Usage>,
 }

@@ -1,5 +1,6 @@
 //! The Task: the one mutable row that owns a unit of work (mission A1, A3).
 
+mod differences;
 mod evolve;
 mod moves;
 
@@ -16,12 +17,13 @@ use crate::text::Text;
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 use uuid::Uuid;
 
-/// What was asked for. It does not change while the work goes on.
+/// What was asked for. Only an edit changes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
@@ -52,6 +54,12 @@ pub struct Spec {
     pub origin: Option<OriginRef>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Check>,
+    /// What no command can prove: another worker ticks it off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub criteria: Vec<Criterion>,
+    /// What the system that it came from says of it and Onus has no field for: a JSON object, as text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<Text>,
 }
 
 impl Spec {
@@ -73,7 +81,38 @@ impl Spec {
             merge_order: None,
             origin: None,
             checks: Vec::new(),
+            criteria: Vec::new(),
+            extra: None,
         }
+    }
+}
+
+/// An acceptance criterion: prose that a reviewer ticks off (mission D7).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Criterion {
+    pub text: String,
+    /// Who found it met, and when; nothing while it is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticked: Option<Tick>,
+}
+
+/// A reviewer's word that a criterion is met.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tick {
+    pub by: Handle,
+    pub at: Timestamp,
+}
+
+impl Criterion {
+    pub fn open(text: impl Into<String>) -> Criterion {
+        Criterion { text: text.into(), ticked: None }
+    }
+
+    /// Another text is another criterion, and needs its own tick.
+    pub fn id(&self) -> CheckId {
+        CheckId::of(&Fields::new("onus-criterion-1").text(&self.text).digest())
     }
 }
 
@@ -260,6 +299,16 @@ impl FromStr for Blocker {
 
 crate::serde_by_display!(Blocker);
 
+impl JsonSchema for Blocker {
+    fn schema_name() -> Cow<'static, str> {
+        "Blocker".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "pattern": "^(task|person|external|exception):.+$"})
+    }
+}
+
 /// Which rule of which version of the identity map sent the work here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -267,6 +316,17 @@ pub struct Route {
     pub rule: String,
     pub map_commit: Option<String>,
     pub map_hash: String,
+}
+
+impl Route {
+    /// In the place of a rule: a person stepped over the map.
+    pub const FORCED: &str = "forced";
+    /// A person stepped over a map that could not be followed.
+    pub const FORCED_OVER_INVALID: &str = "forced over an invalid map";
+
+    pub fn is_forced(&self) -> bool {
+        self.rule == Route::FORCED || self.rule == Route::FORCED_OVER_INVALID
+    }
 }
 
 /// Who works on a task, where, and until when (mission B1).

@@ -12,6 +12,9 @@ pub const LABEL_MAX: usize = 64;
 pub const GLOB_MAX: usize = 512;
 pub const CHECK_MAX: usize = 4_096;
 pub const LIST_MAX: usize = 256;
+/// What a task keeps of another system's fields, as JSON.
+pub const EXTRA_MAX: usize = 262_144;
+pub const CRITERION_MAX: usize = 4_096;
 
 /// One line: not empty, no control characters, at most `max` bytes.
 pub fn line(what: &str, text: &str, max: usize) -> Result<String, String> {

@@ -14,6 +14,18 @@ impl Timestamp {
         Timestamp(self.0.saturating_add(span.0))
     }
 
+    /// A moment as other systems write it: RFC 3339, or a day with or without a time, which is then taken as UTC. Zero
+    /// times, which some tools write for none, are none.
+    pub fn from_elsewhere(text: &str) -> Option<Timestamp> {
+        let text = text.trim();
+        let at = text.parse::<jiff::Timestamp>().ok().or_else(|| {
+            let utc = |at: jiff::civil::DateTime| at.to_zoned(jiff::tz::TimeZone::UTC).ok();
+            let at = text.trim_end_matches(" UTC").parse::<jiff::civil::DateTime>().ok().and_then(utc);
+            at.map(|at| at.timestamp())
+        })?;
+        (at.as_millisecond() > 0).then(|| Timestamp(at.as_millisecond()))
+    }
+
     /// The second in which this is.
     #[must_use]
     pub fn whole_second(self) -> Timestamp {
@@ -144,6 +156,17 @@ impl Millis {
         }
         Ok(Millis(total))
     }
+
+    /// Its largest unit alone, in words: `14 min`. What people are told, who look and do not calculate.
+    pub fn in_words(self) -> String {
+        let seconds = self.0 / 1_000;
+        match seconds {
+            ..60 => format!("{seconds} s"),
+            60..3_600 => format!("{} min", seconds / 60),
+            3_600..172_800 => format!("{} h", seconds / 3_600),
+            _ => format!("{} d", seconds / 86_400),
+        }
+    }
 }
 
 impl fmt::Display for Millis {
@@ -250,6 +273,20 @@ mod tests {
         }
         for text in ["", "15", "m", "-5m", "1.5h", "5 m", "9999999999999999999d", "400d", "5x"] {
             assert!(Millis::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn lengths_are_told_in_their_largest_unit() {
+        for (ms, words) in [
+            (0, "0 s"),
+            (59_999, "59 s"),
+            (60_000, "1 min"),
+            (3_600_000, "1 h"),
+            (172_799_000, "47 h"),
+            (172_800_000, "2 d"),
+        ] {
+            assert_eq!(Millis(ms).in_words(), words);
         }
     }
 

@@ -47,11 +47,19 @@ pub struct Sheet {
     by_handle: HashMap<String, u32>,
     tasks: Vec<TaskId>,
     by_task: HashMap<String, u32>,
-    cells: HashMap<Place, Cell>,
+    cells: HashMap<SheetPlace, Cell>,
+}
+
+/// Where a session's beginning and end come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Times {
+    Recorded,
+    /// A person gave them afterwards.
+    Corrected,
 }
 
 /// Worker, task and day, by their numbers in the sheet.
-type Place = (u32, u32, u32);
+type SheetPlace = (u32, u32, u32);
 
 #[derive(Debug, Clone, Default)]
 struct Cell {
@@ -60,6 +68,9 @@ struct Cell {
     /// How many of them also have one in the day before.
     continued: i64,
     seconds: i64,
+    /// Sessions here whose times a person gave, and how many of them also have a part in the day before.
+    corrected: i64,
+    corrected_continued: i64,
     counts: Counts,
 }
 
@@ -82,6 +93,7 @@ impl Sheet {
         task: &str,
         from: Timestamp,
         to: Timestamp,
+        times: Times,
     ) -> Result<(), String> {
         let Some(who) = self.by_handle.get(worker).copied() else {
             return Ok(());
@@ -93,17 +105,21 @@ impl Sheet {
         };
         let rest: Vec<(u32, i64)> = parts.collect();
         let what = self.task(task)?;
-        self.part(who, what, first, 0);
-        for part in rest {
-            self.part(who, what, part, 1);
+        self.part((who, what, first.0), first.1, 0, times);
+        for (day, seconds) in rest {
+            self.part((who, what, day), seconds, 1, times);
         }
         Ok(())
     }
 
-    fn part(&mut self, who: u32, what: u32, (day, seconds): (u32, i64), continued: i64) {
-        let cell = self.cells.entry((who, what, day)).or_default();
+    fn part(&mut self, place: SheetPlace, seconds: i64, continued: i64, times: Times) {
+        let cell = self.cells.entry(place).or_default();
         cell.parts += 1;
         cell.continued += continued;
+        if times == Times::Corrected {
+            cell.corrected += 1;
+            cell.corrected_continued += continued;
+        }
         cell.seconds += seconds;
     }
 
@@ -144,13 +160,14 @@ impl Sheet {
     /// The sums, in the order of their dimensions. `about` has one for each of [`Sheet::tasks`].
     pub fn rows(&self, by: &[Dimension], about: &[About], effort: &EffortSettings) -> Vec<Row> {
         let grouping = dimension::Grouping::new(by, &self.people, &self.tasks, about);
-        let mut groups: HashMap<dimension::Key, Row> = HashMap::new();
+        let mut groups: HashMap<dimension::GroupKey, Row> = HashMap::new();
         for (place @ (who, what, day), cell) in &self.cells {
             let key = grouping.key(*place);
             let row = groups.entry(key).or_insert_with(|| grouping.row(*place));
             // A session that goes on from the day before was counted there, if that is the same group.
             let again = *day > 0 && grouping.key((*who, *what, day - 1)) == key;
             row.sessions += if again { cell.parts - cell.continued } else { cell.parts };
+            row.corrected += if again { cell.corrected - cell.corrected_continued } else { cell.corrected };
             row.seconds += cell.seconds;
             row.counts.add(&cell.counts);
             let person = &self.people[*who as usize];
@@ -159,7 +176,7 @@ impl Sheet {
                 row.billable_seconds += rounded(cell.seconds, effort);
             }
         }
-        let mut rows: Vec<(dimension::Key, Row)> = groups.into_iter().collect();
+        let mut rows: Vec<(dimension::GroupKey, Row)> = groups.into_iter().collect();
         rows.sort_unstable_by_key(|(key, _)| *key);
         rows.into_iter().map(|(_, row)| row).collect()
     }

@@ -6,7 +6,7 @@
 mod permits;
 mod text;
 
-pub use permits::{administers, judges, permits, reports, speaks};
+pub use permits::{administers, judges, permits, reports, speaks, works};
 pub use text::{Random, TokenText};
 
 use crate::code::Code;

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 /// One task as far as its place in the queue matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct QueuedTask {
     pub id: TaskId,
     pub state: StateName,
     pub epoch: Epoch,
@@ -34,7 +34,7 @@ pub enum Fence {
 /// The queue as it is stored.
 #[derive(Debug, Clone, Default)]
 pub struct Queue {
-    pub tasks: Vec<Standing>,
+    pub tasks: Vec<QueuedTask>,
     /// `(task, depends_on)`
     pub edges: Vec<(TaskId, TaskId)>,
     /// Assignments that have not ended.
@@ -77,7 +77,7 @@ impl<'a> Survey<'a> {
         self.found.push(Found { task: task.clone(), finding });
     }
 
-    fn standing(&self, id: &TaskId) -> Option<&'a Standing> {
+    fn standing(&self, id: &TaskId) -> Option<&'a QueuedTask> {
         self.places.get(id).map(|place| &self.queue.tasks[*place])
     }
 
@@ -192,7 +192,7 @@ fn unknown(detail: String) -> Finding {
     Finding::new(Code::UnknownTask, detail).hint("onus doctor")
 }
 
-fn disagreement(task: &Standing, live: &[Epoch]) -> Option<String> {
+fn disagreement(task: &QueuedTask, live: &[Epoch]) -> Option<String> {
     let state = task.state;
     let has_fence = task.fence == Fence::Up;
     if live.len() > 1 {
@@ -225,7 +225,7 @@ mod tests {
     fn queue(tasks: &str, edges: &str, live: &str) -> Queue {
         let standing = |line: &str| {
             let mut words = line.split_whitespace();
-            let mut task = Standing {
+            let mut task = QueuedTask {
                 id: id(words.next().unwrap()),
                 state: StateName::parse(words.next().unwrap()).unwrap(),
                 epoch: 0,

@@ -3,7 +3,7 @@
 mod table {
     use crate::tests::support::contract::assert_file;
     use crate::tests::support::{Done, World, handle, spec, task_id, text, workstation_of};
-    use onus_core::command::{Archive, Command, Stage, Warrant, WhileBlocked};
+    use onus_core::command::{Archive, Changes, Command, Stage, Warrant, WhileBlocked};
     use onus_core::evidence::Proof;
     use onus_core::id::{Handle, TaskId};
     use onus_core::lease::Token;
@@ -37,6 +37,12 @@ a resolution and a ready, free workstation where one is wanted, the task has no 
 holder is an agent unless the column says *person*: the tables show what state and caller decide, and each refusal's page
 names its other causes. One of them belongs here: an agent never takes over from a person, however long the lease has
 been expired (`human_required`). *session correct* and *session usage* are about an earlier session of the holder.
+
+**Witnessed and stated.** The tables say who may act, not whether what they say is true. What Onus saw itself is *witnessed*: a run
+that it started, a commit that its repository has. What a caller says is *stated*, kept under its name and shown as such, and
+`complete.evidence: witnessed` refuses a completion that rests on it. [Threats](threats.md) tells which is which, and what
+whoever can write to the store, or is root on its machine, can still do. What each kind of token gets at every door of a
+server is in [contract/doors.txt](../../contract/doors.txt).
 ";
 
     /// A task in some state, and the tokens that were given on the way there.
@@ -65,11 +71,23 @@ been expired (`human_required`). *session correct* and *session usage* are about
         /// Two grants to the same holder, so that it has a stale token and a good one; then on to the state.
         fn new(state: &str, holder: &str) -> Fixture {
             let mut fixture = Fixture { world: World::new(), task: task_id(1), stale: None, last: None };
-            let archived =
-                (state == "archived").then_some(Archive { state: StateName::Complete, resolution: None });
-            let other =
-                Command::Add { spec: Box::new(spec("other")), depends_on: BTreeSet::new(), archived: None };
-            let add = Command::Add { spec: Box::new(spec("a task")), depends_on: BTreeSet::new(), archived };
+            let archived = (state == "archived").then_some(Archive {
+                state: StateName::Complete,
+                resolution: None,
+                at: None,
+            });
+            let other = Command::Add {
+                spec: Box::new(spec("other")),
+                depends_on: BTreeSet::new(),
+                archived: None,
+                arrival: None,
+            };
+            let add = Command::Add {
+                spec: Box::new(spec("a task")),
+                depends_on: BTreeSet::new(),
+                archived,
+                arrival: None,
+            };
             fixture.must("p", &add);
             fixture.must("p", &other);
             if state == "none" {
@@ -146,6 +164,12 @@ been expired (`human_required`). *session correct* and *session usage* are about
         Command::Block { on: Blocker::External("rain".to_owned()), lease, note: None, handoff: None }
     }
 
+    fn edit(change: impl FnOnce(&mut Changes)) -> Command {
+        let mut changes = Changes::default();
+        change(&mut changes);
+        Command::Edit { changes: Box::new(changes) }
+    }
+
     fn handoff() -> Command {
         let document = r#"{"format":"onus-handoff/1","task":"T-1","status":"in_progress","depends_on_satisfied":true,
             "depends_on":[],"commits":[],"files":[],"tests_run":[],"risks":[],"blockers":[],"next_slice":null,
@@ -172,8 +196,12 @@ been expired (`human_required`). *session correct* and *session usage* are about
     fn commands(who: &str) -> Vec<(&'static str, Command)> {
         // A worker that is no worker has no workstation of its own.
         let place = if ["-", "x"].contains(&who) { "v" } else { who };
-        let add =
-            Command::Add { spec: Box::new(spec("one more")), depends_on: BTreeSet::new(), archived: None };
+        let add = Command::Add {
+            spec: Box::new(spec("one more")),
+            depends_on: BTreeSet::new(),
+            archived: None,
+            arrival: None,
+        };
         vec![
             ("add", add),
             ("claim", claim(place, Warrant::Ordinary)),
@@ -192,6 +220,9 @@ been expired (`human_required`). *session correct* and *session usage* are about
             ("complete, forced", complete(forced())),
             ("reopen", Command::Reopen { reason: because() }),
             ("drop", Command::Drop { reason: because() }),
+            ("edit the title", edit(|changes| changes.title = Some("put better".to_owned()))),
+            ("edit the tags", edit(|changes| changes.tags = Some(vec!["+urgent".to_owned()]))),
+            ("edit the scope", edit(|changes| changes.scope = Some(vec!["src/**".to_owned()]))),
             ("dep add", Command::AddDependency { on: task_id(2) }),
             ("dep remove", Command::RemoveDependency { on: task_id(2) }),
             ("claim for another", claim_for(if who == "b" { "v" } else { "b" })),

@@ -2,7 +2,8 @@
 
 use onus_core::code::Code;
 use onus_core::guard::{
-    Change, Credentials, Held, Local, Mover, Post, Push, client, local, pushed, trailers, within,
+    Change, Credentials, Held, Local, Mover, News, Permit, Post, Push, client, local, pushed, trailers,
+    within,
 };
 use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::lease::{Lease, LeaseId, Token};
@@ -144,6 +145,7 @@ fn judged(row: &str, people: PeoplePolicy) -> String {
         owner: post(&stations, owner),
         from: post(&stations, from),
         holder: token.as_ref().and_then(|_| post(&stations, shown)),
+        elsewhere: None,
         credentials: Credentials {
             token: token.as_ref(),
             generation: GENERATION,
@@ -305,6 +307,7 @@ fn what_is_neither_branch_nor_record_is_not_guarded_locally() {
             owner: None,
             from: post(&stations, "a"),
             holder: None,
+            elsewhere: None,
             credentials: Credentials { token: None, generation: GENERATION, mover: mover(who, &ann) },
             people: PeoplePolicy::Free,
         };
@@ -330,11 +333,18 @@ fn a_coding_client_is_known_by_what_it_sets() {
     assert_eq!(client(&[], ["CLAUDECODE"]), None);
 }
 
-/// `reference  change  branch-of  token`; the caller finds the holder by the token, as the store does.
-fn check_push(row: &str, expected: &str) {
+/// `reference  change  branch-of  token  who`; the caller finds the holder by the token, as the store does. A token that
+/// begins with `@` is that person's own; `landed` behind the change says that all of it is on record.
+fn push(row: &str, people: PeoplePolicy) -> String {
     let words: Vec<&str> = row.split_whitespace().collect();
-    let [refname, change, owner, shown] = words[..] else { panic!("{row}") };
+    let [refname, change, owner, shown, who] = words[..] else { panic!("{row}") };
     let (stations, token) = (stations(), token(shown));
+    let person: Option<Handle> = shown.parse().ok();
+    let handle: Handle = if who.starts_with('@') { who } else { "@ada" }.parse().unwrap();
+    let (change, news) = match change.split_once('+') {
+        Some((change, _)) => (change, News::Landed),
+        None => (change, News::Unseen),
+    };
     let change = match change {
         "create" => Change::Create,
         "forward" => Change::Forward,
@@ -345,50 +355,82 @@ fn check_push(row: &str, expected: &str) {
     let push = Push {
         refname,
         change,
-        main: "refs/heads/main",
+        news,
+        main: MAIN,
         owner: post(&stations, owner),
         holder: post(&stations, if matches!(shown, "restored" | "wrong-epoch") { "a" } else { shown }),
-        credentials: Credentials { token: token.as_ref(), generation: GENERATION, mover: Mover::Nobody },
+        person: person.as_ref(),
+        people,
+        credentials: Credentials {
+            token: token.as_ref(),
+            generation: GENERATION,
+            mover: mover(who, &handle),
+        },
     };
-    assert_eq!(answer(pushed(&push).map(Some)), expected, "{row}");
+    match pushed(&push) {
+        Ok(Permit::Held(held)) => held.task.to_string(),
+        Ok(Permit::Person(person)) => person.to_string(),
+        Ok(Permit::Landed) => "landed".into(),
+        Err(refusal) => answer(Err(refusal)),
+    }
 }
 
 #[test]
 fn a_push() {
     for (row, expected) in [
         // Fails closed: every reference needs a live token.
-        ("refs/heads/x     create   -    -", "lease_required"),
-        ("refs/tags/v1     create   -    -", "lease_required"),
-        ("refs/notes/x     create   -    -", "lease_required"),
-        ("refs/heads/x     create   -    stale", "fenced"),
-        ("refs/heads/x     create   -    forged", "fenced"),
-        ("refs/heads/x     create   -    restored", "fenced"),
-        ("refs/heads/x     create   -    wrong-epoch", "fenced"),
-        ("refs/heads/x     create   -    sick", "workstation_quarantined"),
+        ("refs/heads/x     create   -    -       -", "lease_required"),
+        ("refs/tags/v1     create   -    -       -", "lease_required"),
+        ("refs/notes/x     create   -    -       -", "lease_required"),
+        ("refs/heads/x     create   -    stale   -", "fenced"),
+        ("refs/heads/x     create   -    forged  -", "fenced"),
+        ("refs/heads/x     create   -    restored -", "fenced"),
+        ("refs/heads/x     create   -    wrong-epoch -", "fenced"),
+        ("refs/heads/x     create   -    sick    -", "workstation_quarantined"),
         // Its own branch, or one that is nobody's, in any way.
-        ("refs/heads/x     create   -    a", "API-1"),
-        ("refs/heads/x     rewrite  -    a", "API-1"),
-        ("refs/heads/x     delete   -    a", "API-1"),
-        ("refs/heads/a     rewrite  a    a", "API-1"),
-        ("refs/heads/a     delete   a    a", "API-1"),
-        ("refs/heads/old   forward  gone a", "API-1"),
-        ("refs/heads/b     forward  b    a", "lease_required"),
-        ("refs/heads/free  forward  free a", "lease_required"),
-        ("refs/tags/v1     create   -    b", "API-2"),
+        ("refs/heads/x     create   -    a       -", "API-1"),
+        ("refs/heads/x     create   -    a       @ann", "API-1"),
+        ("refs/heads/x     create   -    a       @bob", "fenced"),
+        ("refs/heads/x     rewrite  -    a       -", "API-1"),
+        ("refs/heads/x     delete   -    a       -", "API-1"),
+        ("refs/heads/a     rewrite  a    a       -", "API-1"),
+        ("refs/heads/a     delete   a    a       -", "API-1"),
+        ("refs/heads/old   forward  gone a       -", "API-1"),
+        ("refs/heads/b     forward  b    a       -", "lease_required"),
+        ("refs/heads/free  forward  free a       -", "lease_required"),
+        ("refs/tags/v1     create   -    b       -", "API-2"),
         // The main branch: forward only.
-        ("refs/heads/main  forward  -    a", "API-1"),
-        ("refs/heads/main  create   -    a", "API-1"),
-        ("refs/heads/main  rewrite  -    a", "not_permitted"),
-        ("refs/heads/main  delete   -    a", "not_permitted"),
+        ("refs/heads/main  forward  -    a       -", "API-1"),
+        ("refs/heads/main  create   -    a       -", "API-1"),
+        ("refs/heads/main  rewrite  -    a       -", "not_permitted"),
+        ("refs/heads/main  delete   -    a       -", "not_permitted"),
+        // What has landed is everybody's to push there, and nowhere else.
+        ("refs/heads/main  forward+landed - -    -", "landed"),
+        ("refs/heads/main  forward+landed - stale @bob", "landed"),
+        ("refs/heads/main  rewrite+landed - -    -", "lease_required"),
+        ("refs/heads/b     forward+landed b -    -", "lease_required"),
+        // A person in their own name: what is no workstation's, and the main branch forward.
+        ("refs/heads/x     rewrite  -    @ada    -", "@ada"),
+        ("refs/heads/x     delete   -    @ada    @ada", "@ada"),
+        ("refs/heads/main  forward  -    @ada    -", "@ada"),
+        ("refs/heads/main  rewrite  -    @ada    -", "not_permitted"),
+        ("refs/tags/v1     create   -    @ada    -", "@ada"),
+        ("refs/heads/a     forward  a    @ada    -", "lease_required"),
+        ("refs/heads/free  create   free @ada    -", "lease_required"),
+        ("refs/heads/old   forward  gone @ada    -", "@ada"),
+        ("refs/heads/x     create   -    @ada    @bob", "not_permitted"),
         // What Onus keeps in git is added to, never changed.
-        ("refs/onus/salvage/API-1/4 create  - a", "API-1"),
-        ("refs/onus/salvage/API-1/4 rewrite - a", "not_permitted"),
-        ("refs/onus/salvage/API-1/4 forward - a", "not_permitted"),
-        ("refs/onus/salvage/API-1/4 delete  - a", "not_permitted"),
-        ("refs/onus/salvage/API-1/4 create  - -", "lease_required"),
+        ("refs/onus/salvage/API-1/4 create  - a  -", "API-1"),
+        ("refs/onus/salvage/API-1/4 create  - @ada -", "@ada"),
+        ("refs/onus/salvage/API-1/4 rewrite - a  -", "not_permitted"),
+        ("refs/onus/salvage/API-1/4 forward - a  -", "not_permitted"),
+        ("refs/onus/salvage/API-1/4 delete  - a  -", "not_permitted"),
+        ("refs/onus/salvage/API-1/4 delete  - @ada -", "not_permitted"),
+        ("refs/onus/salvage/API-1/4 create  - -  -", "lease_required"),
     ] {
-        check_push(row, expected);
+        assert_eq!(push(row, PeoplePolicy::Free), expected, "{row}");
     }
+    assert_eq!(push("refs/heads/main forward - @ada -", PeoplePolicy::Task), "lease_required");
 }
 
 #[test]
@@ -403,6 +445,7 @@ fn a_refusal_names_the_task_and_its_holder_but_no_token() {
         owner: post(&stations, "a"),
         from: None,
         holder: None,
+        elsewhere: None,
         credentials,
         people: PeoplePolicy::Free,
     };

@@ -103,6 +103,8 @@ mod properties {
             ("session_started", false, false),
             ("session_stopped", true, false),
             ("session_corrected", false, false),
+            ("edited", false, false),
+            ("edited", true, false),
         ];
         for (verb, late, forced) in expected {
             assert!(
@@ -185,7 +187,7 @@ mod properties {
             Command::Renew { .. } | Command::Block { .. } | Command::Handoff { .. } => true,
             Command::Release { warrant, .. } | Command::Complete { warrant, .. } => ordinary(warrant),
             Command::Unblock => !matches!(task.state, State::Blocked { held: None, .. }),
-            Command::Note { .. } => call.token.is_some(),
+            Command::Note { .. } | Command::Edit { .. } => call.token.is_some(),
             _ => false,
         };
         let live = call.before.live_token(call.task);
@@ -284,6 +286,7 @@ mod properties {
             | Event::SessionStarted(_)
             | Event::SessionStopped(_) => true,
             Event::Noted(noted) => noted.renewal.is_some(),
+            Event::Edited(edited) => edited.renewal.is_some(),
             _ => false,
         }
     }

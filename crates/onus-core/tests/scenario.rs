@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod dispatch;
+mod edit;
 mod evidence;
 mod lease;
 mod milestone;

@@ -4,7 +4,7 @@ mod sums {
     use onus_core::session::Counts;
     use onus_core::settings::{BillableRule, EffortSettings};
     use onus_core::time::{Date, Millis, Timestamp};
-    use onus_core::timesheet::{About, Days, Difference, Dimension, Person, Row, Sheet, differences};
+    use onus_core::timesheet::{About, Days, Difference, Dimension, Person, Row, Sheet, Times, differences};
     use onus_core::worker::Kind;
     use proptest::prelude::*;
 
@@ -42,7 +42,7 @@ mod sums {
     ) {
         let mut sheet = Sheet::new(vec![person("@a", Kind::Agent, zone, from, to)]);
         for (begin, end) in sessions {
-            sheet.session("@a", "T-1", at(begin), at(end)).unwrap();
+            sheet.session("@a", "T-1", at(begin), at(end), Times::Recorded).unwrap();
         }
         let rows = sheet.rows(by, &[], &EffortSettings::default());
         let shown: Vec<String> = rows
@@ -141,7 +141,9 @@ mod sums {
             let mut sheet = Sheet::new(people());
             for (worker, task, minutes) in [("@ann", "T-1", 1), ("@ann", "T-2", 10), ("@bot", "T-1", 100)] {
                 let from = at("2026-11-16T09:00:00Z");
-                sheet.session(worker, task, from, from.plus(Millis::minutes(minutes))).unwrap();
+                sheet
+                    .session(worker, task, from, from.plus(Millis::minutes(minutes)), Times::Recorded)
+                    .unwrap();
             }
             let effort = EffortSettings { billable: rules, round_up_to: round, ..EffortSettings::default() };
             sheet.rows(&[], &about, &effort)[0].billable_seconds / 60
@@ -221,7 +223,7 @@ mod sums {
                 // Whole seconds that lie inside everybody's days.
                 let begin = Timestamp(zero.0 + (start % 4_000_000) * 1_000);
                 let end = Timestamp(begin.0 + (length % 200_000) * 1_000);
-                sheet.session(&format!("@w{who}"), &format!("T-{task}"), begin, end).unwrap();
+                sheet.session(&format!("@w{who}"), &format!("T-{task}"), begin, end, Times::Recorded).unwrap();
                 let counts = Counts { output_tokens: *used, ..Counts::default() };
                 sheet.usage(&format!("@w{who}"), &format!("T-{task}"), begin, &counts).unwrap();
                 seconds += length % 200_000;

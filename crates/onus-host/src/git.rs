@@ -8,6 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// What would make git look at another repository, index or object store than the one we name, or date a commit as
 /// another one. (`git rev-parse --local-env-vars`, and what git sets while it receives a push or rewrites commits.)
@@ -31,6 +32,10 @@ const FOREIGN: &[&str] = &[
     "GIT_SHALLOW_FILE",
     "GIT_WORK_TREE",
 ];
+
+/// How long another git that writes the configuration is waited for.
+const CONFIG_PATIENCE: Duration = Duration::from_secs(5);
+const CONFIG_PAUSE: Duration = Duration::from_millis(20);
 
 /// Why a run of git gave no answer.
 #[derive(Debug)]
@@ -216,12 +221,19 @@ impl Git {
         if let Some(value) = self.refused_value.take() {
             return Err(Failure::OptionLike(value));
         }
-        let output = self.output().map_err(not_run)?;
-        if output.status.success() {
-            return Ok(output.stdout);
+        let began = Instant::now();
+        loop {
+            let output = self.output().map_err(not_run)?;
+            if output.status.success() {
+                return Ok(output.stdout);
+            }
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            // git waits for the lock of a reference, but not for that of its configuration.
+            if !stderr.contains("could not lock config file") || began.elapsed() > CONFIG_PATIENCE {
+                return Err(Failure::Failed { verb: self.verb, exit: output.status.code(), stderr });
+            }
+            std::thread::sleep(CONFIG_PAUSE);
         }
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        Err(Failure::Failed { verb: self.verb, exit: output.status.code(), stderr })
     }
 
     /// The one line that git printed.

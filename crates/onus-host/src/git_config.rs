@@ -14,6 +14,8 @@ pub(crate) struct GitConfig {
     pub(crate) hooks_path: Option<PathBuf>,
     /// The main working tree has a `config.worktree` of its own that overrides this file.
     pub(crate) worktree_config: bool,
+    /// Where its remotes are.
+    pub(crate) remotes: Vec<String>,
     /// `onus.store`: the address of the store that the clone belongs to.
     pub(crate) store: Option<String>,
     /// `onus.tokenFile`: where the token for that store is kept.
@@ -41,6 +43,9 @@ impl GitConfig {
                 (b"core", b"worktree") => self.worktree = value.map(|v| PathBuf::from(OsString::from_vec(v))),
                 (b"core", b"hookspath") => {
                     self.hooks_path = value.map(|v| PathBuf::from(OsString::from_vec(v)));
+                }
+                (section, b"url" | b"pushurl") if section.starts_with(b"remote ") => {
+                    self.remotes.extend(value.map(|v| String::from_utf8_lossy(&v).into_owned()));
                 }
                 (b"onus", b"store") => {
                     self.store = value.map(|v| String::from_utf8_lossy(&v).into_owned());

@@ -28,7 +28,7 @@ pub enum Repeat {
     Unheard,
 }
 
-pub struct Line {
+pub struct ServerConnection {
     agent: Agent,
     base: String,
     token: String,
@@ -37,7 +37,7 @@ pub struct Line {
     patience: Duration,
 }
 
-impl std::fmt::Debug for Line {
+impl std::fmt::Debug for ServerConnection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Line").field("base", &self.base).finish_non_exhaustive()
     }
@@ -52,9 +52,9 @@ enum Unanswered {
     Refused(Refusal),
 }
 
-impl Line {
+impl ServerConnection {
     /// A line to the server at `url`, for whoever `token` says.
-    pub fn new(url: &str, token: &str, believes: Option<&str>) -> Result<Line, Refusal> {
+    pub fn new(url: &str, token: &str, believes: Option<&str>) -> Result<ServerConnection, Refusal> {
         let bad = || Refusal::invalid(format!("{} is no server's address", shown(url)));
         let base = url.trim_end_matches('/');
         let uri: Uri = base.parse().map_err(|_| bad())?;
@@ -81,7 +81,7 @@ impl Line {
             .tls_config(tls)
             .user_agent(concat!("onus/", env!("CARGO_PKG_VERSION")))
             .build();
-        Ok(Line {
+        Ok(ServerConnection {
             agent: Agent::with_parts(
                 config,
                 Approach(DefaultConnector::default()),
@@ -170,7 +170,7 @@ fn stranger(base: &str, status: StatusCode) -> Refusal {
         .hint("check the address")
 }
 
-/// The way to a server. Whatever goes wrong on it was heard by nobody; of what fails later, nobody can say.
+/// Resolving and connecting. A call that fails here never reached the server; the outcome of one that fails later is unknown.
 #[derive(Debug)]
 struct Approach<T>(T);
 
@@ -236,28 +236,32 @@ mod tests {
         for near in
             ["http://127.0.0.1:7420", "http://localhost:7420/", "http://[::1]:7420", "https://onus.example"]
         {
-            assert!(Line::new(near, "t", None).is_ok(), "{near}");
+            assert!(ServerConnection::new(near, "t", None).is_ok(), "{near}");
         }
         for open in ["http://onus.example", "http://10.0.0.1:7420", "http://", "nonsense"] {
-            assert_eq!(Line::new(open, "t", None).unwrap_err().code, Code::InvalidInput, "{open}");
+            assert_eq!(
+                ServerConnection::new(open, "t", None).unwrap_err().code,
+                Code::InvalidInput,
+                "{open}"
+            );
         }
     }
 
     #[test]
     fn nobody_there_is_a_store_that_is_unavailable() {
-        let mut line = Line::new("http://127.0.0.1:1", "secret", None).unwrap();
+        let mut line = ServerConnection::new("http://127.0.0.1:1", "secret", None).unwrap();
         line.patience = Duration::ZERO;
         let refusal = line.call("status", "null", None, Repeat::Safe).unwrap_err();
         assert_eq!(refusal.code, Code::StoreUnavailable);
         assert!(!format!("{refusal:?}{line:?}").contains("secret"));
     }
 
-    /// A name that does not resolve, and a port at which nobody listens, have heard nothing: no outcome is unknown.
+    /// A name that does not resolve and a closed port were never reached, so the outcome is known: nothing happened.
     #[test]
     fn what_was_never_reached_has_heard_nothing() {
         let unresolved = format!("https://{}.example", "a".repeat(64));
         for nobody in [unresolved.as_str(), "http://127.0.0.1:1"] {
-            let mut line = Line::new(nobody, "t", None).unwrap();
+            let mut line = ServerConnection::new(nobody, "t", None).unwrap();
             line.patience = Duration::ZERO;
             for repeat in [Repeat::Safe, Repeat::Unheard] {
                 let refusal = line.call("add_worker", "null", None, repeat).unwrap_err();
@@ -273,7 +277,7 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let deaf = std::thread::spawn(move || drop(listener.accept().unwrap()));
-        let mut line = Line::new(&format!("http://{address}"), "t", None).unwrap();
+        let mut line = ServerConnection::new(&format!("http://{address}"), "t", None).unwrap();
         line.patience = Duration::ZERO;
         let refusal = line.call("add_worker", "null", None, Repeat::Unheard).unwrap_err();
         deaf.join().unwrap();

@@ -18,7 +18,7 @@ use committed::Committed;
 use onus_core::code::Code;
 use onus_core::hash::Digest;
 use onus_core::id::shown as shown_text;
-use onus_core::identity_map::{FILE, IdentityMap, InForce, Policy};
+use onus_core::identity_map::{FILE, IdentityMap, InForce, InvalidMap, Policy};
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::settings::{Settings, Uncommitted};
 use std::ffi::OsStr;
@@ -54,13 +54,14 @@ pub fn load(place: &Place, settings: &Settings) -> Result<Policy, Refusal> {
                 None => false,
             };
             if edited && rule == Uncommitted::Refuse {
-                return Ok(Policy::Invalid(vec![not_committed(&main)]));
+                let finding = not_committed(&main);
+                return Ok(invalid(vec![finding], Some(main.commit), Some(&bytes)));
             }
             Ok(in_force(&bytes, Some(main.commit), edited))
         }
         (Committed::Odd(why), Some(main), _) => {
             let finding = Finding::new(Code::MapInvalid, format!("{FILE} in {} {why}", main.name));
-            Ok(Policy::Invalid(vec![finding.hint("commit it as a small YAML file")]))
+            Ok(invalid(vec![finding.hint("commit it as a small YAML file")], Some(main.commit), None))
         }
         (_, _, Some(working)) => uncommitted(&working, rule),
         (_, _, None) => Ok(Policy::Absent),
@@ -82,13 +83,26 @@ pub fn schema() -> serde_json::Value {
 
 /// A map's text as a map, with everything that is wrong with it. `name` is the file's, for messages.
 pub fn parse(bytes: &[u8], name: &str) -> Result<IdentityMap, Vec<Finding>> {
-    let map: IdentityMap = yaml::parse(bytes, name, &WORDS).map_err(|refusal| {
-        let mut finding = Finding::new(refusal.code, refusal.detail);
-        finding.hint = refusal.hint;
-        vec![finding]
-    })?;
+    let map: IdentityMap = match yaml::parse_all(bytes, name, &WORDS) {
+        Ok(map) => map,
+        Err(mistakes) => return Err(all_mistakes(bytes, mistakes)),
+    };
     let findings = map.findings();
     if findings.is_empty() { Ok(map) } else { Err(findings) }
+}
+
+/// What cannot be read, and what is wrong with the rest. Where a role was left out the rest misses it: that is no mistake.
+fn all_mistakes(bytes: &[u8], mistakes: yaml::Mistakes<IdentityMap>) -> Vec<Finding> {
+    let text = String::from_utf8_lossy(bytes);
+    let is_top = |line: &&str| line.starts_with(|c: char| c.is_ascii_alphabetic());
+    let section = |line: usize| text.lines().take(line).filter(is_top).last().unwrap_or_default();
+    let is_whole = !mistakes.left_out.iter().any(|line| section(*line).starts_with("roles"));
+    let rest = mistakes.rest.filter(|_| is_whole).map(|map| map.findings()).unwrap_or_default();
+    let unread = mistakes.refusals.into_iter().map(|refusal| {
+        let finding = Finding::new(refusal.code, refusal.detail);
+        finding.hinted(refusal.hint)
+    });
+    unread.chain(rest).collect()
 }
 
 /// Stands for the main branch in a repository that has none, like a checkout of one commit.
@@ -168,14 +182,14 @@ fn uncommitted(working: &Path, rule: Uncommitted) -> Result<Policy, Refusal> {
         Ok(Some(bytes)) => bytes,
         Err(e) if is_odd(&e) => {
             let finding = Finding::new(Code::MapInvalid, format!("{} is {e}", shown(working)));
-            return Ok(Policy::Invalid(vec![finding.hint("the map is a small YAML file")]));
+            return Ok(invalid(vec![finding.hint("the map is a small YAML file")], None, None));
         }
         Err(e) => return Err(refused("read", working, &e)),
     };
     if rule == Uncommitted::Refuse {
         let detail = format!("{FILE} is not committed, and routing.uncommitted is refuse");
         let finding = Finding::new(Code::MapInvalid, detail);
-        return Ok(Policy::Invalid(vec![finding.hint("commit it on the main branch")]));
+        return Ok(invalid(vec![finding.hint("commit it on the main branch")], None, Some(&bytes)));
     }
     Ok(in_force(&bytes, None, false))
 }
@@ -186,8 +200,14 @@ fn in_force(bytes: &[u8], commit: Option<String>, edited: bool) -> Policy {
             let hash = Digest::of(bytes).to_string();
             Policy::InForce(Box::new(InForce { map, commit, hash, edited }))
         }
-        Err(findings) => Policy::Invalid(findings),
+        Err(findings) => invalid(findings, commit, Some(bytes)),
     }
+}
+
+/// Whoever steps over it by force steps over exactly this one.
+fn invalid(findings: Vec<Finding>, commit: Option<String>, bytes: Option<&[u8]>) -> Policy {
+    let hash = bytes.map(|bytes| Digest::of(bytes).to_string());
+    Policy::Invalid(Box::new(InvalidMap { findings, commit, hash }))
 }
 
 fn not_committed(main: &Main) -> Finding {

@@ -10,6 +10,7 @@
 
 pub mod anchor;
 pub mod clock;
+pub mod clone_id;
 pub mod decision_record;
 mod directory_anchor;
 pub mod env;
@@ -26,6 +27,7 @@ pub mod lease_file;
 pub mod probe;
 pub mod process;
 pub mod process_liveness;
+pub mod push_option;
 pub mod ref_file;
 pub mod refs;
 pub mod repository;
@@ -34,7 +36,7 @@ pub mod settings;
 pub mod setup;
 pub mod supervise;
 pub mod worktree;
-mod yaml;
+pub mod yaml;
 pub mod zone;
 
 // Tests of the whole crate call it by its name, as everybody else does.

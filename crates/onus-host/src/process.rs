@@ -13,8 +13,10 @@ pub use output::Captured;
 use output::Capture;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid,
+    DumpableBehavior, Pid, Signal, WaitId, WaitIdOptions, kill_process_group, set_dumpable_behavior,
+    test_kill_process_group, waitid,
 };
+use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 use std::io::{self, PipeReader, Read};
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -65,6 +67,15 @@ impl Ran {
 impl CommandLine<'_> {
     /// An error is one of this side: no shell, no such directory, no process to be had.
     pub fn run(&self) -> io::Result<Ran> {
+        self.run_by(spawn_without_sight)
+    }
+
+    /// The same for a sandbox, which needs root's powers to be made and leaves them behind.
+    pub fn run_sandbox(&self) -> io::Result<Ran> {
+        self.run_by(Command::spawn)
+    }
+
+    fn run_by(&self, spawn: fn(&mut Command) -> io::Result<Child>) -> io::Result<Ran> {
         let began = Instant::now();
         let (reader, writer) = io::pipe()?;
         let mut command = Command::new("/bin/sh");
@@ -77,12 +88,16 @@ impl CommandLine<'_> {
             .stdout(writer.try_clone()?)
             .stderr(writer)
             .process_group(0);
-        let group = Group::new(command.spawn()?);
+        let group = Group::new(spawn(&mut command)?);
         // It holds our copies of the writing end; the reading end would never come to its end.
         drop(command);
         let ended = group.watch()?;
-        let watch =
-            Watch { group, output: Some(reader), ended: Some(ended), capture: Capture::new(self.keep) };
+        let watch = ProcessWatch {
+            group,
+            output: Some(reader),
+            ended: Some(ended),
+            capture: Capture::new(self.keep),
+        };
         watch.follow(began, self.limit, self.grace)
     }
 }
@@ -160,14 +175,14 @@ enum Stage {
     Ended,
 }
 
-struct Watch {
+struct ProcessWatch {
     group: Group,
     output: Option<PipeReader>,
     ended: Option<PipeReader>,
     capture: Capture,
 }
 
-impl Watch {
+impl ProcessWatch {
     fn follow(mut self, began: Instant, limit: Duration, grace: Duration) -> io::Result<Ran> {
         let mut stage = Stage::Running;
         let mut until = began + limit;
@@ -259,4 +274,30 @@ pub(crate) fn ready<const N: usize>(
     }
     let mut events = polled.iter().map(|fd| !fd.revents().is_empty());
     Ok(pipes.map(|pipe| pipe.is_some() && events.next() == Some(true)))
+}
+
+/// Keeps others of the same user from reading this process in `/proc`, where its tokens and passwords are: a check is a
+/// child, and a child knows its parent.
+pub fn keep_secrets() {
+    // Without it everything works as well.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+}
+
+/// What lets root read another process that may not be read.
+const SIGHT: [CapabilitySet; 3] =
+    [CapabilitySet::SYS_PTRACE, CapabilitySet::PERFMON, CapabilitySet::SYS_ADMIN];
+
+/// Starts a command that may not look into other processes even where we are root. The right is taken from the thread that
+/// starts it, and a thread of its own ends with it.
+fn spawn_without_sight(command: &mut Command) -> io::Result<Child> {
+    std::thread::scope(|scope| {
+        let starting = scope.spawn(|| {
+            for right in SIGHT {
+                // Whoever may not give it up does not have it.
+                let _ = remove_capability_from_bounding_set(right);
+            }
+            command.spawn()
+        });
+        starting.join().unwrap_or_else(|_| Err(io::Error::other("the command could not be started")))
+    })
 }

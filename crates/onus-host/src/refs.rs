@@ -5,14 +5,18 @@
 mod barrier;
 mod forward;
 mod history;
+mod loose;
 mod salvage;
+mod shared;
 mod transaction;
 
 pub use barrier::barrier;
 pub use forward::{Forwarded, fast_forward};
 pub(crate) use history::paths;
 pub use history::{Commit, History, Sample, Trailers};
-pub use salvage::{Salvaged, salvage};
+pub use loose::changed_paths as changed_by_one;
+pub use salvage::{SUBJECT as SALVAGED, Salvaged, salvage, set_aside};
+pub use shared::{Move, Pushed, fetch, push, remote_url, tracking_ref};
 
 use crate::env::Env;
 use crate::git::Git;
@@ -24,6 +28,11 @@ use std::path::{Path, PathBuf};
 /// The name of a branch as git keeps it.
 pub fn branch_ref(branch: &str) -> String {
     format!("refs/heads/{branch}")
+}
+
+/// The branch that a repository gives to whoever clones it, though it may have no commit yet.
+pub fn head_branch(repo: &Repo) -> Option<String> {
+    Git::on_common(repo, "symbolic-ref").args(&["--quiet", "HEAD"]).line().ok()
 }
 
 /// The full names of all references below `prefix`.

@@ -49,7 +49,7 @@ pub fn find(cwd: &Path) -> Result<Place, Refusal> {
 pub fn find_with(cwd: &Path, env: &Env) -> Result<Place, Refusal> {
     let cwd = cwd.canonicalize().map_err(|e| no_directory(cwd, &e))?;
     let found = match &env.git_dir {
-        Some(named) => Some(Found { git_dir: named_by_environment(&cwd.join(named))?, holder: None }),
+        Some(named) => Some(FoundGitDir { git_dir: named_by_environment(&cwd.join(named))?, holder: None }),
         None => discover(&cwd)?,
     };
     let repo = found.map(|found| found.repo(&cwd, env)).transpose()?;
@@ -137,6 +137,19 @@ impl Place {
 }
 
 impl Repo {
+    /// What the configuration that all working trees share says, without the main one's own.
+    pub(crate) fn shared_config(&self) -> Result<GitConfig, Refusal> {
+        let path = self.common_dir.join("config");
+        let mut config = GitConfig::default();
+        let text = if_exists(read_capped(&path, CONFIG_MAX)).map_err(|e| refused("read", &path, &e))?;
+        config.read(&text.unwrap_or_default());
+        Ok(config)
+    }
+
+    pub fn has_remotes(&self) -> Result<bool, Refusal> {
+        Ok(!self.config()?.remotes.is_empty())
+    }
+
     /// What its configuration says of the few things that we ask.
     pub(crate) fn config(&self) -> Result<GitConfig, Refusal> {
         read_config(&self.common_dir).map_err(|e| refused("read the config of", &self.common_dir, &e))
@@ -156,12 +169,12 @@ impl Repo {
 }
 
 /// A git dir, and the directory whose `.git` led to it.
-struct Found {
+struct FoundGitDir {
     git_dir: PathBuf,
     holder: Option<PathBuf>,
 }
 
-impl Found {
+impl FoundGitDir {
     fn repo(self, cwd: &Path, env: &Env) -> Result<Repo, Refusal> {
         let git_dir = self.git_dir.canonicalize().map_err(|e| refused("find", &self.git_dir, &e))?;
         let common_dir = match &env.git_common_dir {
@@ -177,21 +190,21 @@ impl Found {
 }
 
 /// Walks up as git does: at each directory first its `.git`, then the directory itself (bare, or inside a `.git`).
-fn discover(cwd: &Path) -> Result<Option<Found>, Refusal> {
+fn discover(cwd: &Path) -> Result<Option<FoundGitDir>, Refusal> {
     for dir in cwd.ancestors() {
         let dot_git = dir.join(".git");
         match if_exists(fs::metadata(&dot_git)).map_err(|e| refused("read", &dot_git, &e))? {
             Some(entry) if entry.is_file() => {
                 let git_dir = named_by_file(dir, &dot_git)?;
-                return Ok(Some(Found { git_dir, holder: Some(dir.to_owned()) }));
+                return Ok(Some(FoundGitDir { git_dir, holder: Some(dir.to_owned()) }));
             }
             Some(entry) if entry.is_dir() && is_git_dir(&dot_git)? => {
-                return Ok(Some(Found { git_dir: dot_git, holder: Some(dir.to_owned()) }));
+                return Ok(Some(FoundGitDir { git_dir: dot_git, holder: Some(dir.to_owned()) }));
             }
             _ => {}
         }
         if is_git_dir(dir)? {
-            return Ok(Some(Found { git_dir: dir.to_owned(), holder: None }));
+            return Ok(Some(FoundGitDir { git_dir: dir.to_owned(), holder: None }));
         }
     }
     Ok(None)

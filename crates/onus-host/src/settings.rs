@@ -1,9 +1,11 @@
 //! Reads `onus.yaml`.
 
 use crate::file::{if_exists, read_capped, refused, shown};
+use crate::git::Git;
+use crate::repository::Repo;
 use crate::yaml::{self, SIZE_MAX, Words};
 use onus_core::code::Code;
-use onus_core::refusal::Refusal;
+use onus_core::refusal::{Finding, Refusal};
 use onus_core::settings::Settings;
 use std::io;
 use std::path::Path;
@@ -29,9 +31,31 @@ pub fn load(path: &Path) -> Result<Settings, Refusal> {
     }
 }
 
+/// The settings that the main branch of a repository without a working tree has committed.
+pub fn committed(repo: &Repo) -> Result<Settings, Refusal> {
+    // Nothing is committed yet, or no such file is.
+    match Git::on_common(repo, "cat-file").args(&["blob", "HEAD:onus.yaml"]).run() {
+        Ok(bytes) if bytes.len() > SIZE_MAX => {
+            Err(Refusal::invalid("onus.yaml is too large").hint("settings are a small YAML file"))
+        }
+        Ok(bytes) => parse(&bytes, "onus.yaml"),
+        Err(_) => Ok(Settings::default()),
+    }
+}
+
 /// A settings file's text. `name` is the file's, for messages.
 pub fn parse(bytes: &[u8], name: &str) -> Result<Settings, Refusal> {
-    yaml::parse(bytes, name, &WORDS)
+    yaml::parse_all(bytes, name, &WORDS).map_err(|mistakes| {
+        match <[Refusal; 1]>::try_from(mistakes.refusals) {
+            Ok([only]) => only,
+            Err(several) => {
+                let findings =
+                    several.into_iter().map(|one| Finding::new(one.code, one.detail).hinted(one.hint));
+                Refusal::from_findings(findings.collect())
+                    .unwrap_or_else(|| Refusal::invalid(format!("{name} cannot be read")))
+            }
+        }
+    })
 }
 
 /// The JSON Schema of `onus.yaml`, for editors.

@@ -2,9 +2,9 @@
 
 mod block;
 mod json;
+pub mod worker;
 
 use crate::file::{if_exists, read_capped, refused};
-use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
 use serde_json::{Value, json};
 use std::fs;
@@ -43,23 +43,6 @@ impl Client {
 pub enum Way {
     In,
     Out,
-}
-
-/// What the client's server is told by its environment; the rest it inherits.
-#[derive(Debug, Clone, Default)]
-pub struct Told {
-    /// In whose name it works.
-    pub worker: Option<Handle>,
-}
-
-impl Told {
-    fn server(&self) -> Value {
-        let mut server = json!({ "command": "onus", "args": ["mcp"] });
-        if let Some(worker) = &self.worker {
-            server["env"] = json!({ "ONUS_AS": worker });
-        }
-        server
-    }
 }
 
 /// One file: as it is, and as it should be. None where there is none.
@@ -101,36 +84,77 @@ impl Edit {
     }
 }
 
-/// What a client's files become.
-pub fn edits(root: &Path, client: Client, told: &Told, way: Way) -> Result<Vec<Edit>, Refusal> {
+/// What a client's files become. Who it works for is not in them: see [`worker`].
+pub fn edits(root: &Path, client: Client, way: Way) -> Result<Vec<Edit>, Refusal> {
     let servers = |path: &str| -> Result<Edit, Refusal> {
-        let entry = (way == Way::In).then(|| told.server());
+        let entry = (way == Way::In).then(|| json!({ "command": "onus", "args": ["mcp"] }));
         edit(root, path, |text| json::edited(text, |file| json::set(file, &["mcpServers", "onus"], entry)))
     };
-    Ok(match client {
+    let mut edits = match client {
         Client::Claude => vec![
             servers(".mcp.json")?,
-            edit(root, ".claude/settings.json", |text| {
+            edit(root, ".claude/settings.local.json", |text| {
                 json::edited(text, |file| {
-                    // The hooks, and what the agent types in its shell, are in the same name.
-                    if way == Way::Out || told.worker.is_some() {
-                        let worker = told.worker.as_ref().filter(|_| way == Way::In);
-                        json::set(file, &["env", "ONUS_AS"], worker.map(|worker| json!(worker)))?;
-                    }
+                    enabled(file, way)?;
                     hooks(file, way)
                 })
             })?,
+            // Where they stood once, and everybody who cloned the repository got them.
+            edit(root, ".claude/settings.json", |text| json::edited(text, former))?,
         ],
         Client::Cursor => vec![servers(".cursor/mcp.json")?],
         Client::Gemini => vec![servers(".gemini/settings.json")?],
         Client::Codex => vec![edit(root, ".codex/config.toml", |text| {
-            let inside = (way == Way::In).then(|| codex(told));
-            block::edited(text, block::TOML, inside.as_deref())
+            block::edited(text, block::TOML, (way == Way::In).then_some(CODEX))
         })?],
         Client::Agents => vec![edit(root, "AGENTS.md", |text| {
             block::edited(text, block::MARKDOWN, (way == Way::In).then_some(AGENTS))
         })?],
+    };
+    edits.retain(|edit| edit.before.is_some() || edit.after.is_some());
+    Ok(edits)
+}
+
+/// The files that are one clone's own business. AGENTS.md is for everybody.
+const PRIVATE: &[(Client, &[&str])] = &[
+    (Client::Claude, &["/.mcp.json", "/.claude/settings.local.json"]),
+    (Client::Cursor, &["/.cursor/mcp.json"]),
+    (Client::Gemini, &["/.gemini/settings.json"]),
+    (Client::Codex, &["/.codex/config.toml"]),
+];
+
+/// What git is not to see becomes: the clone's own list of such files. One that is tracked already is seen all the same.
+pub fn excluded(common_dir: &Path, clients: &[Client], way: Way) -> Result<Edit, Refusal> {
+    edit(common_dir, "info/exclude", |text| {
+        let (begin, end) = block::TOML;
+        let inside = text.and_then(|text| text.split_once(begin)?.1.split_once(end));
+        let mut lines: Vec<&str> =
+            inside.map(|(inside, _)| inside.split_whitespace().collect()).unwrap_or_default();
+        for (_, paths) in PRIVATE.iter().filter(|(client, _)| clients.contains(client)) {
+            lines.retain(|line| !paths.contains(line));
+            if way == Way::In {
+                lines.extend(*paths);
+            }
+        }
+        lines.sort_unstable();
+        let inside: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        block::edited(text, block::TOML, (!lines.is_empty()).then_some(inside.as_str()))
     })
+}
+
+/// Which clients a working tree is set up for.
+pub fn clients_of(root: &Path) -> Vec<Client> {
+    const FILES: &[(Client, &str, &str)] = &[
+        (Client::Claude, ".mcp.json", "\"onus\""),
+        (Client::Cursor, ".cursor/mcp.json", "\"onus\""),
+        (Client::Gemini, ".gemini/settings.json", "\"onus\""),
+        (Client::Codex, ".codex/config.toml", "mcp_servers.onus"),
+    ];
+    let has = |path: &str, word: &str| {
+        read_capped(&root.join(path), FILE_MAX)
+            .is_ok_and(|text| String::from_utf8_lossy(&text).contains(word))
+    };
+    FILES.iter().filter(|(_, path, word)| has(path, word)).map(|(client, ..)| *client).collect()
 }
 
 fn edit(
@@ -191,13 +215,36 @@ fn is_only_ours(group: &mut Value) -> bool {
     commands.is_empty() && before > 0
 }
 
-fn codex(told: &Told) -> String {
-    let mut text = "[mcp_servers.onus]\ncommand = \"onus\"\nargs = [\"mcp\"]\n".to_owned();
-    if let Some(worker) = &told.worker {
-        text.push_str(&format!("env = {{ ONUS_AS = \"{worker}\" }}\n"));
-    }
-    text
+/// The server alone may be asked about: whoever edits `.mcp.json` later adds no other one by it.
+fn enabled(file: &mut Value, way: Way) -> Result<(), String> {
+    json::list(file, &["enabledMcpjsonServers"], |names| {
+        if way == Way::In && names.contains(&json!("onus")) {
+            return;
+        }
+        names.retain(|name| *name != "onus");
+        if way == Way::In {
+            names.push(json!("onus"));
+        }
+    })
 }
+
+/// Takes out what earlier versions put into the shared settings.
+fn former(file: &mut Value) -> Result<(), String> {
+    let is_ours = file["hooks"].to_string().contains(HOOK);
+    if is_ours {
+        json::set(file, &["env", "ONUS_AS"], None)?;
+        hooks(file, Way::Out)?;
+    }
+    Ok(())
+}
+
+/// Codex gives a server only the variables that are named.
+const CODEX: &str = "\
+[mcp_servers.onus]
+command = \"onus\"
+args = [\"mcp\"]
+env_vars = [\"ONUS_AS\", \"ONUS_STORE\", \"ONUS_TOKEN\", \"ONUS_TOKEN_FILE\", \"ONUS_KEY_DIR\"]
+";
 
 const AGENTS: &str = "\
 ## Work is coordinated by Onus
@@ -223,8 +270,8 @@ mod tests {
     const EVERY: [Client; 5] =
         [Client::Claude, Client::Codex, Client::Cursor, Client::Gemini, Client::Agents];
 
-    fn run(root: &Path, client: Client, told: &Told, way: Way) -> Vec<&'static str> {
-        let edits = edits(root, client, told, way).unwrap();
+    fn run(root: &Path, client: Client, way: Way) -> Vec<&'static str> {
+        let edits = edits(root, client, way).unwrap();
         edits.iter().try_for_each(Edit::apply).unwrap();
         edits.iter().map(Edit::change).collect()
     }
@@ -249,18 +296,17 @@ mod tests {
 
     #[test]
     fn what_was_put_in_is_taken_out_and_nothing_else() {
-        let told = Told { worker: Some("@bot".parse().unwrap()) };
         for client in EVERY {
             let dir = tempfile::tempdir().unwrap();
-            let changes = run(dir.path(), client, &told, Way::In);
+            let changes = run(dir.path(), client, Way::In);
             assert!(changes.iter().all(|change| *change == "created"), "{client:?}: {changes:?}");
             let once = files(dir.path());
-            let again = run(dir.path(), client, &told, Way::In);
+            let again = run(dir.path(), client, Way::In);
             assert!(again.iter().all(|change| *change == "unchanged"), "{client:?}: {again:?}");
             assert_eq!(files(dir.path()), once);
-            run(dir.path(), client, &told, Way::Out);
+            run(dir.path(), client, Way::Out);
             assert_eq!(files(dir.path()), [], "{client:?}");
-            assert!(run(dir.path(), client, &told, Way::Out).iter().all(|change| *change == "unchanged"));
+            assert!(run(dir.path(), client, Way::Out).iter().all(|change| *change == "unchanged"));
         }
     }
 
@@ -283,7 +329,7 @@ mod tests {
         let wide = wide.collect::<Vec<_>>().join("\n");
         for text in [format!("{pretty}\n"), pretty, format!("{wide}\n"), wide] {
             for (client, path) in [
-                (Client::Claude, ".claude/settings.json"),
+                (Client::Claude, ".claude/settings.local.json"),
                 (Client::Claude, ".mcp.json"),
                 (Client::Cursor, ".cursor/mcp.json"),
                 (Client::Gemini, ".gemini/settings.json"),
@@ -292,10 +338,10 @@ mod tests {
                 let file = dir.path().join(path);
                 fs::create_dir_all(file.parent().unwrap()).unwrap();
                 fs::write(&file, &text).unwrap();
-                run(dir.path(), client, &Told::default(), Way::In);
+                run(dir.path(), client, Way::In);
                 let with = fs::read_to_string(&file).unwrap();
                 assert!(with.contains("onus") && with.contains("theirs"), "{with}");
-                run(dir.path(), client, &Told::default(), Way::Out);
+                run(dir.path(), client, Way::Out);
                 assert_eq!(fs::read_to_string(&file).unwrap(), text, "{client:?} {path}");
             }
         }
@@ -307,33 +353,49 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let file = dir.path().join("AGENTS.md");
             fs::write(&file, text).unwrap();
-            run(dir.path(), Client::Agents, &Told::default(), Way::In);
+            run(dir.path(), Client::Agents, Way::In);
             let with = fs::read_to_string(&file).unwrap();
             assert!(with.starts_with(text) && with.contains("onus prime"), "{with}");
             fs::write(&file, format!("{with}\nafter\n")).unwrap();
-            run(dir.path(), Client::Agents, &Told::default(), Way::In);
+            run(dir.path(), Client::Agents, Way::In);
             assert_eq!(fs::read_to_string(&file).unwrap(), format!("{with}\nafter\n"));
             fs::write(&file, with).unwrap();
-            run(dir.path(), Client::Agents, &Told::default(), Way::Out);
+            run(dir.path(), Client::Agents, Way::Out);
             let left = fs::read_to_string(&file).unwrap();
             assert_eq!(left.trim_end(), text.trim_end(), "{left:?}");
         }
     }
 
     #[test]
-    fn a_new_name_replaces_the_old_one() {
+    fn what_earlier_versions_shared_is_taken_out() {
         let dir = tempfile::tempdir().unwrap();
-        for name in ["@one", "@two"] {
-            for client in [Client::Claude, Client::Codex] {
-                run(dir.path(), client, &Told { worker: Some(name.parse().unwrap()) }, Way::In);
-            }
-        }
-        for (path, text) in files(dir.path()) {
-            assert!(!text.contains("@one"), "{path:?}: {text}");
-            assert_eq!(text.matches("onus:begin").count(), usize::from(path.ends_with("config.toml")));
-        }
-        let settings = fs::read_to_string(dir.path().join(".claude/settings.json")).unwrap();
-        assert_eq!(settings.matches(HOOK).count(), HOOKS.len());
+        let file = dir.path().join(".claude/settings.json");
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let line = json!({ "type": "command", "command": format!("{HOOK}stop"), "timeout": 10 });
+        let old = json!({ "env": { "ONUS_AS": "@one" }, "hooks": { "Stop": [{ "hooks": [line] }] }, "model": "theirs" });
+        fs::write(&file, old.to_string()).unwrap();
+        run(dir.path(), Client::Claude, Way::In);
+        let left: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        assert_eq!(left, json!({ "model": "theirs" }));
+        let local = fs::read_to_string(dir.path().join(".claude/settings.local.json")).unwrap();
+        assert_eq!(local.matches(HOOK).count(), HOOKS.len());
+    }
+
+    #[test]
+    fn git_does_not_see_a_clones_own_files() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("info")).unwrap();
+        let file = dir.path().join("info/exclude");
+        fs::write(&file, "# theirs\n*.log\n").unwrap();
+        let put = |clients: &[Client], way| excluded(dir.path(), clients, way).unwrap().apply().unwrap();
+        put(&[Client::Claude, Client::Agents], Way::In);
+        put(&[Client::Codex], Way::In);
+        put(&[Client::Claude], Way::In);
+        let text = fs::read_to_string(&file).unwrap();
+        assert_eq!(text.matches("/.mcp.json").count(), 1, "{text}");
+        assert!(text.contains("/.codex/config.toml") && !text.contains("AGENTS"), "{text}");
+        put(&[Client::Claude, Client::Codex], Way::Out);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "# theirs\n*.log\n");
     }
 
     #[test]
@@ -342,14 +404,14 @@ mod tests {
             (Client::Claude, ".mcp.json", "{ // mine\n}"),
             (Client::Claude, ".mcp.json", "[]"),
             (Client::Claude, ".mcp.json", r#"{"mcpServers": []}"#),
-            (Client::Claude, ".claude/settings.json", r#"{"hooks": {"Stop": {}}}"#),
+            (Client::Claude, ".claude/settings.local.json", r#"{"hooks": {"Stop": {}}}"#),
             (Client::Agents, "AGENTS.md", "<!-- onus:end -->\n<!-- onus:begin -->\n"),
         ] {
             let dir = tempfile::tempdir().unwrap();
             let file = dir.path().join(path);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(&file, text).unwrap();
-            assert!(edits(dir.path(), client, &Told::default(), Way::In).is_err(), "{text}");
+            assert!(edits(dir.path(), client, Way::In).is_err(), "{text}");
             assert_eq!(fs::read_to_string(&file).unwrap(), text);
         }
     }

@@ -36,7 +36,7 @@ const GRACE: Duration = Duration::from_secs(30);
 
 /// What to run, and where.
 #[derive(Debug)]
-pub struct Order<'a> {
+pub struct SupervisedCommand<'a> {
     /// This program with the words that make it the warden; the number of the leash and the command follow.
     pub warden: &'a [OsString],
     pub command: &'a [OsString],
@@ -81,7 +81,7 @@ pub enum News<'a> {
 
 /// Runs the command to its end, or to the lease's.
 pub fn supervise(
-    order: &Order<'_>,
+    order: &SupervisedCommand<'_>,
     heart: &mut Heart,
     signals: &mut Signals,
     tell: &mut dyn FnMut(News<'_>),
@@ -113,7 +113,7 @@ pub fn supervise(
     })
 }
 
-fn start(order: &Order<'_>, tell: &mut dyn FnMut(News<'_>)) -> io::Result<(Group, PipeWriter)> {
+fn start(order: &SupervisedCommand<'_>, tell: &mut dyn FnMut(News<'_>)) -> io::Result<(Group, PipeWriter)> {
     let (end, mut leash) = io::pipe()?;
     fcntl_setfd(&end, FdFlags::empty())?;
     let [program, words @ ..] = order.warden else {

@@ -1,10 +1,12 @@
 //! Working trees as workstations: one directory and one branch each (mission D3).
 
 mod detach;
+mod put_back;
 mod survey;
 mod sync;
 
 pub use detach::{Stood, detach, reattach};
+pub use put_back::{Picked, pick, put_back};
 pub use survey::{Survey, dirty, is_dirty, survey};
 pub use sync::{Conflict, Synced, sync};
 

@@ -56,7 +56,7 @@ fn sends_to(place: &Place) -> String {
 #[track_caller]
 fn invalid(place: &Place, settings: &Settings) -> Vec<Finding> {
     match load(place, settings).unwrap() {
-        Policy::Invalid(findings) => findings,
+        Policy::Invalid(broken) => broken.findings,
         other => panic!("{other:?}"),
     }
 }

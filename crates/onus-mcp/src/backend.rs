@@ -1,12 +1,15 @@
 //! Where a tool call is carried out: at a store of this machine, or behind a server.
 
 use onus_app::Onus;
+use onus_app::finish::FinishView;
 use onus_app::submit::{Receipt, Target};
 use onus_app::token::Shown;
 use onus_core::command::Envelope;
-use onus_core::id::{Handle, TaskId};
+use onus_core::evidence::RootCause;
+use onus_core::id::{Handle, RequestId, TaskId};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
+use onus_core::text::Text;
 
 /// Who calls.
 #[derive(Debug, Clone, Default)]
@@ -34,13 +37,22 @@ pub trait Backend: Send + Sync + 'static {
     fn submit(&self, who: &Who, envelope: Envelope, target: Target) -> Result<Receipt, Refusal>;
 
     /// The caller's own working trees; none behind a network, where no path is touched and no check is run.
-    fn site(&self) -> Option<&dyn Site> {
+    fn site(&self) -> Option<&dyn WorkingTrees> {
         None
     }
 }
 
+/// A completion with everything that was said for it.
+#[derive(Debug, Clone)]
+pub struct Completing {
+    pub task: TaskId,
+    pub lease: Option<Token>,
+    pub resolution: Option<Text>,
+    pub root_cause: Option<RootCause>,
+}
+
 /// The working trees of this machine.
-pub trait Site: Send + Sync {
+pub trait WorkingTrees: Send + Sync {
     /// Who calls, unless a token says so.
     fn who(&self) -> Who;
 
@@ -52,6 +64,9 @@ pub trait Site: Send + Sync {
 
     /// After a takeover: nothing of the old holder's lands any more, and nothing of it is lost.
     fn secure(&self, receipt: &Receipt) -> Result<(), Refusal>;
+
+    /// Checks, merges and completes where the work is.
+    fn finish(&self, order: &Completing, request: &RequestId) -> Result<FinishView, Refusal>;
 
     /// Forgets the lease token of a task that is no longer held.
     fn forget(&self, task: &TaskId);

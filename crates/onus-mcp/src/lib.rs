@@ -1,8 +1,9 @@
 //! The Model Context Protocol (mission E2): what an agent does all day, as tools.
 //!
-//! [`tool`] is the table of tools, static and small; [`execute`] carries a call out through a [`Backend`]; [`server`] speaks the
+//! [`tool`] is the table of tools, static and small; [`arguments`] what they take beside their verbs' inputs; [`execute`] carries a call out through a [`Backend`]; [`server`] speaks the
 //! protocol, in both of its eras. The state between calls is the lease token, which the claim gives and the holder shows.
 
+mod arguments;
 pub mod backend;
 mod execute;
 mod resource;
@@ -10,7 +11,7 @@ pub mod server;
 mod summary;
 pub mod tool;
 
-pub use backend::{Backend, Site, Who};
+pub use backend::{Backend, Completing, Who, WorkingTrees};
 pub use server::{Server, http, stdio};
 pub use tool::Tools;
 

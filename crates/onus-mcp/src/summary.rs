@@ -1,6 +1,7 @@
 //! Short answers: what a model needs of a document, and whose words they are. Titles, bodies, notes and handoffs are
 //! others' words: data, marked `untrusted`, with who said them (threat 1 of the rules).
 
+use onus_app::finish::FinishView;
 use onus_app::submit::Receipt;
 use onus_app::view::{AddView, ChecksView, ClaimView, ReadyView, StoryView, TaskView};
 use onus_core::id::{Handle, OriginRef, Role, TaskId, TaskType, WorkstationName};
@@ -37,7 +38,7 @@ pub(crate) struct Card<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked_on: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    holder: Option<Holding<'a>>,
+    holder: Option<HoldingSummary<'a>>,
     /// Whose words the title and the body are.
     asked_by: &'a Handle,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +47,7 @@ pub(crate) struct Card<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Holding<'a> {
+struct HoldingSummary<'a> {
     worker: &'a Handle,
     workstation: &'a WorkstationName,
     expires_at: Timestamp,
@@ -66,7 +67,7 @@ impl<'a> From<&'a TaskView> for Card<'a> {
             scope: &task.scope,
             depends_on: &task.depends_on,
             blocked_on: task.blocked_on.as_deref(),
-            holder: task.assignment.as_ref().map(|held| Holding {
+            holder: task.assignment.as_ref().map(|held| HoldingSummary {
                 worker: &held.assignee,
                 workstation: &held.workstation,
                 expires_at: held.lease_expires_at,
@@ -148,9 +149,22 @@ pub(crate) fn changed(receipt: &Receipt) -> Value {
     json!({ "task": Card::from(&TaskView::from(&receipt.task)) })
 }
 
+pub(crate) fn finished(view: &FinishView) -> Value {
+    json!({
+        "task": Card::from(&view.task),
+        "landed": view.landed,
+        "checks": view.checks,
+        "handoff": view.handoff,
+    })
+}
+
 pub(crate) fn asked(receipt: &Receipt) -> Value {
     let view = AddView::from(receipt);
-    json!({ "outcome": view.outcome, "task": Card::from(&view.task) })
+    let mut told = json!({ "outcome": view.outcome, "task": Card::from(&view.task) });
+    if let Some(detail) = view.detail {
+        told["detail"] = json!(detail);
+    }
+    told
 }
 
 pub(crate) fn checks(view: &ChecksView) -> Value {

@@ -156,7 +156,7 @@ impl Server {
         )
     }
 
-    /// Whether whoever is counted under `key` does not ask too often. Only who does is told by name.
+    /// Refuses a caller, counted under `key`, that asks too often. `who` is only asked for the refusal's text.
     pub(crate) fn paced(
         &self,
         key: &str,

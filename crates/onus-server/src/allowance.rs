@@ -32,11 +32,11 @@ pub(crate) struct Allowance {
     what: &'static str,
     each: usize,
     all: usize,
-    taken: Mutex<Taken>,
+    taken: Mutex<TakenShare>,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct TakenShare {
     total: usize,
     by: HashMap<Share, usize>,
 }
@@ -46,7 +46,7 @@ impl Allowance {
         Arc::new(Allowance { what, each, all, taken: Mutex::default() })
     }
 
-    /// Takes a part, until it is dropped. More than everybody's share is given only to who has nothing yet.
+    /// Takes a portion, which ends when it is dropped. One that is larger than a share is given only to a caller that has none.
     pub(crate) fn take(self: &Arc<Allowance>, share: &Share, amount: usize) -> Result<Portion, Refusal> {
         let mut taken = self.taken();
         let own = taken.by.get(share).copied().unwrap_or_default();
@@ -65,7 +65,7 @@ impl Allowance {
         Ok(Portion { of: Arc::clone(self), share: share.clone(), amount })
     }
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
+    fn taken(&self) -> MutexGuard<'_, TakenShare> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

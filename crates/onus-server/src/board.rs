@@ -13,7 +13,7 @@ use axum::http::request::Parts;
 use axum::http::{Response, StatusCode};
 use axum::routing::{get, post};
 use onus_app::weight::Weight;
-use onus_board::{Download, Page, PageRequest, Part, asset, signin};
+use onus_board::{Download, Page, PagePart, PageRequest, asset, signin};
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ async fn shown(server: Arc<Server>, page: Page, params: RawPathParams, request: 
     let params = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let answered = drawn(&server, page, params, &parts).await;
     let response = answered.unwrap_or_else(|refusal| match refusal.code {
-        Code::Unauthenticated if part(&parts.headers) == Part::Whole => {
+        Code::Unauthenticated if part(&parts.headers) == PagePart::Whole => {
             let here = parts.uri.path_and_query().map_or("/", |here| here.as_str());
             gone_to(&format!("/signin?then={}", encoded(here)))
         }
@@ -137,8 +137,8 @@ fn presented(headers: &HeaderMap) -> Result<String, Refusal> {
         .ok_or_else(|| Refusal::new(Code::Unauthenticated, "nobody is signed in").hint("GET /signin"))
 }
 
-fn part(headers: &HeaderMap) -> Part {
-    if headers.contains_key(PART) { Part::Main } else { Part::Whole }
+fn part(headers: &HeaderMap) -> PagePart {
+    if headers.contains_key(PART) { PagePart::Main } else { PagePart::Whole }
 }
 
 fn html_answer(headers: &HeaderMap, html: String) -> Response<Body> {

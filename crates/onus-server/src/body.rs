@@ -1,16 +1,15 @@
 //! The bytes of requests and answers, counted as long as they are in memory.
 
 use crate::allowance::{Portion, Share};
+use crate::answer_body::keep_until_sent;
 use crate::problem::Problem;
 use crate::serve::Server;
 use axum::body::{Body, Bytes};
 use axum::http::header::{self, HeaderMap};
 use axum::http::{Response, StatusCode};
 use http_body_util::LengthLimitError;
-use hyper::body::{Body as _, Frame, SizeHint};
+use hyper::body::Body as _;
 use onus_core::refusal::Refusal;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
 /// So many bytes of one caller's requests are in memory at once.
 pub(crate) const READING_EACH: usize = 16 * 1024 * 1024;
@@ -60,34 +59,8 @@ impl Server {
         let length = response.body().size_hint().exact().filter(|length| *length >= SENDING_COUNTS);
         let Some(length) = length else { return response };
         match self.sending.take(share, usize::try_from(length).unwrap_or(usize::MAX)) {
-            Ok(portion) => response.map(|body| Body::new(Held { body, _portion: portion })),
+            Ok(portion) => response.map(|body| keep_until_sent(body, portion)),
             Err(refusal) => self.refused("", None, refusal.into()),
         }
-    }
-}
-
-/// An answer that has not been taken yet.
-struct Held {
-    body: Body,
-    _portion: Portion,
-}
-
-impl hyper::body::Body for Held {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }

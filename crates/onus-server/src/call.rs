@@ -57,7 +57,7 @@ async fn answered(server: &Arc<Server>, name: String, request: Request) -> Resul
     let call = CallName::known(&name)?;
     let believed = believed(&parts.headers)?;
     let request = named(&parts.headers)?;
-    // Not a byte of what somebody sends is read who may not send it.
+    // The permission is checked before the body is read.
     remote::permits(&server.bearer(parse(&presented)?).await?, call)?;
     let guard = Arc::clone(server);
     let (share, weight) = (Share::of(&parts.extensions), call.weight());

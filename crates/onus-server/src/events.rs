@@ -130,8 +130,8 @@ impl Hub {
         Ok((hub, thread))
     }
 
-    /// Passes on what the database says of other servers' commits, while somebody listens: a word for nobody would cost
-    /// the database a process to wake with every commit.
+    /// Listens to the database for other servers' commits, as long as this server has subscribers: each listening connection
+    /// costs the database a process to wake with every commit.
     fn follow(self: &Arc<Hub>, database: Address) {
         let shared = Arc::downgrade(self);
         let thread = std::thread::spawn(move || {
@@ -161,7 +161,7 @@ impl Hub {
         let _ = self.follower.set(thread.thread().clone());
     }
 
-    /// Something was committed here. Where nobody listens, nobody need look.
+    /// Something was committed here: the reader is woken if there are subscribers.
     pub(crate) fn wake(&self) {
         if self.has_listeners() {
             // A full channel means that it is awake already.
@@ -184,8 +184,8 @@ impl Hub {
         }
     }
 
-    /// Reads what is new, while somebody listens. What was written while nobody did is not read for nobody: whoever wants
-    /// it reads it from the record.
+    /// Reads new entries as long as there are subscribers. Entries from a time without subscribers are skipped; a subscriber
+    /// that wants them asks for them by number.
     fn catch_up(&self, store: &mut Store, awake: &mut bool) -> Result<(), Refusal> {
         while self.has_listeners() {
             if !*awake {

@@ -2,11 +2,12 @@
 //! had long enough to ask.
 
 use crate::allowance::Seat;
+use crate::answer_body::keep_until_sent;
 use crate::drain_body::Unread;
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::http::{Request, Response};
-use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper_util::server::graceful::GracefulConnection;
 use hyper_util::service::TowerToHyperService;
@@ -14,7 +15,6 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -30,7 +30,7 @@ struct Requests {
 }
 
 impl Requests {
-    /// Whether nothing is on its way, and nothing has come since so many had begun.
+    /// Whether no request is open and none has begun since the last call, which left the count in `seen`.
     fn were_none(&self, seen: &mut usize) -> bool {
         let begun = self.begun.load(Ordering::Relaxed);
         let is_quiet = begun == *seen && begun == self.ended.load(Ordering::Relaxed);
@@ -102,32 +102,6 @@ impl Service<Request<Incoming>> for Counting {
         self.requests.begun.fetch_add(1, Ordering::Relaxed);
         let one = OnItsWay(Arc::clone(&self.requests));
         let answer = self.routes.call(request.map(Unread::new));
-        Box::pin(async move { Ok(answer.await?.map(|body| Body::new(Counted { body, _one: one }))) })
-    }
-}
-
-/// An answer that counts as long as something of it is to come.
-struct Counted {
-    body: Body,
-    _one: OnItsWay,
-}
-
-impl hyper::body::Body for Counted {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        Box::pin(async move { Ok(answer.await?.map(|body| keep_until_sent(body, one))) })
     }
 }

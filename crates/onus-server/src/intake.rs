@@ -2,7 +2,7 @@
 
 use crate::allowance::Share;
 use crate::body::read;
-use crate::precondition::Known;
+use crate::precondition::KnownVersions;
 use crate::problem::Problem;
 use crate::route::{Answer, unanswered};
 use crate::serve::{Server, only, response};
@@ -25,7 +25,7 @@ pub(crate) async fn received(server: Arc<Server>, channel: String, request: Requ
     let began = Instant::now();
     let trace = Trace::of(server.traces.as_ref(), NAME, request.headers());
     let answer = match answered(&server, channel.clone(), request).await {
-        Ok(answer) => response(answer, &Known::default(), None),
+        Ok(answer) => response(answer, &KnownVersions::default(), None),
         Err(problem) => server.refused(NAME, None, problem),
     };
     let status = answer.status().as_u16();

@@ -5,6 +5,7 @@
 
 mod admission;
 mod allowance;
+mod answer_body;
 mod auth;
 mod board;
 mod body;

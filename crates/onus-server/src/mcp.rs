@@ -1,19 +1,22 @@
 //! `/mcp`: the tools of agents' clients, for the bearer of a token. No check is run here and no path is touched.
 
-use crate::allowance::Share;
+use crate::allowance::{Portion, Share};
 use crate::auth;
+use crate::body::read;
+use crate::problem::Problem;
 use crate::readers::busy;
 use crate::serve::Server;
 use crate::store::Store;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
-use axum::http::{Response, StatusCode};
+use axum::http::{Method, Response, StatusCode};
 use axum::routing::{MethodRouter, any};
 use onus_app::submit::{Receipt, Target};
 use onus_app::weight::Weight;
 use onus_core::command::Envelope;
 use onus_core::refusal::Refusal;
+use onus_core::unique_json::UniqueJson;
 use onus_mcp::{Backend, Tools, Who};
 use std::sync::Arc;
 use std::time::Instant;
@@ -50,14 +53,14 @@ pub(crate) fn route(server: &Arc<Server>) -> MethodRouter {
             let began = Instant::now();
             let is_json = request.headers().get(CONTENT_TYPE).is_some_and(is_json);
             let response = match admitted(&server, request).await {
-                Ok(request) => match service.handle(request).await.map(Body::new) {
+                Ok((request, _portion)) => match service.handle(request).await.map(Body::new) {
                     // The library blames the content type for what is no message, too.
                     response if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_json => {
                         unparsed()
                     }
                     response => response,
                 },
-                Err(refusal) => server.refused("mcp", None, refusal.into()),
+                Err(problem) => server.refused("mcp", None, problem),
             };
             server.metrics.answered("mcp", response.status().as_u16(), began.elapsed());
             response
@@ -80,15 +83,30 @@ fn unparsed() -> Response<Body> {
 
 /// The request with who sent it. The token itself goes no further than to the store that judges it: it is for us and for
 /// nobody else.
-async fn admitted(server: &Arc<Server>, mut request: Request) -> Result<Request, Refusal> {
-    let presented = auth::presented(request.headers())?;
+async fn admitted(server: &Arc<Server>, request: Request) -> Result<(Request, Option<Portion>), Problem> {
+    let (mut parts, body) = request.into_parts();
+    let presented = auth::presented(&parts.headers)?;
     let guard = Arc::clone(server);
-    let share = Share::of(request.extensions());
+    let share = Share::of(&parts.extensions);
     let admitted = move |store: &mut Store| guard.admit(store, &presented, Weight::Light);
     let shown = server.readers.ask(&share, Weight::Light, admitted).await?;
-    request.headers_mut().remove(AUTHORIZATION);
-    request.extensions_mut().insert(Who::from(shown));
-    Ok(request)
+    let (body, portion) = match parts.method {
+        Method::POST => {
+            let (bytes, portion) =
+                read(server, &share, &parts.headers, body, server.config.body_limit).await?;
+            // What is no JSON at all the library answers; what two readers could understand differently nobody does.
+            if let Err(error) = serde_json::from_slice::<UniqueJson>(&bytes)
+                && error.is_data()
+            {
+                return Err(Refusal::invalid(format!("the message: {error}")).into());
+            }
+            (Body::from(bytes), Some(portion))
+        }
+        _ => (Body::empty(), None),
+    };
+    parts.headers.remove(AUTHORIZATION);
+    parts.extensions.insert(Who::from(shown));
+    Ok((Request::from_parts(parts, body), portion))
 }
 
 #[cfg(test)]
@@ -102,7 +120,7 @@ mod tests {
     use onus_core::code::Code;
     use onus_core::command::Command;
     use onus_core::event::WorkerAdded;
-    use onus_core::registry::token::Order;
+    use onus_core::registry::token::TokenOrder;
     use onus_core::settings::Settings;
     use onus_core::task::Spec;
     use onus_core::worker::Kind;
@@ -125,7 +143,7 @@ mod tests {
             task: None,
             project: None,
             base: None,
-            command: Command::Add { spec, depends_on: Default::default(), archived: None },
+            command: Command::Add { spec, depends_on: Default::default(), archived: None, arrival: None },
         }
     }
 
@@ -143,7 +161,7 @@ mod tests {
         let founding = Founding { project: None, default_project, person, checkout: None };
         store.init(&founding, |_| Ok("00".repeat(32))).unwrap();
         let asker = Asker::from(Some(&ada));
-        let order = Order { worker: Some(ada.clone()), ..Order::default() };
+        let order = TokenOrder { worker: Some(ada.clone()), ..TokenOrder::default() };
         let secret = store.issue_token(asker, &order).unwrap().secret;
 
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -45,7 +45,7 @@ pub fn document() -> String {
     for route in routes::table() {
         let operation = operation(&mut generator, &route, &problem);
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
-        path[route.sort.method().as_str().to_ascii_lowercase()] = operation;
+        path[route.method.as_str().to_ascii_lowercase()] = operation;
     }
     paths.insert("/v1/events".into(), json!({ "get": events(&mut generator, &problem) }));
     paths.insert(intake::PATH.into(), json!({ "post": delivered(&mut generator, &problem) }));

@@ -9,20 +9,20 @@ use onus_core::refusal::Refusal;
 
 /// The versions of a document that a reader has.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Known(Vec<i64>);
+pub(crate) struct KnownVersions(Vec<i64>);
 
-impl Known {
+impl KnownVersions {
     pub(crate) fn has(&self, version: Option<i64>) -> bool {
         version.is_some_and(|version| self.0.contains(&version))
     }
 }
 
 /// What a reader has already. A tag that is none of ours is not a version that it has.
-pub(crate) fn seen(headers: &HeaderMap) -> Known {
+pub(crate) fn seen(headers: &HeaderMap) -> KnownVersions {
     let values = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     // A weak tag names the same version: ours are weak or strong only by who passed them on.
     let tags = values.flat_map(|value| value.split(',')).map(|tag| tag.trim().trim_start_matches("W/"));
-    Known(tags.filter_map(|tag| quoted(tag)?.parse().ok()).collect())
+    KnownVersions(tags.filter_map(|tag| quoted(tag)?.parse().ok()).collect())
 }
 
 /// The version that the task must have; `*` is any.
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn a_reader_knows_what_its_tags_name() {
         let check = |values: &[&str], known: &[i64]| {
-            assert_eq!(seen(&headers(IF_NONE_MATCH, values)), Known(known.to_vec()), "{values:?}");
+            assert_eq!(seen(&headers(IF_NONE_MATCH, values)), KnownVersions(known.to_vec()), "{values:?}");
         };
         check(&["\"3\""], &[3]);
         check(&["W/\"3\""], &[3]);

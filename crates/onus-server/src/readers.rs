@@ -34,14 +34,14 @@ type Job = Box<dyn FnOnce(&mut Store) -> bool + Send>;
 
 #[derive(Debug)]
 pub struct Readers {
-    light: Arc<Line>,
-    heavy: Arc<Line>,
+    light: Arc<QuestionQueue>,
+    heavy: Arc<QuestionQueue>,
     threads: Vec<JoinHandle<()>>,
 }
 
 /// Questions that wait. One that comes wakes one thread, and no other.
-struct Line {
-    waiting: Mutex<Waiting>,
+struct QuestionQueue {
+    waiting: Mutex<WaitingQuestion>,
     come: Condvar,
     /// So many questions of one caller are answered at the same time, and so many may wait.
     at_once: usize,
@@ -49,7 +49,7 @@ struct Line {
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingQuestion {
     callers: HashMap<Share, Caller>,
     /// Everybody who has a question waiting; the next one is first.
     turns: VecDeque<Share>,
@@ -64,18 +64,18 @@ struct Caller {
     running: usize,
 }
 
-impl std::fmt::Debug for Line {
+impl std::fmt::Debug for QuestionQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Line").finish_non_exhaustive()
     }
 }
 
-impl Line {
-    fn new(at_once: usize, waiting_each: usize) -> Arc<Line> {
-        Arc::new(Line { waiting: Mutex::default(), come: Condvar::new(), at_once, waiting_each })
+impl QuestionQueue {
+    fn new(at_once: usize, waiting_each: usize) -> Arc<QuestionQueue> {
+        Arc::new(QuestionQueue { waiting: Mutex::default(), come: Condvar::new(), at_once, waiting_each })
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, WaitingQuestion> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -139,7 +139,7 @@ impl Line {
     }
 }
 
-impl Waiting {
+impl WaitingQuestion {
     /// The first question of the next caller that has room for it.
     fn take(&mut self, at_once: usize) -> Option<(Share, Job)> {
         for _ in 0..self.turns.len() {
@@ -164,8 +164,8 @@ impl Waiting {
 impl Readers {
     pub fn start(open: &Open, count: usize) -> Result<Readers, Refusal> {
         // One thread is left to the others, however much one caller asks.
-        let light = Line::new(count.saturating_sub(1).max(1), WAITING_EACH);
-        let heavy = Line::new(1, HEAVY_EACH);
+        let light = QuestionQueue::new(count.saturating_sub(1).max(1), WAITING_EACH);
+        let heavy = QuestionQueue::new(1, HEAVY_EACH);
         let mut threads = Vec::with_capacity(count + HEAVY_THREADS);
         for line in std::iter::repeat_n(&light, count).chain(std::iter::repeat_n(&heavy, HEAVY_THREADS)) {
             let gives_way = Arc::ptr_eq(line, &heavy);
@@ -217,7 +217,7 @@ impl Readers {
     }
 }
 
-fn answer(mut store: Store, open: &Open, line: &Line) {
+fn answer(mut store: Store, open: &Open, line: &QuestionQueue) {
     while let Some((share, job)) = line.next() {
         let lost = job(&mut store);
         line.answered(&share);
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn a_caller_who_does_not_wait_for_answers_is_told_to() {
-        let line = Line::new(1, 2);
+        let line = QuestionQueue::new(1, 2);
         let job = || -> Job { Box::new(|_| false) };
         line.join(bearer(1), job()).unwrap();
         line.join(bearer(1), job()).unwrap();

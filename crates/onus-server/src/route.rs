@@ -6,15 +6,16 @@ use axum::body::Bytes;
 use axum::extract::Query;
 use axum::http::{Method, Uri};
 use onus_app::idempotent_admin::Asker;
+use onus_app::input::{Order, VerbInput};
 use onus_app::remote::{self, CallName};
 use onus_app::submit::{Receipt, Target};
 use onus_app::token::Shown;
 use onus_app::view::document;
 use onus_app::weight::{self, Weight};
-use onus_core::command::{Command, Envelope};
-use onus_core::id::{Handle, ProjectKey, RequestId, TaskId};
-use onus_core::lease::Token;
+use onus_core::command::Envelope;
+use onus_core::id::{Handle, RequestId, TaskId};
 use onus_core::refusal::Refusal;
+use onus_core::token::{Principal, speaks, works};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -25,6 +26,8 @@ type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 /// One operation.
 pub(crate) struct Route {
     pub(crate) sort: RouteKind,
+    pub(crate) method: Method,
+    pub(crate) access: Access,
     /// Of the call that has the same name.
     pub(crate) weight: Weight,
     pub(crate) path: &'static str,
@@ -46,11 +49,26 @@ pub(crate) enum RouteKind {
     Administration,
 }
 
-impl RouteKind {
-    pub(crate) fn method(self) -> Method {
-        match self {
-            RouteKind::Question => Method::GET,
-            RouteKind::Command | RouteKind::Administration => Method::POST,
+/// Who may make a request at all: asked before a byte of its body is read. What it leads to is judged once more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Anybody with a token.
+    Question,
+    /// Whoever speaks for a worker.
+    Ask,
+    /// People and agents.
+    Work,
+    /// Whoever may make this call.
+    Call(CallName),
+}
+
+impl Route {
+    pub(crate) fn permits(&self, principal: &Principal) -> Result<(), Refusal> {
+        match self.access {
+            Access::Question => Ok(()),
+            Access::Ask => speaks(principal),
+            Access::Work => works(principal, self.name),
+            Access::Call(call) => remote::permits(principal, call),
         }
     }
 }
@@ -115,26 +133,6 @@ impl Answer {
     }
 }
 
-/// What a command needs beside the command itself.
-#[derive(Debug)]
-pub(crate) struct Order {
-    pub(crate) command: Command,
-    pub(crate) lease: Option<Token>,
-    pub(crate) project: Option<ProjectKey>,
-    pub(crate) target: Target,
-}
-
-impl Order {
-    pub(crate) fn new(command: Command) -> Order {
-        Order { command, lease: None, project: None, target: Target::Named }
-    }
-
-    /// With the holder's token.
-    pub(crate) fn held(command: Command, lease: Option<Token>) -> Order {
-        Order { lease, ..Order::new(command) }
-    }
-}
-
 impl Asked {
     pub(crate) fn actor(&self) -> Option<&Handle> {
         self.shown.principal.worker.as_ref()
@@ -183,7 +181,7 @@ impl Asked {
             request,
             actor: self.actor().cloned(),
             token: order.lease,
-            task: self.task.clone(),
+            task: order.task.or_else(|| self.task.clone()),
             project: order.project,
             base: None,
             command: order.command,
@@ -214,6 +212,8 @@ where
 {
     Route {
         sort: RouteKind::Question,
+        method: Method::GET,
+        access: Access::Question,
         weight: weight::of_route(name),
         path,
         name,
@@ -229,52 +229,63 @@ where
 }
 
 /// A command, whose answer is told from its receipt alone.
-pub(crate) fn post<B, V>(
+pub(crate) fn post<I, V>(
     path: &'static str,
     name: &'static str,
     about: &'static str,
-    order: fn(&mut Store, &Asked, B) -> Result<Order, Refusal>,
     view: fn(&Receipt) -> V,
 ) -> Route
 where
-    B: DeserializeOwned + JsonSchema + 'static,
+    I: VerbInput,
     V: Rendered + JsonSchema + 'static,
 {
-    command::<B, V>(path, name, about, order, move |receipt| view(&receipt).told().map(After::Answer))
+    command::<I, V>(path, name, about, move |receipt| view(&receipt).told().map(After::Answer))
 }
 
-/// A command, after which the store is asked for the answer.
-pub(crate) fn post_then<B, V>(
+/// The same, for a command that changes what is there and adds nothing.
+pub(crate) fn patch<I, V>(
     path: &'static str,
     name: &'static str,
     about: &'static str,
-    order: fn(&mut Store, &Asked, B) -> Result<Order, Refusal>,
+    view: fn(&Receipt) -> V,
+) -> Route
+where
+    I: VerbInput,
+    V: Rendered + JsonSchema + 'static,
+{
+    Route { method: Method::PATCH, ..post::<I, V>(path, name, about, view) }
+}
+
+/// A command, after which the store is asked for the answer.
+pub(crate) fn post_then<I, V>(
+    path: &'static str,
+    name: &'static str,
+    about: &'static str,
     view: fn(&mut Store, &Receipt) -> Result<V, Refusal>,
 ) -> Route
 where
-    B: DeserializeOwned + JsonSchema + 'static,
+    I: VerbInput,
     V: Rendered + JsonSchema + 'static,
 {
-    command::<B, V>(path, name, about, order, move |receipt| {
+    command::<I, V>(path, name, about, move |receipt| {
         let version = receipt.task.version;
         Ok(After::Ask(Box::new(move |store| Ok(view(store, &receipt)?.told()?.at(version)))))
     })
 }
 
 /// A command with an answer of its own making.
-pub(crate) fn command<B, V>(
+pub(crate) fn command<I, V>(
     path: &'static str,
     name: &'static str,
     about: &'static str,
-    order: fn(&mut Store, &Asked, B) -> Result<Order, Refusal>,
     tell: impl Fn(Receipt) -> Result<After, Refusal> + Clone + Send + Sync + 'static,
 ) -> Route
 where
-    B: DeserializeOwned + JsonSchema + 'static,
+    I: VerbInput,
     V: JsonSchema + 'static,
 {
-    submitting::<B, V>(path, name, about, move |store, asked, body| {
-        let order = order(store, asked, body)?;
+    submitting::<I, V>(path, name, about, move |store, asked, input| {
+        let order = input.order(store, asked.task.as_ref())?;
         let tell = tell.clone();
         Ok(Next::Submit {
             calls: vec![asked.envelope(asked.key.clone(), order)?],
@@ -296,6 +307,8 @@ where
 {
     Route {
         sort: RouteKind::Command,
+        method: Method::POST,
+        access: Access::Work,
         weight: weight::of_route(name),
         path,
         name,
@@ -321,12 +334,12 @@ where
     let administered = submitting::<B, V>(path, call.name(), about, move |store, asked, body| {
         Ok(Next::Answer(act(store, asked, body)?.told()?))
     });
-    // Who may not is told so before anybody looks at what it sent.
+    // Who was remembered as somebody who may is asked for again here.
     let permitted: Act = Box::new(move |store, asked| {
         remote::permits(&asked.shown.principal, call)?;
         (administered.act)(store, asked)
     });
-    Route { sort: RouteKind::Administration, act: permitted, ..administered }
+    Route { sort: RouteKind::Administration, access: Access::Call(call), act: permitted, ..administered }
 }
 
 pub(crate) fn unanswered() -> Refusal {

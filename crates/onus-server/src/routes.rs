@@ -32,7 +32,7 @@ mod tests {
     use crate::route::RouteKind;
     use onus_app::remote::{CallName, Class};
 
-    /// Permission goes by the call's class: what changes the workspace is open to nobody but who may.
+    /// Permission goes by the route's kind: every route that changes the workspace is `Administration`.
     #[test]
     fn what_changes_the_workspace_is_known_as_such() {
         let table = table();

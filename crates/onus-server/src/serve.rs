@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::events::{Hub, newest};
 use crate::metrics::Metrics;
 use crate::origin::Origins;
-use crate::precondition::Known;
+use crate::precondition::KnownVersions;
 use crate::problem::Problem;
 use crate::rate::Rate;
 use crate::readers::Readers;
@@ -20,7 +20,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, RawPathParams, Request};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use axum::http::{Response, StatusCode};
+use axum::http::{Method, Response, StatusCode};
 use axum::routing::{MethodFilter, MethodRouter, get, on, post};
 use onus_app::token::parse;
 use onus_app::weight::Weight;
@@ -110,9 +110,10 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
     for route in routes::table() {
         let path = route.path;
         let (server, route) = (Arc::clone(server), Arc::new(route));
-        let filter = match route.sort {
-            RouteKind::Question => MethodFilter::GET,
-            RouteKind::Command | RouteKind::Administration => MethodFilter::POST,
+        let filter = match route.method {
+            Method::GET => MethodFilter::GET,
+            Method::PATCH => MethodFilter::PATCH,
+            _ => MethodFilter::POST,
         };
         let handler = on(filter, move |params: RawPathParams, request: Request| {
             answered(Arc::clone(&server), Arc::clone(&route), params, request)
@@ -286,9 +287,11 @@ async fn asked(
     let (version, known, (body, _portion)) = if is_question {
         (None, precondition::seen(&parts.headers), (Bytes::new(), None))
     } else {
+        // Not a byte of what somebody sends is read who may not send it.
+        route.permits(&server.bearer(parse(&presented)?).await?)?;
         let limit = server.config.body_limit;
         let (body, portion) = read(server, &share, &parts.headers, body, limit).await?;
-        (precondition::required(&parts.headers)?, Known::default(), (body, Some(portion)))
+        (precondition::required(&parts.headers)?, KnownVersions::default(), (body, Some(portion)))
     };
     let name = param("name").map(str::to_owned);
     let (guard, act) = (Arc::clone(server), Arc::clone(route));
@@ -391,7 +394,7 @@ fn key(headers: &HeaderMap) -> Result<RequestId, Refusal> {
     }
 }
 
-pub(crate) fn response(answer: Answer, known: &Known, key: Option<&str>) -> Response<Body> {
+pub(crate) fn response(answer: Answer, known: &KnownVersions, key: Option<&str>) -> Response<Body> {
     let is_known = known.has(answer.version);
     let mut response = Response::new(if is_known { Body::empty() } else { Body::from(answer.body) });
     *response.status_mut() = match (&answer.location, is_known) {

@@ -38,10 +38,10 @@ impl Service {
     }
 
     /// The answer to one request; of one that never ends, such as events, its head alone.
-    pub fn answer(&self, request: Request<Vec<u8>>) -> Result<Response<Bytes>, Refusal> {
+    pub fn answer(&self, request: Request<impl Into<Body>>) -> Result<Response<Bytes>, Refusal> {
         let running = self.running.as_ref().ok_or_else(|| failed(&"the server has ended"))?;
         running.runtime.block_on(async {
-            let answered = running.router.call(request.map(Body::from)).await;
+            let answered = running.router.call(request.map(Into::into)).await;
             let (parts, body) = answered.map_err(|error| failed(&error))?.into_parts();
             let kind = parts.headers.get(header::CONTENT_TYPE).map(|kind| kind.as_bytes());
             let bytes = match kind.is_some_and(|kind| kind.starts_with(b"text/event-stream")) {

@@ -30,7 +30,7 @@ impl Traces {
         let endpoint = format!("{}/v1/traces", collector.trim_end_matches('/'));
         let exporter = SpanExporter::builder()
             .with_http()
-            .with_http_client(Line::new())
+            .with_http_client(ExporterClient::new())
             .with_protocol(Protocol::HttpJson)
             .with_endpoint(&endpoint)
             .with_timeout(PATIENCE)
@@ -113,20 +113,20 @@ impl Drop for Part {
 
 /// Our own HTTP client for the exporter. It blocks, on the exporter's own thread.
 #[derive(Debug)]
-struct Line(ureq::Agent);
+struct ExporterClient(ureq::Agent);
 
-impl Line {
-    fn new() -> Line {
+impl ExporterClient {
+    fn new() -> ExporterClient {
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .timeout_global(Some(PATIENCE))
             .max_redirects(0);
-        Line(config.build().into())
+        ExporterClient(config.build().into())
     }
 }
 
 #[async_trait::async_trait]
-impl HttpClient for Line {
+impl HttpClient for ExporterClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let (parts, body) = request.into_parts();
         let answer = self.0.run(ureq::http::Request::from_parts(parts, body.as_ref()))?;

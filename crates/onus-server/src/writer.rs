@@ -25,13 +25,13 @@ const TOGETHER: usize = 64;
 /// So long a batch waits to become as large as the last one: a fraction of what a commit takes.
 const SOON: Duration = Duration::from_micros(500);
 
-pub type Answer = Result<Receipt, Refusal>;
+pub type WriterAnswer = Result<Receipt, Refusal>;
 
 /// Commands that are carried out next to each other, and the token that was shown for them.
 struct Waiting {
     calls: Vec<(Envelope, Target)>,
     shown: Option<Shown>,
-    reply: oneshot::Sender<Vec<Answer>>,
+    reply: oneshot::Sender<Vec<WriterAnswer>>,
 }
 
 impl Waiting {
@@ -62,7 +62,7 @@ impl Writer {
         &self,
         calls: Vec<(Envelope, Target)>,
         shown: Option<Shown>,
-    ) -> Result<Vec<Answer>, Refusal> {
+    ) -> Result<Vec<WriterAnswer>, Refusal> {
         let (reply, answer) = oneshot::channel();
         self.orders.try_send(Waiting { calls, shown, reply }).map_err(|error| match error {
             TrySendError::Full(_) => busy("too many commands wait already"),
@@ -94,7 +94,7 @@ fn write(mut store: Store, open: &Open, queue: &Receiver<Waiting>, committed: &C
         last = 0;
         for one in turn.into_inner().unwrap_or_default() {
             last += one.calls.len();
-            let own: Vec<Answer> = answers.by_ref().take(one.calls.len()).collect();
+            let own: Vec<WriterAnswer> = answers.by_ref().take(one.calls.len()).collect();
             lost |= own.iter().any(is_lost);
             // Whoever asked may have gone; what it asked for is done all the same.
             drop(one.reply.send(own));

@@ -1,5 +1,9 @@
 //! What callers of the server rely on.
 
+mod attacks;
+mod call_fuzz;
+mod doors;
+mod house;
 mod openapi;
 
 #[test]

@@ -8,7 +8,7 @@ use crate::load::request_key;
 use crate::port::Tx;
 use crate::sql;
 use crate::tables::{
-    AssignmentEnd, AssignmentRow, AssignmentTask, EntryRow, NoteRow, SessionRow, TaskMoving, TaskQueue,
+    AssignmentEnd, AssignmentRow, AssignmentTask, EntryRow, SessionRow, TaskAsked, TaskMoving, TaskQueue,
     TaskRow,
 };
 use onus_core::effect::Effect;
@@ -17,6 +17,9 @@ use onus_core::hash::Digest;
 use onus_core::id::{ProjectKey, RequestId, Seq, TaskId};
 use onus_core::ledger::Entry;
 use onus_core::task::{Assignment, StateName, Task};
+
+/// The one event that changes what is asked for.
+const EDITED: &str = "edited";
 
 /// A dependency of the task is not complete, and nobody said that it need not be waited for.
 macro_rules! incomplete {
@@ -44,6 +47,9 @@ sql! {
     pub(crate) UPDATE_TASK(task, was_version, was_epoch, was_lease_id, ..moving: TaskMoving) touches [task] row [task] =
         "UPDATE task SET ", TaskMoving::SET, " WHERE workspace = :workspace AND id = :task AND version = :was_version \
         AND epoch = :was_epoch AND lease_id IS NOT DISTINCT FROM :was_lease_id";
+    /// What is asked for, after an edit; the row is already at the version of the edit.
+    pub(crate) EDIT_TASK(task, version, ..asked: TaskAsked) = "UPDATE task SET ", TaskAsked::SET,
+        " WHERE workspace = :workspace AND id = :task AND version = :version";
     /// Whether each of some tasks waits is asked anew from its dependencies, so that the flag cannot drift.
     pub(crate) REFRESH_TASK(task) = "UPDATE task SET waits = CASE WHEN ", incomplete!("task"), "THEN 1 ELSE 0 END \
         WHERE workspace = :workspace AND id = :task";
@@ -177,7 +183,15 @@ fn update_task(tx: &mut dyn Tx, id: &str, before: &Task, change: &Change<'_>) ->
         was_epoch: before.epoch,
         was_lease_id: codec::secret(before.assignment()),
         moving: codec::moving_row(change.after, Some(&change.entry.hash))?,
-    })
+    })?;
+    if change.entry.verb != EDITED {
+        return Ok(());
+    }
+    let is = &change.after.spec;
+    if is.body.as_ref().is_some_and(|body| body.content().is_none()) {
+        return Err(StoreError::Guard("a body without its text".into()));
+    }
+    tx.run_one(&EDIT_TASK { task: id, version: change.after.version, asked: codec::asked_row(is)? })
 }
 
 fn move_dependencies(tx: &mut dyn Tx, id: &str, before: &Task, after: &Task) -> Result<()> {
@@ -209,7 +223,7 @@ pub fn refresh_younger(tx: &mut dyn Tx, than: Seq) -> Result<()> {
 
 /// Appends to the record. The unique index on (task, prev) refuses a fork.
 pub fn entry(tx: &mut dyn Tx, entry: &Entry) -> Result<()> {
-    tx.announce(entry.seq);
+    tx.announce(entry.seq, &entry.hash);
     tx.run_one(&row!(EntryRow {
         seq: entry.seq,
         task: entry.task.as_deref(),
@@ -292,10 +306,10 @@ fn apply_effect(tx: &mut dyn Tx, task: &str, seq: Seq, effect: &Effect) -> Resul
             let fact = codec::fact_row(task, seq, effect);
             tx.run_one(&fact.ok_or_else(|| StoreError::Guard("a fact that says nothing".into()))?)
         }
-        Effect::NoteWritten { kind, text } => {
+        Effect::NoteWritten { kind, text, said } => {
             let content =
                 text.content().ok_or_else(|| StoreError::Guard("a note without its text".into()))?;
-            tx.run_one(&row!(NoteRow { task: task, text: content, seq: seq, kind: kind.name() }))
+            tx.run_one(&codec::note_row(task, content, seq, kind.name(), said.as_ref()))
         }
     }
 }

@@ -4,10 +4,11 @@ use crate::apply::INSERT_DEPENDENCY;
 use crate::codec::{self, StoredTask, TASK_COLUMNS, TASK_FROM};
 use crate::error::{Result, StoreError};
 use crate::port::{Row, Tx};
+use crate::read::show::{self, Note};
 use crate::sql;
 use onus_core::id::{ProjectKey, TaskId};
 use onus_core::task::StateName;
-use onus_core::validate::{Fence, Standing};
+use onus_core::validate::{Fence, QueuedTask};
 use uuid::Uuid;
 
 sql! {
@@ -22,6 +23,10 @@ sql! {
     STANDINGS = "SELECT id, state, epoch, CASE WHEN lease_id IS NULL THEN 0 ELSE 1 END, parent, checks, role, lane FROM task \
         WHERE workspace = :workspace ORDER BY born";
     EDGES = "SELECT task, depends_on FROM dependency WHERE workspace = :workspace";
+    /// What was said about tasks by holders and others; a key where it is from elsewhere.
+    COMMENTS = "SELECT n.task, n.seq, n.kind, n.text, l.actor, l.at, n.said_by, n.said_at, n.said_key FROM note n \
+        JOIN ledger l ON l.workspace = n.workspace AND l.seq = n.seq \
+        WHERE n.workspace = :workspace AND n.kind IN ('comment', 'progress') ORDER BY n.seq";
     LIVE = "SELECT task, epoch FROM assignment WHERE workspace = :workspace AND ended_at IS NULL";
 }
 
@@ -64,14 +69,14 @@ pub fn resolved_tasks(
 }
 
 /// Streams every task as far as its place in the queue matters.
-pub fn standings(tx: &mut dyn Tx, each: &mut dyn FnMut(Standing) -> Result<()>) -> Result<()> {
+pub fn standings(tx: &mut dyn Tx, each: &mut dyn FnMut(QueuedTask) -> Result<()>) -> Result<()> {
     tx.each(&STANDINGS {}, &mut |mut row| each(standing(&mut row)?))
 }
 
-fn standing(row: &mut Row) -> Result<Standing> {
+fn standing(row: &mut Row) -> Result<QueuedTask> {
     let id: TaskId = row.parsed()?;
     let state = row.text()?;
-    Ok(Standing {
+    Ok(QueuedTask {
         state: StateName::parse(&state)
             .ok_or_else(|| StoreError::Corrupt(format!("{id}: unknown state `{state}`")))?,
         id,
@@ -92,6 +97,11 @@ pub fn edges(tx: &mut dyn Tx) -> Result<Vec<(TaskId, TaskId)>> {
         Ok(())
     })?;
     Ok(found)
+}
+
+/// Streams what was said about every task, without handoffs and resolutions.
+pub fn comments(tx: &mut dyn Tx, each: &mut dyn FnMut(TaskId, Note) -> Result<()>) -> Result<()> {
+    tx.each(&COMMENTS {}, &mut |mut row| each(row.parsed()?, show::note_of(&mut row)?))
 }
 
 /// Every assignment that has not ended.

@@ -2,20 +2,21 @@
 
 use crate::error::{Result, StoreError};
 use crate::port::{Cell, Row, Value};
-use crate::read::effort::{CORRECTED, USED};
+use crate::read::effort::{CORRECTED, PROPOSED, USED};
 use crate::statement::joined;
 use crate::tables::{
-    AssignmentHeld, EntryRow, SessionFactRow, TaskAsked, TaskGiven, TaskMoving, WorkstationKey,
+    AssignmentHeld, EntryRow, NoteRow, SessionFactRow, TaskAsked, TaskGiven, TaskMoving, WorkstationKey,
     WorkstationRest,
 };
 use onus_core::effect::Effect;
+use onus_core::event::Said;
 use onus_core::hash::Digest;
 use onus_core::id::{Handle, Seq, TaskId};
 use onus_core::lease::{Lease, LeaseId};
 use onus_core::ledger::Entry;
 use onus_core::process::Process;
 use onus_core::task::{
-    Assignment, Check, Closing, Exception, Priority, Risk, Route, Spec, State, StateName, Task,
+    Assignment, Check, Closing, Criterion, Exception, Priority, Risk, Route, Spec, State, StateName, Task,
 };
 use onus_core::text::Text;
 use onus_core::time::{Millis, Tick, Timestamp};
@@ -75,6 +76,7 @@ pub(crate) fn task(row: &mut Row) -> Result<StoredTask> {
         epoch,
         version,
         checks,
+        criteria,
         updated_at,
         closed_by,
         closed_at,
@@ -113,7 +115,7 @@ pub(crate) fn task(row: &mut Row) -> Result<StoredTask> {
         depends_on: depends_on.map_err(|e| corrupt(&e))?,
         exceptions: exceptions_of(exceptions.opt_text()?)?,
         uid: uid.text()?.parse().map_err(|_| corrupt("its uid is none"))?,
-        spec: spec(asked, json_list(checks.opt_text()?)?)?,
+        spec: spec(asked, json_list(checks.opt_text()?)?, json_list(criteria.opt_text()?)?)?,
         state,
         epoch: epoch.int()?,
         version: version.int()?,
@@ -127,9 +129,10 @@ pub(crate) fn task(row: &mut Row) -> Result<StoredTask> {
     Ok(StoredTask { task, head: head.digest()? })
 }
 
-fn spec(asked: TaskAsked<Cell>, checks: Vec<Check>) -> Result<Spec> {
+fn spec(asked: TaskAsked<Cell>, checks: Vec<Check>, criteria: Vec<Criterion>) -> Result<Spec> {
     let TaskAsked {
         body,
+        extra,
         title,
         task_type,
         kind,
@@ -160,6 +163,8 @@ fn spec(asked: TaskAsked<Cell>, checks: Vec<Check>) -> Result<Spec> {
         merge_order: merge_order.opt_int()?,
         origin: origin.opt_parsed()?,
         checks,
+        criteria,
+        extra: extra.opt_text()?.map(Text::new),
     })
 }
 
@@ -175,6 +180,7 @@ pub(crate) use row;
 pub(crate) fn asked_row(spec: &Spec) -> Result<TaskAsked<Value<'_>>> {
     Ok(row!(TaskAsked {
         body: spec.body.as_ref().and_then(|body| body.content()),
+        extra: spec.extra.as_ref().and_then(|extra| extra.content()),
         title: spec.title.as_str(),
         task_type: spec.task_type.as_ref().map(|t| t.as_str()),
         kind: spec.kind.as_str(),
@@ -209,6 +215,7 @@ pub(crate) fn moving_row<'t>(task: &'t Task, head: Option<&'t Digest>) -> Result
         epoch: task.epoch,
         version: task.version,
         checks: list_text(&task.spec.checks)?,
+        criteria: list_text(&task.spec.criteria)?,
         updated_at: task.updated_at.0,
         closed_by: closing.map(|closing| closing.by.as_str()),
         closed_at: closing.map(|closing| closing.at.0),
@@ -307,6 +314,31 @@ pub(crate) fn held_row(held: &Assignment) -> Result<AssignmentHeld<Value<'_>>> {
     }))
 }
 
+/// A note, with who said it elsewhere.
+pub(crate) fn note_row<'n>(
+    task: &'n str,
+    text: &'n str,
+    seq: Seq,
+    kind: &'n str,
+    said: Option<&'n Said>,
+) -> NoteRow<Value<'n>> {
+    row!(NoteRow {
+        task: task,
+        text: text,
+        seq: seq,
+        kind: kind,
+        said_by: said.map(|said| said.by.as_str()),
+        said_at: said.and_then(|said| said.at).map(|at| at.0),
+        said_key: said.and_then(|said| said.key.as_deref()),
+    })
+}
+
+/// The three columns of who said it elsewhere.
+pub(crate) fn said(row: &mut Row) -> Result<Option<Said>> {
+    let (by, at, key) = (row.opt_text()?, row.opt_int()?, row.opt_text()?);
+    Ok(by.map(|by| Said { by, at: at.map(Timestamp), key }))
+}
+
 /// What was said about a session afterwards; none for an effect that says nothing of the kind.
 pub(crate) fn fact_row<'e>(task: &'e str, seq: Seq, effect: &'e Effect) -> Option<SessionFactRow<Value<'e>>> {
     let fact = |session: Seq, kind: &'static str| {
@@ -329,10 +361,10 @@ pub(crate) fn fact_row<'e>(task: &'e str, seq: Seq, effect: &'e Effect) -> Optio
         }
     };
     match effect {
-        Effect::SessionCorrected { session, started_at, ended_at } => Some(SessionFactRow {
+        Effect::SessionCorrected { session, started_at, ended_at, proposed } => Some(SessionFactRow {
             started_at: started_at.0.into(),
             ended_at: ended_at.0.into(),
-            ..fact(*session, CORRECTED)
+            ..fact(*session, if *proposed { PROPOSED } else { CORRECTED })
         }),
         Effect::SessionUsed { session, usage } => Some(SessionFactRow {
             key: usage.key.as_str().into(),

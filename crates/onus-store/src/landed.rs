@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::port::Tx;
 use crate::sql;
 use crate::tables::LandedRow;
-use onus_core::id::{CloneId, CommitId, Epoch, Seq, TaskId};
+use onus_core::id::{CloneId, CommitId, Epoch, Seq, TaskId, WorkstationName};
 use onus_core::main_of_record::{Named, RepositoryClone};
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,11 @@ sql! {
     BY_TASK(task) = "SELECT ", LandedRow::LIST, " FROM landed d WHERE d.workspace = :workspace AND d.task = :task \
         ORDER BY d.seq, d.commit_id";
     EVERY = "SELECT ", LandedRow::LIST, " FROM landed d WHERE d.workspace = :workspace";
+    FIRST_BASE = "SELECT base FROM assignment WHERE workspace = :workspace AND base IS NOT NULL \
+        ORDER BY assigned_at, task, epoch LIMIT 1";
+    LAST_WORK(place, task, epoch) = "SELECT task, epoch FROM assignment WHERE workspace = :workspace \
+        AND workstation = :place AND ended_at IS NOT NULL AND NOT (task = :task AND epoch = :epoch) \
+        ORDER BY assigned_at DESC LIMIT 1";
     CLONES = "SELECT id, host, path FROM clone WHERE workspace = :workspace ORDER BY id";
     PUT_CLONE(id, host, path) = "INSERT INTO clone (workspace, id, host, path) VALUES (:workspace, :id, :host, :path) \
         ON CONFLICT (workspace, id) DO UPDATE SET host = excluded.host, path = excluded.path";
@@ -68,6 +73,21 @@ pub fn of_task(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<LandedCommit>> {
 /// Everything that has landed.
 pub fn every(tx: &mut dyn Tx, each: &mut dyn FnMut(LandedCommit) -> Result<()>) -> Result<()> {
     tx.each(&EVERY {}, &mut |mut row| each(read(&mut row)?))
+}
+
+/// The commit that the first assignment of all began with.
+pub fn first_base(tx: &mut dyn Tx) -> Result<Option<CommitId>> {
+    tx.row(&FIRST_BASE {})?.map(|mut row| row.parsed()).transpose()
+}
+
+/// The last assignment that ended in a workstation, but for one.
+pub fn last_work(
+    tx: &mut dyn Tx,
+    place: &WorkstationName,
+    but: (&TaskId, Epoch),
+) -> Result<Option<(TaskId, Epoch)>> {
+    let row = tx.row(&LAST_WORK { place, task: but.0, epoch: but.1 })?;
+    row.map(|mut row| Ok((row.parsed()?, row.int()?))).transpose()
 }
 
 /// The clones that use the store.

@@ -14,7 +14,7 @@ use crate::evidence;
 use crate::port::{Row, Tx};
 use crate::statement::Statement;
 use crate::{sql, token};
-use onus_core::command::{Command, Envelope};
+use onus_core::command::{Changes, Command, Envelope};
 use onus_core::evidence::{Evidence, Review};
 use onus_core::facts::{Caller, Dependency, Slice};
 use onus_core::hash::Digest;
@@ -64,6 +64,14 @@ sql! {
             UNION SELECT d.task, d.depends_on FROM reach r CROSS JOIN dependency d \
             WHERE d.workspace = :workspace AND d.task = r.depends_on) \
         SELECT task, depends_on FROM reach";
+    /// A task, the one it is a slice of, and so on.
+    pub(crate) ANCESTORS(from) = "WITH RECURSIVE rise (id, parent) AS ( \
+            SELECT id, parent FROM task WHERE workspace = :workspace AND id = :from \
+            UNION SELECT t.id, t.parent FROM rise r CROSS JOIN task t \
+            WHERE t.workspace = :workspace AND t.id = r.parent) \
+        SELECT id FROM rise";
+    EARLIER_BODIES(task) = "SELECT text FROM note WHERE workspace = :workspace AND task = :task AND kind = \
+        'earlier_body' ORDER BY seq";
     pub(crate) ORIGIN(origin) = "SELECT id FROM task WHERE workspace = :workspace AND origin_ask_ref = :origin";
     pub(crate) ASSIGNMENT_SECRET(task, epoch) = "SELECT lease_id, ttl_ms FROM assignment WHERE workspace = :workspace \
         AND task = :task AND epoch = :epoch";
@@ -206,6 +214,7 @@ pub struct Loaded {
     pub dependencies: Vec<Dependency>,
     pub mentioned: Option<Caller>,
     pub reachable: BTreeMap<TaskId, Vec<TaskId>>,
+    pub ancestors: Vec<TaskId>,
     pub existing: Option<TaskId>,
     pub slices: Vec<Slice>,
     pub parts: Vec<(TaskId, StateName)>,
@@ -221,7 +230,7 @@ pub struct Loaded {
 }
 
 /// A question that will be asked.
-type Question<'a> = Box<dyn Statement + 'a>;
+type FactQuestion<'a> = Box<dyn Statement + 'a>;
 
 /// Announces what calls will ask before they can be refused or carried out, and what the tokens shown for them are.
 pub fn prefetch_calls<'e>(
@@ -232,8 +241,8 @@ pub fn prefetch_calls<'e>(
     if !tx.prefetches() {
         return Ok(());
     }
-    let mut questions: Vec<Question<'_>> = vec![Box::new(WORKSPACE {})];
-    questions.extend(tokens.map(|token| Box::new(token::ADMITTED { token }) as Question<'_>));
+    let mut questions: Vec<FactQuestion<'_>> = vec![Box::new(WORKSPACE {})];
+    questions.extend(tokens.map(|token| Box::new(token::ADMITTED { token }) as FactQuestion<'_>));
     for envelope in envelopes {
         questions.push(Box::new(REQUEST { request: request_key(&envelope.request) }));
         foresee(envelope, &mut questions);
@@ -242,7 +251,7 @@ pub fn prefetch_calls<'e>(
 }
 
 /// What [`facts`] will ask, as far as the command alone tells.
-fn foresee<'e>(envelope: &'e Envelope, questions: &mut Vec<Question<'e>>) {
+fn foresee<'e>(envelope: &'e Envelope, questions: &mut Vec<FactQuestion<'e>>) {
     if let Some(handle) = &envelope.actor {
         questions.push(Box::new(WORKER { handle }));
     }
@@ -273,7 +282,7 @@ fn foresee<'e>(envelope: &'e Envelope, questions: &mut Vec<Question<'e>>) {
 /// Announces what the facts of tasks will hang on that somebody is about to claim.
 pub fn prefetch_dependencies(tx: &mut dyn Tx, tasks: &[Stored]) -> Result<()> {
     let waiting = tasks.iter().map(|stored| &stored.task).filter(|task| !task.depends_on.is_empty());
-    let question = |task: &'_ Task| Box::new(DEPENDENCIES { task: task.id.clone() }) as Question<'static>;
+    let question = |task: &'_ Task| Box::new(DEPENDENCIES { task: task.id.clone() }) as FactQuestion<'static>;
     tx.prefetch(&waiting.map(question).collect::<Vec<_>>())
 }
 
@@ -312,6 +321,7 @@ pub fn facts_of(
         dependencies: Vec::new(),
         mentioned: None,
         reachable: BTreeMap::new(),
+        ancestors: Vec::new(),
         existing: None,
         slices: Vec::new(),
         parts: Vec::new(),
@@ -344,6 +354,7 @@ pub fn facts_of(
             loaded.dependencies.push(mentioned_task(tx, on)?);
             loaded.reachable = reachable(tx, on)?;
         }
+        Command::Edit { changes } => edited(tx, changes, at_work, &mut loaded)?,
         Command::Claim { .. } | Command::Takeover { .. } => {
             grant::load(tx, envelope, policy, now, at_work, &mut loaded)?;
             let grantee = match loaded.mentioned.as_ref().unwrap_or(&loaded.caller) {
@@ -363,7 +374,7 @@ pub fn facts_of(
                 loaded.reviews = evidence::reviews(tx, &stored.task.id)?;
             }
         }
-        Command::Review { .. } => {
+        Command::Review { .. } | Command::Tick { .. } => {
             if let Some(stored) = &loaded.task {
                 loaded.ground.builders = grant::workers_of(tx, &stored.task.id)?;
             }
@@ -431,6 +442,35 @@ fn blocker(tx: &mut dyn Tx, on: &Blocker, loaded: &mut Loaded) -> Result<()> {
         Blocker::External(_) | Blocker::Exception(_) => {}
     }
     Ok(())
+}
+
+/// What an edit mentions: tasks to wait for or to be a slice of, and the scopes that a new one may meet.
+fn edited(tx: &mut dyn Tx, changes: &Changes, at_work: &mut AtWork, loaded: &mut Loaded) -> Result<()> {
+    for id in changes.named_dependencies() {
+        loaded.dependencies.push(mentioned_task(tx, &id)?);
+        loaded.reachable.extend(reachable(tx, &id)?);
+    }
+    if let Some(parent) = changes.parent.given() {
+        loaded.dependencies.push(mentioned_task(tx, parent)?);
+        let rows = tx.rows(&ANCESTORS { from: parent })?;
+        loaded.ancestors = rows.into_iter().map(|mut row| row.parsed()).collect::<Result<_>>()?;
+    }
+    let held = loaded.task.as_ref().map(|stored| &stored.task).filter(|task| task.assignment().is_some());
+    if let (Some(task), Some(_)) = (held, &changes.scope) {
+        loaded.ground.live_scopes = at_work.scopes_but(tx, &task.id)?;
+    }
+    Ok(())
+}
+
+/// What a task's body was before an edit, by its digest.
+pub fn earlier_body(tx: &mut dyn Tx, task: &TaskId, digest: &Digest) -> Result<Option<String>> {
+    for mut row in tx.rows(&EARLIER_BODIES { task })? {
+        let text = row.text()?;
+        if Digest::of(text.as_bytes()) == *digest {
+            return Ok(Some(text));
+        }
+    }
+    Ok(None)
 }
 
 /// What each task that can be reached from one along `depends_on` depends on.

@@ -265,8 +265,17 @@ pub trait Tx {
         0
     }
 
-    /// Told of every entry that the ledger gets: a database that wakes listeners does so at the commit.
-    fn announce(&mut self, _entry: Seq) {}
+    /// Told of every entry that the ledger gets: a database that wakes listeners does so at the commit, and one in a file
+    /// keeps beside it which was the last.
+    fn announce(&mut self, _seq: Seq, _hash: &Digest) {}
+
+    /// The newest entry that somebody was told of, where the database does not have it any more.
+    fn lost(&self) -> Option<Seq> {
+        None
+    }
+
+    /// A person has accepted the loss.
+    fn give_up_lost(&mut self) {}
 
     fn row(&mut self, statement: &dyn Statement) -> Result<Option<Row>> {
         Ok(self.rows(statement)?.into_iter().next())
@@ -393,14 +402,14 @@ pub trait RemoteStore: std::fmt::Debug + Send {
 #[derive(Debug)]
 pub struct RemoteCall<'a> {
     pub name: &'static str,
-    pub effect: Effect,
+    pub effect: CallEffect,
     pub arguments: String,
     pub request: Option<&'a RequestId>,
 }
 
 /// Whether a call could have changed something when nobody knows whether it was heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
+pub enum CallEffect {
     Reads,
     Changes,
 }

@@ -30,6 +30,7 @@ use crate::port::{Backend, Driver, Ending, Look, Row, Tx, Value};
 use crate::sql;
 use crate::statement::Statement;
 use bound::Bound;
+use onus_core::hash::Digest;
 use onus_core::id::{Seq, WorkspaceId};
 use onus_core::time::{Now, Tick, Timestamp};
 use pipeline::Pipeline;
@@ -395,7 +396,7 @@ impl Tx for PostgresTx<'_> {
         self.pipeline.prefetch(questions)
     }
 
-    fn announce(&mut self, entry: Seq) {
-        self.last_entry = Some(entry);
+    fn announce(&mut self, seq: Seq, _hash: &Digest) {
+        self.last_entry = Some(seq);
     }
 }

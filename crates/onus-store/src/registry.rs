@@ -22,6 +22,7 @@ sql! {
         VALUES (:workspace, :uid, 1, :head, :public_key, :created_at)";
     RAISE_GENERATION(from, to) = "UPDATE workspace SET generation = :to WHERE id = :workspace AND generation = :from";
     SET_ANCHOR(anchor) = "UPDATE workspace SET anchor = :anchor WHERE id = :workspace";
+    SKIP_NUMBERS(count) = "UPDATE project SET last_number = last_number + :count WHERE workspace = :workspace";
     INSERT_PROJECT(key) = "INSERT INTO project (workspace, key, last_number, born) \
         VALUES (:workspace, :key, 0, (SELECT coalesce(max(seq), 0) + 1 FROM ledger WHERE workspace = :workspace))";
     PROJECTS = "SELECT key FROM project WHERE workspace = :workspace ORDER BY born";
@@ -57,6 +58,11 @@ pub fn insert_workspace(tx: &mut dyn Tx, uid: &str, public_key: &str, created_at
 
 pub fn raise_generation(tx: &mut dyn Tx, from: Generation, to: Generation) -> Result<()> {
     tx.run_one(&RAISE_GENERATION { from, to })
+}
+
+/// Leaves so many numbers of every project out: tasks that are lost may have had them.
+pub fn skip_numbers(tx: &mut dyn Tx, count: i64) -> Result<()> {
+    tx.run_any(&SKIP_NUMBERS { count })
 }
 
 pub fn set_anchor(tx: &mut dyn Tx, anchor: &str) -> Result<()> {

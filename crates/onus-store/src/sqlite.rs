@@ -3,21 +3,26 @@
 mod integrity;
 mod log;
 mod migrate;
+mod newest;
 mod open;
 mod queue;
 
 pub use integrity::{Depth, Modes};
+pub use newest::Newest;
 pub use open::{Options, Stay};
 
 use crate::error::{Result, StoreError};
 use crate::port::{Backend, Driver, Ending, Look, Row, Tx, Value};
+use crate::sql;
 use crate::statement::{Sql, Statement};
-use onus_core::id::WorkspaceId;
+use onus_core::hash::Digest;
+use onus_core::id::{Seq, WorkspaceId};
 use onus_core::time::Now;
 use queue::WriterQueue;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, ErrorCode, ToSql};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// An embedded store holds exactly one workspace.
 const ONLY: WorkspaceId = WorkspaceId(1);
@@ -30,12 +35,40 @@ pub struct Sqlite {
     path: PathBuf,
     clock: fn() -> Now,
     stay: Stay,
+    /// The newest entry that this connection has seen in the store or put there: nothing takes it away while it is open.
+    seen: Option<Newest>,
+    /// When the record beside the store was last synced.
+    synced: Option<Instant>,
 }
+
+sql! {
+    HASH_AT(seq) = "SELECT hash FROM ledger WHERE workspace = :workspace AND seq = :seq";
+}
+
+/// Whoever stays syncs the record beside the store so often.
+const SYNCED_EVERY: Duration = Duration::from_secs(1);
 
 impl Sqlite {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// The newest entry that somebody was told of, where the store does not have it.
+    pub fn lost(&mut self) -> Result<Option<Newest>> {
+        // Read first: whatever is recorded by then is in every view that begins later.
+        let Some(newest) = self.queue.record()? else { return Ok(None) };
+        let mut lost = None;
+        self.view(&mut |tx| {
+            lost = (!is_there(tx, &newest)?).then_some(newest);
+            Ok(())
+        })?;
+        Ok(lost)
+    }
+}
+
+fn is_there(tx: &mut dyn Tx, newest: &Newest) -> Result<bool> {
+    let found = tx.row(&HASH_AT { seq: newest.seq })?;
+    Ok(found.map(|mut row| row.digest()).transpose()? == Some(newest.hash))
 }
 
 impl Driver for Sqlite {
@@ -56,15 +89,33 @@ impl Driver for Sqlite {
 
     fn change(&mut self, work: &mut dyn FnMut(&mut dyn Tx) -> Ending) -> Result<()> {
         // SQLite's own busy handler polls, and under load it starves some writers for ever: they stand in line here.
-        let _turn = self.queue.wait()?;
+        let turn = self.queue.wait()?;
         let tx =
             rusqlite::Transaction::new_unchecked(&self.connection, rusqlite::TransactionBehavior::Immediate)
                 .map_err(before_commit)?;
-        match work(&mut SqliteTx::new(&self.connection, self.clock)) {
+        let mut own = SqliteTx::new(&self.connection, self.clock);
+        let recorded = turn.record().filter(|recorded| Some(*recorded) != self.seen);
+        if let Some(recorded) = recorded
+            && !is_there(&mut own, &recorded)?
+        {
+            own.lost = Some(recorded);
+        }
+        let ending = work(&mut own);
+        // What is lost stays known until somebody says that it is given up.
+        let newest = own.newest.filter(|_| own.lost.is_none());
+        drop(own);
+        match ending {
             Ending::Commit => {
                 tx.commit().map_err(during_commit)?;
-                if self.stay == Stay::OneCall {
-                    log::keep_short(&self.connection, &self.path);
+                if let Some(newest) = newest {
+                    turn.keep(&newest);
+                    self.seen = Some(newest);
+                }
+                let is_emptied = self.stay == Stay::OneCall && log::keep_short(&self.connection, &self.path);
+                let is_due = || self.synced.is_none_or(|last| last.elapsed() >= SYNCED_EVERY);
+                if is_emptied || (self.stay == Stay::Long && newest.is_some() && is_due()) {
+                    turn.sync();
+                    self.synced = Some(Instant::now());
                 }
             }
             Ending::Rollback | Ending::Failed => drop(tx),
@@ -86,6 +137,11 @@ struct SqliteTx<'c> {
     /// again, and the connection's own cache hashes and copies the text each time.
     statements: Vec<(&'static str, CachedStatement<'c>)>,
     savepoint: Savepoint,
+    /// The last entry that this transaction adds; and what it was at the savepoint.
+    newest: Option<Newest>,
+    newest_before: Option<Newest>,
+    /// See [`Tx::lost`].
+    lost: Option<Newest>,
 }
 
 /// How far a savepoint is set. SQLite copies every page that changes behind one, so it is set when it has to be.
@@ -163,7 +219,20 @@ impl Tx for SqliteTx<'_> {
 
     fn savepoint(&mut self) -> Result<()> {
         self.savepoint = Savepoint::Noted;
+        self.newest_before = self.newest;
         Ok(())
+    }
+
+    fn announce(&mut self, seq: Seq, hash: &Digest) {
+        self.newest = Some(Newest { seq, hash: *hash });
+    }
+
+    fn lost(&self) -> Option<Seq> {
+        self.lost.map(|lost| lost.seq)
+    }
+
+    fn give_up_lost(&mut self) {
+        self.lost = None;
     }
 
     fn decided(&mut self) {
@@ -180,6 +249,7 @@ impl Tx for SqliteTx<'_> {
     }
 
     fn rollback_to(&mut self) -> Result<()> {
+        self.newest = self.newest_before;
         match std::mem::replace(&mut self.savepoint, Savepoint::None) {
             Savepoint::Set => {
                 self.command("ROLLBACK TO mark")?;
@@ -193,7 +263,15 @@ impl Tx for SqliteTx<'_> {
 
 impl<'c> SqliteTx<'c> {
     fn new(connection: &'c Connection, clock: fn() -> Now) -> SqliteTx<'c> {
-        SqliteTx { connection, clock, statements: Vec::new(), savepoint: Savepoint::None }
+        SqliteTx {
+            connection,
+            clock,
+            statements: Vec::new(),
+            savepoint: Savepoint::None,
+            newest: None,
+            newest_before: None,
+            lost: None,
+        }
     }
 
     fn prepared(&mut self, text: &'static str) -> rusqlite::Result<&mut CachedStatement<'c>> {

@@ -25,12 +25,12 @@ pub struct Sql {
     /// With numbers for the parameters' names: `?1` is the workspace, where the statement names it.
     pub text: &'static str,
     pub names_workspace: bool,
-    pub effect: Effect,
+    pub effect: StatementEffect,
 }
 
 /// What a driver may assume about a statement when it sends several of them together, or remembers an answer.
 #[derive(Debug, Clone, Copy)]
-pub enum Effect {
+pub enum StatementEffect {
     /// Nothing: any change may alter its answer, and it may alter any answer.
     Unknown,
     /// A question. Its answer is altered only by changes of the rows that it names.
@@ -276,7 +276,7 @@ pub const fn text(bytes: &'static [u8]) -> &'static str {
 
 /// Names statements once, for every driver: `NAME(parameters) effect = "text", "more text";`
 ///
-/// The effect is one of these, or nothing (see [`Effect`](crate::statement::Effect)):
+/// The effect is one of these, or nothing (see [`Effect`](crate::statement::StatementEffect)):
 ///
 /// - `reads [task]`: the rows named by the parameter `task`; `reads [request: id]` where the parameter has another name;
 ///   with `found [task]` also those that the answer names.
@@ -398,20 +398,20 @@ macro_rules! statement {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! effect {
-    ($text:ident, $params:ident;) => { $crate::statement::Effect::Unknown };
+    ($text:ident, $params:ident;) => { $crate::statement::StatementEffect::Unknown };
     ($text:ident, $params:ident; reads [$($read:ident $(: $by:ident)?),*] $(found [$($found:ident),*])?) => {
-        $crate::statement::Effect::Reads {
+        $crate::statement::StatementEffect::Reads {
             rows: &[$($crate::key!($text, $params; rows $read $(: $by)?)),*],
             found: &[$($(const { $crate::statement::rows(stringify!($found)) }),*)?],
         }
     };
     ($text:ident, $params:ident; touches [$($touched:ident $(: $by:ident)?),*] row [$($row:ident),+]) => {
-        $crate::statement::Effect::Touches {
+        $crate::statement::StatementEffect::Touches {
             rows: &[$($crate::key!($text, $params; rows $touched $(: $by)?)),*],
             row: &[$($crate::key!($text, $params; $row)),+],
         }
     };
-    ($text:ident, $params:ident; last []) => { $crate::statement::Effect::Last };
+    ($text:ident, $params:ident; last []) => { $crate::statement::StatementEffect::Last };
 }
 
 #[doc(hidden)]
@@ -462,10 +462,10 @@ mod tests {
 
     #[test]
     fn what_a_statement_reads_and_touches_is_found_by_name() {
-        let Effect::Touches { rows, row } = MOVED.effect else { panic!("{:?}", MOVED.effect) };
+        let StatementEffect::Touches { rows, row } = MOVED.effect else { panic!("{:?}", MOVED.effect) };
         assert_eq!(rows, [Key { name: "task", at: 2 }, Key { name: "worker", at: 1 }]);
         assert_eq!(row, [Key { name: "task", at: 2 }]);
-        let Effect::Reads { rows, found } = PAGE.effect else { panic!("{:?}", PAGE.effect) };
+        let StatementEffect::Reads { rows, found } = PAGE.effect else { panic!("{:?}", PAGE.effect) };
         assert_eq!((rows, found), ([Key { name: "task", at: 0 }].as_slice(), ["task"].as_slice()));
     }
 

@@ -9,11 +9,11 @@ use crate::sql_of;
 use crate::statement::{Params as _, Sql, Statement, ToValue, params};
 
 /// The schema whose columns these are.
-pub const SCHEMA: i64 = 10;
+pub const SCHEMA: i64 = 11;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnKind {
     Int,
     Text,
     Blob,
@@ -22,7 +22,7 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: ColumnKind,
 }
 
 #[derive(Debug)]
@@ -139,7 +139,7 @@ macro_rules! table {
             const NONE: &[&[&str]] = &[];
             Table {
                 name: $table,
-                columns: &[$(Column { name: column!($field $($column)?), kind: Kind::$kind }),+],
+                columns: &[$(Column { name: column!($field $($column)?), kind: ColumnKind::$kind }),+],
                 select: sql_of!(concat!("EVERY ", $table), SELECT, NONE;),
                 insert: sql_of!(concat!("INSERT ", $table), INSERT, FIELDS; $($effect)*),
             }
@@ -207,9 +207,9 @@ tables! {
     }
     PROBE "probe" of "workspace" by "workstation" { workstation: Text, at: Int, results: Text }
     TASK "task" of "workspace" by "born" => TaskRow "t" {
-        /// What somebody asked for. The record has the body by its digest.
+        /// What somebody asked for. The record has the first two by their digests.
         asked: TaskAsked {
-            body: Text, title: Text, task_type = "type": Text, kind: Text, priority: Int, risk: Text, role: Text,
+            body: Text, extra: Text, title: Text, task_type = "type": Text, kind: Text, priority: Int, risk: Text, role: Text,
             lane: Int, sprint: Text, tags: Text, scope: Text, parent: Text, merge_order: Int,
             origin = "origin_ask_ref": Text,
         }
@@ -217,7 +217,7 @@ tables! {
         queue: TaskQueue { waits: Int }
         /// What its life changes, written by every command. The record has the fence by its seal, and is what the head is of.
         moving: TaskMoving {
-            lease_id: Blob, head: Blob, state: Text, blocker: Text, epoch: Int, version: Int, checks: Text,
+            lease_id: Blob, head: Blob, state: Text, blocker: Text, epoch: Int, version: Int, checks: Text, criteria: Text,
             updated_at: Int, closed_by: Text, closed_at: Int, forced: Int, exceptions: Text,
         }
         /// Given once and for all.
@@ -249,7 +249,9 @@ tables! {
     APPROVAL "approval" of "workspace" by "seq" {
         seq: Int, worker: Text, first_day: Text, last_day: Text, fingerprint: Blob,
     }
-    NOTE "note" of "workspace" by "seq" touches [] row [seq] => NoteRow "n" { task: Text, text: Text, seq: Int, kind: Text }
+    NOTE "note" of "workspace" by "seq" touches [] row [seq] => NoteRow "n" {
+        task: Text, text: Text, seq: Int, kind: Text, said_by: Text, said_at: Int, said_key: Text,
+    }
     EVIDENCE "evidence" of "workspace" by "seq" => EvidenceRow "e" {
         task: Text, output: Text, seq: Int, check_id: Text, verdict: Text, exit: Int, signal: Int, took_ms: Int,
         commit_id: Text, dirty: Int, output_length: Int, output_sha256: Text, environment: Text, sandbox: Text,
@@ -346,9 +348,9 @@ mod tests {
                 .columns
                 .iter()
                 .map(|Column { name, kind }| match kind {
-                    Kind::Int => format!("{name} INTEGER"),
-                    Kind::Text => format!("{name} TEXT"),
-                    Kind::Blob => format!("{name} BLOB"),
+                    ColumnKind::Int => format!("{name} INTEGER"),
+                    ColumnKind::Text => format!("{name} TEXT"),
+                    ColumnKind::Blob => format!("{name} BLOB"),
                 })
                 .collect();
             copied.sort();

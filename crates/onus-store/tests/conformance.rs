@@ -43,6 +43,7 @@ conformance!([
     transactions::a_mark_before_nothing_costs_nothing,
     transactions::what_was_decided_is_never_half_undone,
     rows::every_value_reads_back,
+    rows::an_edit_reaches_every_column,
     rows::every_state_reads_back,
     rows::the_guard_of_a_row_holds,
     rows::a_chain_cannot_fork,

@@ -9,7 +9,7 @@ use onus_core::worker::{Kind as WorkerKind, Worker, WorkerState};
 use onus_store::error::StoreError;
 use onus_store::port::{Outcome, Store, Tx};
 use onus_store::postgres::{Address, Listener, Postgres, WRITER_PLANNER, Wake, postgres_text};
-use onus_store::tables::{Kind, SCHEMA, TABLES};
+use onus_store::tables::{ColumnKind, SCHEMA, TABLES};
 use onus_store::{apply, load, registry, sql, statements};
 use onus_testkit::{Cluster, Durability};
 use std::time::Duration;
@@ -85,6 +85,36 @@ fn a_newer_schema_and_a_foreign_database_are_left_alone() {
 }
 
 #[test]
+fn tables_that_somebody_changed_are_told() {
+    let Some(server) = Cluster::shared() else { return };
+    let url = server.database();
+    let mut store = Postgres::create(&address(&url)).unwrap();
+    assert_eq!(store.strange_schema().unwrap(), [""; 0]);
+    // The comparison left nothing behind, and the store goes on.
+    found(&mut store, "u").unwrap();
+    for (change, told) in [
+        ("DROP INDEX assignment_live", "assignment_live"),
+        ("ALTER TABLE task ALTER COLUMN title DROP NOT NULL", "column task.title"),
+        ("ALTER TABLE task ADD COLUMN spare TEXT", "task.spare"),
+        (
+            "CREATE FUNCTION quiet() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; \
+             CREATE TRIGGER quiet BEFORE INSERT ON ledger FOR EACH ROW EXECUTE FUNCTION quiet()",
+            "TRIGGER quiet",
+        ),
+        ("CREATE RULE quiet AS ON DELETE TO note DO INSTEAD NOTHING", "note.quiet"),
+        ("ALTER TABLE task ENABLE ROW LEVEL SECURITY", "row security of task"),
+    ] {
+        let before = store.strange_schema().unwrap().len();
+        server.psql(name(&url), change);
+        let strange = store.strange_schema().unwrap();
+        assert!(
+            strange.len() > before && strange.iter().any(|one| one.contains(told)),
+            "{change}: {strange:?}"
+        );
+    }
+}
+
+#[test]
 fn workspaces_share_a_database_and_nothing_else() {
     let Some(cluster) = Cluster::shared() else { return };
     let url = cluster.database();
@@ -145,9 +175,9 @@ fn every_column_is_the_one_that_sqlite_has() {
         }
         wanted.extend(table.columns.iter().map(|column| {
             let kind = match column.kind {
-                Kind::Int => "bigint",
-                Kind::Text => "text",
-                Kind::Blob => "bytea",
+                ColumnKind::Int => "bigint",
+                ColumnKind::Text => "text",
+                ColumnKind::Blob => "bytea",
             };
             format!("{} {} {kind}", table.name, column.name)
         }));
@@ -455,10 +485,9 @@ fn a_commit_wakes_whoever_listens() {
     write(&mut store, 1, Outcome::Commit);
     let long = Duration::from_secs(20);
     assert_eq!(listener.wait(long).unwrap(), Some(Wake::Grown { workspace, seq: 1 }));
-    cluster.psql(
-        "postgres",
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'",
-    );
+    let own = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+               WHERE query LIKE 'LISTEN%' AND datname = current_database()";
+    cluster.psql(name(&url), own);
     assert_eq!(listener.wait(long).unwrap(), Some(Wake::Reconnected));
     write(&mut store, 2, Outcome::Commit);
     assert_eq!(listener.wait(long).unwrap(), Some(Wake::Grown { workspace, seq: 2 }));

@@ -1,6 +1,7 @@
 //! A PostgreSQL server in a temporary directory: Debian's own is neither used nor disturbed.
 
 use crate::guardian::Guardian;
+use crate::template::Template;
 use std::ffi::OsString;
 use std::net::TcpListener;
 use std::os::unix::fs::chown;
@@ -23,6 +24,15 @@ pub enum Durability {
     Careless,
 }
 
+impl Durability {
+    fn variable(self) -> &'static str {
+        match self {
+            Durability::Durable => "ONUS_TEST_POSTGRES_DURABLE",
+            Durability::Careless => "ONUS_TEST_POSTGRES_CARELESS",
+        }
+    }
+}
+
 #[derive(Debug)]
 pub struct Cluster {
     pub(crate) directory: PathBuf,
@@ -33,29 +43,51 @@ pub struct Cluster {
     /// What its processes find in their environment.
     environment: Vec<(&'static str, OsString)>,
     server: Option<Child>,
-    guardian: Guardian,
+    /// None where another program started the server, and ends it.
+    guardian: Option<Guardian>,
     databases: AtomicUsize,
 }
 
 impl Cluster {
-    /// One server for all tests of a program; none where PostgreSQL is not installed.
+    /// A fast server for everybody who does not stop it: the run's, else the program's own. None where PostgreSQL is not
+    /// installed.
     pub fn shared() -> Option<&'static Cluster> {
         static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
-        SHARED.get_or_init(|| Cluster::start(Durability::Careless)).as_ref()
+        SHARED.get_or_init(|| Cluster::of_the_run(Durability::Careless)).as_ref()
+    }
+
+    /// The same, as durable as a real one.
+    pub fn shared_durable() -> Option<&'static Cluster> {
+        static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
+        SHARED.get_or_init(|| Cluster::of_the_run(Durability::Durable)).as_ref()
+    }
+
+    fn of_the_run(durability: Durability) -> Option<Cluster> {
+        let Ok(place) = std::env::var(durability.variable()) else { return Cluster::start(durability) };
+        let (port, directory) = place.split_once(':').unwrap();
+        Some(Cluster {
+            directory: directory.into(),
+            port: port.parse().unwrap(),
+            durability,
+            addresses: String::new(),
+            environment: Vec::new(),
+            server: None,
+            guardian: None,
+            databases: AtomicUsize::new(0),
+        })
+    }
+
+    /// What tells the programs of a run where this server is.
+    pub fn variable(&self) -> (&'static str, String) {
+        (self.durability.variable(), format!("{}:{}", self.port, self.directory.display()))
     }
 
     /// A server of one's own; none where PostgreSQL is not installed.
     pub fn start(durability: Durability) -> Option<Cluster> {
-        let Some(programs) = programs() else {
-            #[allow(clippy::print_stderr, reason = "nobody may think that this was tested")]
-            {
-                eprintln!("skipped: PostgreSQL is not installed (Debian package postgresql)");
-            }
-            return None;
-        };
+        let template = Template::shared()?;
         let mut cluster = Cluster::planned(durability);
-        cluster.fill(&programs.join("initdb"), |initdb| {
-            initdb.args(["-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "-D"]);
+        cluster.fill(Path::new("cp"), |copy| {
+            copy.args(["--archive", "--reflink=auto"]).arg(template.data());
         });
         cluster.restart();
         Some(cluster)
@@ -63,11 +95,7 @@ impl Cluster {
 
     /// A directory that is removed in any case, and nothing in it.
     pub(crate) fn planned(durability: Durability) -> Cluster {
-        let directory = tempfile::Builder::new().prefix("onus-pg-").tempdir().unwrap().keep();
-        if let Some((uid, gid)) = server_user() {
-            chown(&directory, Some(uid), Some(gid)).unwrap();
-        }
-        let guardian = Guardian::of(&directory);
+        let (directory, guardian) = directory();
         Cluster {
             directory,
             port: free_port(),
@@ -75,7 +103,7 @@ impl Cluster {
             addresses: "127.0.0.1".into(),
             environment: Vec::new(),
             server: None,
-            guardian,
+            guardian: Some(guardian),
             databases: AtomicUsize::new(0),
         }
     }
@@ -122,7 +150,7 @@ impl Cluster {
             "-c",
             &format!("listen_addresses={}", self.addresses),
             "-c",
-            "max_connections=200",
+            "max_connections=400",
         ]);
         server.envs(self.environment.iter().map(|(name, value)| (name, value)));
         if self.durability == Durability::Careless {
@@ -209,7 +237,8 @@ impl Cluster {
 
     /// A new, empty database's address.
     pub fn database(&self) -> String {
-        let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        // Programs that run at once share a server, but no name.
+        let name = format!("test_{}_{}", std::process::id(), self.databases.fetch_add(1, Ordering::Relaxed));
         self.psql("postgres", &format!("CREATE DATABASE {name}"));
         self.url(&name)
     }
@@ -253,11 +282,23 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        self.guardian.call();
+        if let Some(guardian) = &mut self.guardian {
+            guardian.call();
+        }
         if let Some(mut server) = self.server.take() {
             drop(server.wait());
         }
     }
+}
+
+/// A directory for servers, which is gone when whoever made it is.
+pub(crate) fn directory() -> (PathBuf, Guardian) {
+    let directory = tempfile::Builder::new().prefix("onus-pg-").tempdir().unwrap().keep();
+    if let Some((uid, gid)) = server_user() {
+        chown(&directory, Some(uid), Some(gid)).unwrap();
+    }
+    let guardian = Guardian::of(&directory);
+    (directory, guardian)
 }
 
 /// The newest installed version's programs.

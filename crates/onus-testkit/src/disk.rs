@@ -81,7 +81,10 @@ fn step(call: &str, store: &Path) -> Option<Step> {
     if words.paths.first().is_some_and(|path| path.as_os_str().as_bytes().starts_with(b"socket:")) {
         return Some(Step::Say(words.texts.concat()));
     }
-    let file = words.paths.iter().rev().find(concerns)?.clone();
+    // What is written may look like a path: only where it goes counts.
+    let is_write = name.starts_with("write") || name.starts_with("pwrite");
+    let named = if is_write { words.paths.get(..1)? } else { &words.paths[..] };
+    let file = named.iter().rev().find(concerns)?.clone();
     if result.starts_with("-1 ") {
         return None;
     }

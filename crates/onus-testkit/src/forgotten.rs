@@ -24,33 +24,24 @@ fn follow(file: &Path, owns_directory: bool, named: &mut BTreeSet<PathBuf>) {
     named.insert(file.to_owned());
     let beside = file.parent().unwrap();
     let below = if owns_directory { beside.to_owned() } else { file.with_extension("") };
-    let mut path = None;
+    let mut paths = Vec::new();
     for line in text.lines().map(str::trim) {
-        if let Some(rest) = line.strip_prefix("#[path = \"") {
-            path = rest.strip_suffix("\"]");
+        if line.starts_with("#[") {
+            paths.extend(line.split_once("path = \"").and_then(|(_, rest)| rest.split('"').next()));
             continue;
         }
-        // In another build the same module is another file; in this one it is where its name says.
-        if let Some((_, rest)) =
-            line.strip_prefix("#[cfg_attr(").and_then(|line| line.split_once("path = \""))
-        {
-            follow(&beside.join(rest.trim_end_matches("\")]")), true, named);
-            continue;
-        }
+        // Another file under some features, or this one.
+        let also = std::mem::take(&mut paths);
         let Some(name) =
             line.strip_suffix(';').and_then(|line| line.rsplit_once("mod ")).map(|(_, name)| name)
         else {
             continue;
         };
-        match path.take() {
-            // Named beside the code that declares it, so that it is not entered twice.
-            Some(path) if path.starts_with("../") => {}
-            Some(path) => follow(&beside.join(path), true, named),
-            None => {
-                follow(&below.join(name).with_extension("rs"), false, named);
-                follow(&below.join(name).join("mod.rs"), true, named);
-            }
+        for path in also.into_iter().filter(|path| !path.starts_with("../")) {
+            follow(&beside.join(path), true, named);
         }
+        follow(&below.join(name).with_extension("rs"), false, named);
+        follow(&below.join(name).join("mod.rs"), true, named);
     }
 }
 
@@ -77,13 +68,14 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         };
-        write("src/lib.rs", "pub mod a;\n#[cfg(test)]\n#[path = \"../tests/runner.rs\"]\nmod tests;\n");
         write(
-            "src/a.rs",
-            "mod b;\n#[cfg_attr(not(feature = \"x\"), path = \"a/left_out.rs\")]\nmod b;\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn it() {}\n}\n",
+            "src/lib.rs",
+            "pub mod a;\n#[cfg_attr(not(x), path = \"other.rs\")]\nmod d;\n#[cfg(test)]\n#[path = \"../tests/runner.rs\"]\nmod tests;\n",
         );
+        write("src/a.rs", "mod b;\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn it() {}\n}\n");
         write("src/a/b.rs", "");
-        write("src/a/left_out.rs", "");
+        write("src/d.rs", "");
+        write("src/other.rs", "");
         write("tests/runner.rs", "mod one;\nmod support;\n");
         write("tests/heavy.rs", "mod two;\nmod support;\n");
         write("tests/one.rs", "mod inner;\n");

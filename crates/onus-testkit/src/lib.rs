@@ -9,9 +9,12 @@ mod forgotten;
 mod guardian;
 mod localstack;
 mod patroni;
+mod relay;
 mod standby;
+mod template;
 
 pub use cluster::{Cluster, Durability};
 pub use forgotten::no_file_is_forgotten;
 pub use localstack::LocalStack;
 pub use patroni::Patroni;
+pub use template::Template;

@@ -13,14 +13,14 @@ use std::collections::BTreeMap;
 
 /// What cards need to know beside their tasks.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct CardFacts {
     pub(super) workers: BTreeMap<Handle, Kind>,
     /// The dependencies that a task still waits for.
     waits: BTreeMap<TaskId, Vec<TaskId>>,
 }
 
-impl Known {
-    pub(super) fn load<'a>(tx: &mut dyn Tx, tasks: impl Iterator<Item = &'a Task>) -> StoreResult<Known> {
+impl CardFacts {
+    pub(super) fn load<'a>(tx: &mut dyn Tx, tasks: impl Iterator<Item = &'a Task>) -> StoreResult<CardFacts> {
         let workers =
             registry::workers(tx, None)?.into_iter().map(|row| (row.worker.handle, row.worker.kind));
         let workers = workers.collect();
@@ -33,7 +33,7 @@ impl Known {
                 waits.insert(task.id.clone(), open);
             }
         }
-        Ok(Known { workers, waits })
+        Ok(CardFacts { workers, waits })
     }
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Holder {
 }
 
 impl Card {
-    pub(super) fn new(task: &Task, seen: &PageRequest, known: &Known) -> Card {
+    pub(super) fn new(task: &Task, seen: &PageRequest, known: &CardFacts) -> Card {
         let viewer: Option<&Worker> = seen.viewer.worker.as_ref();
         let holder = task.assignment().map(|held| Holder {
             handle: held.assignee.to_string(),

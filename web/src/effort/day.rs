@@ -30,7 +30,7 @@ struct DayPage {
     tiles: Vec<(String, &'static str)>,
     line: Html,
     sessions: Vec<Stint>,
-    tasks: Vec<Part>,
+    tasks: Vec<DayPart>,
 }
 
 #[derive(Debug)]
@@ -46,15 +46,15 @@ struct Stint {
 
 /// What came of the day on one task.
 #[derive(Debug)]
-struct Part {
+struct DayPart {
     task: String,
     title: String,
     time: String,
-    acts: Vec<Act>,
+    acts: Vec<DayAct>,
 }
 
 #[derive(Debug)]
-struct Act {
+struct DayAct {
     at: String,
     verb: String,
     by: Option<String>,
@@ -94,7 +94,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         ],
         line: line(&view, begin, minutes),
         sessions: view.sessions.iter().map(|one| Stint::new(one, &view.tz)).collect(),
-        tasks: view.tasks.iter().map(|task| Part::new(task, &view.tz)).collect(),
+        tasks: view.tasks.iter().map(|task| DayPart::new(task, &view.tz)).collect(),
         worker: worker.to_string(),
         day: day.to_string(),
         tz: view.tz.clone(),
@@ -138,20 +138,20 @@ impl Stint {
     }
 }
 
-impl Part {
-    fn new(task: &DayTaskView, tz: &str) -> Part {
-        Part {
+impl DayPart {
+    fn new(task: &DayTaskView, tz: &str) -> DayPart {
+        DayPart {
             task: task.row.task.as_ref().map(ToString::to_string).unwrap_or_default(),
             title: task.title.clone(),
             time: clock(task.row.seconds),
-            acts: task.acts.iter().map(|act| Act::new(act, tz)).collect(),
+            acts: task.acts.iter().map(|act| DayAct::new(act, tz)).collect(),
         }
     }
 }
 
-impl Act {
-    fn new(act: &ActView, tz: &str) -> Act {
-        Act {
+impl DayAct {
+    fn new(act: &ActView, tz: &str) -> DayAct {
+        DayAct {
             at: time(tz, act.at),
             verb: act.verb.replace('_', " "),
             by: act.by.as_ref().map(ToString::to_string),

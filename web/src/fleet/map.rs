@@ -134,7 +134,7 @@ fn changes(history: &HistoryView, now: Timestamp) -> Vec<ChangeRow> {
         .flat_map(|types| types.changes.iter().map(move |change| (&types.task_type, change)))
         .collect();
     all.sort_by_key(|(_, change)| std::cmp::Reverse(change.at));
-    let row = |(task_type, change): (&_, &onus_core::identity_map::Change)| ChangeRow {
+    let row = |(task_type, change): (&_, &onus_core::identity_map::RouteChange)| ChangeRow {
         at: when(change.at, now),
         commit: brief(&change.commit).to_owned(),
         author: change.author.clone(),

@@ -1,7 +1,7 @@
 //! What the template of a task is filled with.
 
 use crate::form::FORMS;
-use crate::html::{Html, span, when};
+use crate::html::{Html, when};
 use askama::Template;
 use onus_app::allowed_actions::Choice;
 use onus_app::view::{CheckRunView, EntryView, StoryView};
@@ -9,7 +9,7 @@ use onus_core::code::Code;
 use onus_core::evidence::Review;
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::task::CheckState;
-use onus_core::time::Timestamp;
+use onus_core::time::{Millis, Timestamp};
 
 #[derive(Debug, Template)]
 #[template(path = "task.html")]
@@ -27,6 +27,8 @@ pub(super) struct TaskPage {
     pub(super) graph: Option<Html>,
     pub(super) checks: Vec<CheckLine>,
     pub(super) notes: Vec<NoteLine>,
+    /// What another system says of it, one line each.
+    pub(super) extra: Vec<(String, String)>,
     pub(super) handoff: Option<Html>,
     pub(super) commits: Vec<(String, String)>,
     /// What it is verified for, together with others.
@@ -86,11 +88,11 @@ pub(super) struct CheckLine {
     pub(super) command: String,
     pub(super) proposed: bool,
     pub(super) verdict: &'static str,
-    pub(super) ran: Option<Ran>,
+    pub(super) ran: Option<ShownRun>,
 }
 
 #[derive(Debug)]
-pub(super) struct Ran {
+pub(super) struct ShownRun {
     pub(super) at: Html,
     pub(super) by: String,
     pub(super) took: String,
@@ -106,10 +108,10 @@ impl CheckLine {
             command: check.command,
             proposed: check.state == CheckState::Proposed,
             verdict: check.run.as_ref().map_or("not run", |run| run.verdict.name()),
-            ran: check.run.map(|run| Ran {
+            ran: check.run.map(|run| ShownRun {
                 at: when(run.at, now),
                 by: run.by,
-                took: span(run.took_ms),
+                took: Millis(run.took_ms).in_words(),
                 commit: run.commit.map(|commit| commit.to_string()),
                 dirty: run.dirty,
                 stated: run.stated,

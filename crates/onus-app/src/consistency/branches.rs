@@ -22,7 +22,7 @@ fn branch(
 ) -> Vec<DisagreementView> {
     let name = &row.workstation.name;
     let holds = row.holds.as_ref().map(|(task, _)| task.to_string());
-    // A commit without a word about its task was made by who works there, or by who did so last.
+    // A commit without trailers counts for the task that is held there, else for the last one that was.
     let last = queue.last.get(name).map(|grant| grant.task.to_string());
     let assumed = holds.clone().or(last).unwrap_or_default();
     let mut by_task: BTreeMap<&str, Vec<&Commit>> = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! What the commits of the main branch say about themselves, against what was granted.
 
-use super::queue::{Known, Queue};
+use super::queue::{KnownWork, Queue};
 use super::{Disagreement, DisagreementView, brief, named};
 use onus_core::id::TaskId;
 use onus_host::refs::Commit;
@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 /// Many commits of one task tell the same: it is said once, with how often.
 #[derive(Default)]
-struct Told<'a>(BTreeMap<(String, &'static str, String), (Disagreement, Vec<&'a str>)>);
+struct ToldOnce<'a>(BTreeMap<(String, &'static str, String), (Disagreement, Vec<&'a str>)>);
 
-impl<'a> Told<'a> {
+impl<'a> ToldOnce<'a> {
     fn add(
         &mut self,
         kind: Disagreement,
@@ -25,7 +25,7 @@ impl<'a> Told<'a> {
 }
 
 pub(super) fn findings(commits: &[Commit], queue: &Queue) -> Vec<DisagreementView> {
-    let mut told = Told::default();
+    let mut told = ToldOnce::default();
     for commit in commits {
         let names: Vec<&str> = named(commit).collect();
         for name in &names {
@@ -45,7 +45,7 @@ pub(super) fn findings(commits: &[Commit], queue: &Queue) -> Vec<DisagreementVie
         .collect()
 }
 
-fn task<'a>(told: &mut Told<'a>, commit: &'a Commit, id: &TaskId, known: &Known, is_only: bool) {
+fn task<'a>(told: &mut ToldOnce<'a>, commit: &'a Commit, id: &TaskId, known: &KnownWork, is_only: bool) {
     let name = id.to_string();
     // A merge comes before its completion: who holds the task is about to say so.
     if known.state != onus_core::task::StateName::Complete && !known.is_held() {

@@ -1,7 +1,8 @@
 //! What a file can suffer from.
 
-use super::Outcome::{Ill, Well};
-use super::{CheckView, Examined, Outcome, others, view};
+use super::CheckOutcome::{Ill, Well};
+use super::{CheckOutcome, CheckView, Examined, others, view};
+use crate::ledger::LOST;
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
 use onus_host::filesystem::network_file_system;
@@ -15,12 +16,14 @@ const SYNCHRONOUS_FULL: i64 = 2;
 
 impl Examined for Sqlite {
     fn examine(&mut self) -> Vec<CheckView> {
+        let newest = newest(self);
         let path = self.path();
         vec![
             view("schema", schema(self)),
             view("pages", pages(self)),
             view("references", references(self)),
             view("durability", durability(self)),
+            view("last write", newest),
             view("file system", Ok(file_system(path))),
             view("permissions", permissions(path)),
             view("backups", backups(path)),
@@ -28,7 +31,7 @@ impl Examined for Sqlite {
     }
 }
 
-fn schema(store: &Sqlite) -> Result<Outcome, Refusal> {
+fn schema(store: &Sqlite) -> Result<CheckOutcome, Refusal> {
     let modes = store.modes()?;
     Ok(if modes.schema == modes.latest_schema {
         let strange = store.strange_schema()?;
@@ -37,7 +40,7 @@ fn schema(store: &Sqlite) -> Result<Outcome, Refusal> {
             Some(first) => Ill(
                 Code::StoreUnavailable,
                 format!("somebody changed the tables: {first}{}", others(&strange)),
-                "restore a backup, or move what is in it: onus export --format onus, then import it into a new store",
+                super::MEND_TABLES,
             ),
         }
     } else {
@@ -46,7 +49,7 @@ fn schema(store: &Sqlite) -> Result<Outcome, Refusal> {
     })
 }
 
-fn pages(store: &Sqlite) -> Result<Outcome, Refusal> {
+fn pages(store: &Sqlite) -> Result<CheckOutcome, Refusal> {
     let (depth, complaints) = store.integrity()?;
     Ok(match (complaints.first(), depth) {
         (None, Depth::Thorough) => Well("every page and index is sound".into()),
@@ -58,7 +61,7 @@ fn pages(store: &Sqlite) -> Result<Outcome, Refusal> {
     })
 }
 
-fn references(store: &Sqlite) -> Result<Outcome, Refusal> {
+fn references(store: &Sqlite) -> Result<CheckOutcome, Refusal> {
     let dangling = store.dangling()?;
     Ok(match dangling.first() {
         None => Well("every row refers to a row that is there".into()),
@@ -68,13 +71,25 @@ fn references(store: &Sqlite) -> Result<Outcome, Refusal> {
     })
 }
 
-fn durability(store: &Sqlite) -> Result<Outcome, Refusal> {
+fn durability(store: &Sqlite) -> Result<CheckOutcome, Refusal> {
     let modes = store.modes()?;
     Ok(if modes.journal == "wal" && modes.synchronous == SYNCHRONOUS_FULL {
         Well("write-ahead log, synced at every commit".into())
     } else {
         let detail = format!("journal mode {}, synchronous {}", modes.journal, modes.synchronous);
         Ill(Code::StoreUnavailable, detail, "a power loss could take back what was acknowledged")
+    })
+}
+
+/// The last entry that a writer was told of.
+fn newest(store: &mut Sqlite) -> Result<CheckOutcome, Refusal> {
+    Ok(match store.lost()? {
+        None => Well("the last acknowledged write is there".into()),
+        Some(lost) => Ill(
+            Code::StoreBehindAnchor,
+            format!("entry {}: {LOST}", lost.seq),
+            "look for a newer copy; to go on without it: onus ledger raise-generation --reason TEXT",
+        ),
     })
 }
 
@@ -88,7 +103,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-fn file_system(path: &Path) -> Outcome {
+fn file_system(path: &Path) -> CheckOutcome {
     match network_file_system(path) {
         None => Well("local".into()),
         Some(kind) => Ill(
@@ -99,7 +114,7 @@ fn file_system(path: &Path) -> Outcome {
     }
 }
 
-fn permissions(path: &Path) -> Result<Outcome, Refusal> {
+fn permissions(path: &Path) -> Result<CheckOutcome, Refusal> {
     let mut open = Vec::new();
     for suffix in ["", "-wal", "-shm", "-line", "-queue"] {
         let file = beside(path, suffix);
@@ -127,7 +142,7 @@ fn permissions(path: &Path) -> Result<Outcome, Refusal> {
 }
 
 /// Copies that a change of the schema left; a person removes them when they trust the new one.
-fn backups(path: &Path) -> Result<Outcome, Refusal> {
+fn backups(path: &Path) -> Result<CheckOutcome, Refusal> {
     let unreadable = |error: std::io::Error| Refusal::new(Code::StoreUnavailable, error.to_string());
     let prefix = beside(path, ".schema-").file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut names = Vec::new();

@@ -3,7 +3,7 @@
 //! It holds what the store holds, the fences of live leases included: it is as secret as the store itself. The
 //! signing key is no part of it.
 
-use super::{ExportError, STRIDE, Sheet};
+use super::{ExportError, LineWriter, STRIDE};
 use crate::Onus;
 use crate::progress::Progress;
 use onus_core::hash::{Digest, Running, encode_hex};
@@ -98,13 +98,13 @@ impl Onus {
     ) -> Result<u64, ExportError> {
         let mut hashing = Hashing { writer, hash: Running::default() };
         let mut counts = BTreeMap::new();
-        let mut sheet = Sheet::new(&mut hashing);
+        let mut sheet = LineWriter::new(&mut hashing);
         let read = self.store.read(|tx| rows(tx, &mut sheet, &mut counts, progress));
         progress.end();
         sheet.finish(read)?;
         let Hashing { writer, hash } = hashing;
         let rows = counts.values().sum();
-        let mut last = Sheet::new(writer);
+        let mut last = LineWriter::new(writer);
         let written = last.line(&Trailer { counts, sha256: hash.digest() });
         last.finish(written)?;
         Ok(rows)
@@ -113,7 +113,7 @@ impl Onus {
 
 fn rows(
     tx: &mut dyn Tx,
-    sheet: &mut Sheet<'_>,
+    sheet: &mut LineWriter<'_>,
     counts: &mut BTreeMap<String, u64>,
     progress: &mut dyn Progress,
 ) -> onus_store::error::Result<()> {

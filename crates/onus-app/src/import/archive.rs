@@ -8,7 +8,7 @@ use onus_core::refusal::Refusal;
 use onus_store::error::StoreError;
 use onus_store::load;
 use onus_store::port::{Outcome, Store, Tx, Value};
-use onus_store::tables::{Column, Kind, SCHEMA, TABLES, Table};
+use onus_store::tables::{Column, ColumnKind, SCHEMA, TABLES, Table};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -44,7 +44,7 @@ impl Onus {
         reader: &mut dyn BufRead,
         progress: &mut dyn Progress,
     ) -> Result<RestoreView, Refusal> {
-        self.store.write(|tx| {
+        let view = self.store.write(|tx| {
             match load::workspace(tx) {
                 Err(StoreError::Missing(_)) => {}
                 Ok(workspace) => {
@@ -59,7 +59,10 @@ impl Onus {
             let restored = Restoring { lines: Lines::new(reader), counts: BTreeMap::new() }.run(tx, progress);
             progress.end();
             restored.map(Outcome::Commit)
-        })
+        })?;
+        // The store is whole either way; `ledger verify` says where its anchor cannot be reached.
+        drop(self.anchor_restored());
+        Ok(view)
     }
 }
 
@@ -171,12 +174,12 @@ fn values(table: &Table, mut row: serde_json::Map<String, Json>) -> Result<Vec<V
     }
 }
 
-fn value_of(kind: Kind, value: Json) -> Option<Value<'static>> {
+fn value_of(kind: ColumnKind, value: Json) -> Option<Value<'static>> {
     match (kind, value) {
         (_, Json::Null) => Some(Value::Null),
-        (Kind::Int, Json::Number(n)) => n.as_i64().map(Value::Int),
-        (Kind::Text, Json::String(text)) => Some(Value::Text(text.into())),
-        (Kind::Blob, Json::String(hex)) => {
+        (ColumnKind::Int, Json::Number(n)) => n.as_i64().map(Value::Int),
+        (ColumnKind::Text, Json::String(text)) => Some(Value::Text(text.into())),
+        (ColumnKind::Blob, Json::String(hex)) => {
             let mut bytes = vec![0; hex.len() / 2];
             decode_hex(&hex, &mut bytes).then(|| Value::Blob(bytes.into()))
         }

@@ -1,10 +1,14 @@
 //! A whole file, read line by line before the store is asked anything.
 
-use super::line::{self, Line, Reference};
+use super::RefusedView;
+use super::line::{self, ImportLine, Reference};
 use onus_core::code::Code;
 use onus_core::id::{OriginRef, TaskId};
 use onus_core::refusal::{Finding, Refusal};
 use std::collections::HashSet;
+
+/// How many findings a dry run tells.
+const REFUSED_MAX: usize = 1_000;
 
 /// How many findings a refusal carries; it says how many more there are.
 const SHOWN: usize = 50;
@@ -18,11 +22,37 @@ impl Complaints {
         self.0.push((line, Finding { detail: format!("line {line}: {}", finding.detail), ..finding }));
     }
 
-    pub(super) fn add_refusal(&mut self, line: usize, refusal: Refusal) {
+    /// The same, of one file among several.
+    pub(super) fn add_at(&mut self, line: usize, place: &str, finding: Finding) {
+        match place {
+            "" | "-" => self.add(line, finding),
+            place => {
+                let detail = format!("{}: {}", onus_core::id::shown(place), finding.detail);
+                self.add(line, Finding { detail, ..finding });
+            }
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each finding with its line, in the order of the file.
+    pub(super) fn into_refused(mut self) -> Vec<RefusedView> {
+        self.0.sort_by_key(|(line, _)| *line);
+        let view = |(line, finding): (usize, Finding)| RefusedView {
+            line,
+            code: finding.code,
+            detail: finding.detail,
+        };
+        self.0.into_iter().map(view).take(REFUSED_MAX).collect()
+    }
+
+    pub(super) fn add_refusal(&mut self, line: usize, place: &str, refusal: Refusal) {
         if refusal.findings.is_empty() {
-            self.add(line, Finding::new(refusal.code, refusal.detail).hinted(refusal.hint));
+            self.add_at(line, place, Finding::new(refusal.code, refusal.detail).hinted(refusal.hint));
         } else {
-            refusal.findings.into_iter().for_each(|finding| self.add(line, finding));
+            refusal.findings.into_iter().for_each(|finding| self.add_at(line, place, finding));
         }
     }
 
@@ -49,7 +79,7 @@ impl Complaints {
 /// A file whose lines were read as far as they can be read without the store.
 #[derive(Debug, Default)]
 pub(super) struct File {
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<ImportLine>,
     pub(super) complaints: Complaints,
     /// Names of lines that are wrong: whoever refers to them is not wrong, too.
     wrong_ids: HashSet<TaskId>,
@@ -70,7 +100,9 @@ impl File {
             match line::read(number, text) {
                 Ok(line) => file.lines.push(line),
                 Err(unread) => {
-                    unread.findings.into_iter().for_each(|finding| file.complaints.add(number, finding));
+                    let (number, place) = unread.place.unwrap_or((number, String::new()));
+                    let complain = |finding| file.complaints.add_at(number, &place, finding);
+                    unread.findings.into_iter().for_each(complain);
                     file.illegible |= unread.names.is_none();
                     let (id, origin) = unread.names.unwrap_or_default();
                     file.wrong_ids.extend(id);

@@ -1,7 +1,7 @@
 //! What each line becomes: an existing task, or a new one under which id and behind which others.
 
 use super::file::{Complaints, File};
-use super::line::{Line, Reference};
+use super::line::{ImportLine, Reference};
 use onus_core::code::Code;
 use onus_core::id::{OriginRef, ProjectKey, TaskId};
 use onus_core::intake::{derived_origin, may_be_kept};
@@ -39,6 +39,8 @@ pub(super) struct Links {
 pub(super) struct Plan {
     pub(super) fates: Vec<Fate>,
     pub(super) links: Vec<Links>,
+    /// What lines of another system refer to and nobody has: it is kept with the line.
+    pub(super) unresolved: Vec<(usize, String)>,
     /// The highest number that each project will have given away.
     pub(super) numbers: BTreeMap<ProjectKey, i64>,
 }
@@ -131,11 +133,19 @@ pub(super) fn plan(tx: &mut dyn Tx, file: &mut File, mut numbers: Numbers) -> Re
     }
     // Only now: an id that is given away must not be one that a later line keeps.
     let fates = known.into_iter().map(|fate| fate.unwrap_or_else(|| Fate::New(numbers.next()))).collect();
-    let mut plan = Plan { fates, links: Vec::new(), numbers: numbers.last };
-    let mut resolver =
-        Resolver { file, names: &names, plan: &plan, complaints: &mut complaints, knows_nothing };
+    let mut plan = Plan { fates, links: Vec::new(), unresolved: Vec::new(), numbers: numbers.last };
+    let mut resolver = Resolver {
+        file,
+        names: &names,
+        plan: &plan,
+        complaints: &mut complaints,
+        knows_nothing,
+        unresolved: Vec::new(),
+    };
     let links = resolver.links(tx)?;
+    let unresolved = resolver.unresolved;
     plan.links = links;
+    plan.unresolved = unresolved;
     file.complaints = complaints;
     Ok(plan)
 }
@@ -147,7 +157,7 @@ struct Names {
 }
 
 impl Names {
-    fn of(lines: &[Line], complaints: &mut Complaints) -> Names {
+    fn of(lines: &[ImportLine], complaints: &mut Complaints) -> Names {
         let mut names =
             Names { ids: HashMap::with_capacity(lines.len()), origins: HashMap::with_capacity(lines.len()) };
         let mut uids: HashSet<Uuid> = HashSet::new();
@@ -157,6 +167,11 @@ impl Names {
                 names.origins.insert(origin.clone(), place);
             }
             if repeated {
+                if let (true, Some(origin)) = (line.outside, &line.spec.origin) {
+                    let first = names.origins.get(origin).map_or(0, |first| lines[*first].number);
+                    let detail = format!("{origin} stands on line {first}, too");
+                    complaints.add_at(line.number, &line.place, Finding::new(Code::InvalidInput, detail));
+                }
                 continue;
             }
             if let Some(id) = &line.id
@@ -177,14 +192,14 @@ impl Names {
         names
     }
 
-    fn first_with_origin(&self, line: &Line, place: usize) -> Option<usize> {
+    fn first_with_origin(&self, line: &ImportLine, place: usize) -> Option<usize> {
         let first = *self.origins.get(line.spec.origin.as_ref()?)?;
         (first != place).then_some(first)
     }
 }
 
 /// What the store says about a line; `None` when it is new and needs an id.
-fn look_up(tx: &mut dyn Tx, line: &Line, numbers: &Numbers) -> Result<Option<Fate>, Refusal> {
+fn look_up(tx: &mut dyn Tx, line: &ImportLine, numbers: &Numbers) -> Result<Option<Fate>, Refusal> {
     let origin = line.spec.origin.clone().or_else(|| derived_origin(line.id.as_ref(), line.uid));
     if let Some(origin) = origin
         && let Some(id) = load::task_by_origin(tx, &origin)?
@@ -202,7 +217,7 @@ fn look_up(tx: &mut dyn Tx, line: &Line, numbers: &Numbers) -> Result<Option<Fat
 }
 
 /// A line whose id nobody has keeps it, if its project is here.
-fn kept(line: &Line, numbers: &Numbers) -> Option<Fate> {
+fn kept(line: &ImportLine, numbers: &Numbers) -> Option<Fate> {
     let id = line.id.as_ref()?;
     (numbers.last.contains_key(&id.project) && may_be_kept(id)).then(|| Fate::New(id.clone()))
 }
@@ -214,6 +229,7 @@ struct Resolver<'a> {
     plan: &'a Plan,
     complaints: &'a mut Complaints,
     knows_nothing: bool,
+    unresolved: Vec<(usize, String)>,
 }
 
 impl Resolver<'_> {
@@ -251,7 +267,7 @@ impl Resolver<'_> {
     fn follow(
         &mut self,
         tx: &mut dyn Tx,
-        line: &Line,
+        line: &ImportLine,
         reference: &Reference,
     ) -> Result<Option<(TaskId, Option<usize>)>, Refusal> {
         let place = match reference {
@@ -267,7 +283,9 @@ impl Resolver<'_> {
             Reference::Id(id) => load::state(tx, id)?.map(|_| id.clone()),
             Reference::Origin(origin) => load::task_by_origin(tx, origin)?,
         };
-        if stored.is_none() && !self.file.may_name(reference) {
+        if stored.is_none() && line.outside {
+            self.unresolved.push((line.number, reference.to_string()));
+        } else if stored.is_none() && !self.file.may_name(reference) {
             let detail = format!("there is no task {reference}, neither in the file nor in the store");
             let finding = Finding::new(Code::UnknownTask, detail).hint("onus list --state all");
             self.complaints.add(line.number, finding);

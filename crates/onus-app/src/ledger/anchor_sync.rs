@@ -63,24 +63,24 @@ impl Tip {
     }
 
     /// How a store with these checkpoints, in this generation, stands to the anchor.
-    pub(crate) fn standing(&self, stored: &[StoredCheckpoint], generation: Generation) -> Standing {
+    pub(crate) fn standing(&self, stored: &[StoredCheckpoint], generation: Generation) -> AnchorStanding {
         match self {
-            Tip::None => Standing::Bare,
-            Tip::Unreadable { .. } => Standing::Behind,
+            Tip::None => AnchorStanding::Bare,
+            Tip::Unreadable { .. } => AnchorStanding::Behind,
             Tip::Checkpoint { checkpoint, .. } if is_stored(checkpoint, stored) => {
-                Standing::Known { seq: checkpoint.seq }
+                AnchorStanding::Known { seq: checkpoint.seq }
             }
             // Only a person raises the generation, and always above the anchor's: they have seen it.
             Tip::Checkpoint { checkpoint, .. } if checkpoint.generation < generation => {
-                Standing::Acknowledged
+                AnchorStanding::Acknowledged
             }
-            Tip::Checkpoint { .. } => Standing::Behind,
+            Tip::Checkpoint { .. } => AnchorStanding::Behind,
         }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum AnchorStanding {
     /// Nothing was anchored yet.
     Bare,
     /// The tip is the store's own checkpoint up to `seq`.

@@ -3,7 +3,7 @@
 //! A checkpoint is signed and stored first and anchored afterwards. After a crash in between the next one finds a stored
 //! checkpoint that is not anchored, or an anchored one that is not on record, and finishes the work.
 
-use super::anchor_sync::{Standing, Tip, append};
+use super::anchor_sync::{AnchorStanding, Tip, append};
 use super::heads::{Heads, WORKSPACE_CHAIN};
 use super::unexpected;
 use crate::idempotent_admin::{Asker, once};
@@ -99,11 +99,26 @@ impl Onus {
             let workspace = load::workspace(tx)?;
             let (by, raised) = raise_generation(caller, reason, workspace.generation, tip.generation())?;
             registry::raise_generation(tx, workspace.generation, raised.generation)?;
+            if let Some(lost) = tx.lost() {
+                // Each lost entry may have been a task's first.
+                registry::skip_numbers(tx, (lost - workspace.last_seq).max(0))?;
+                tx.give_up_lost();
+            }
             record(tx, &by, raised.clone())?;
             Ok(Outcome::Commit(raised))
         })?;
         let checkpoint = self.checkpoint_after(Consent::Given)?;
         Ok(GenerationView { generation: raised.generation, reason: raised.reason, checkpoint })
+    }
+
+    /// A restored store brings its signed checkpoints along: where nothing is anchored yet, the last one is.
+    pub(crate) fn anchor_restored(&mut self) -> Result<(), Refusal> {
+        let (uid, last) = self.ask(|tx| Ok((load::workspace(tx)?.uid, ledger::last_checkpoint(tx)?)))?;
+        let anchor = anchor(&self.path, &uid)?;
+        match last {
+            Some(last) if anchor.tip()?.is_none() => self.anchor_up(&anchor, &last, Consent::None).map(drop),
+            _ => Ok(()),
+        }
     }
 
     fn checkpoint_after(&mut self, consent: Consent) -> Result<CheckpointView, Refusal> {
@@ -172,11 +187,11 @@ impl Onus {
                 self.ask(|tx| Ok((load::workspace(tx)?.generation, ledger::checkpoints(tx)?)))?;
             refuse_if_behind(&tip, &known, generation, consent)?;
             let since = match (tip.standing(&known, generation), tip.id()) {
-                (Standing::Known { seq }, Some(id)) if seq >= stored.seq => {
+                (AnchorStanding::Known { seq }, Some(id)) if seq >= stored.seq => {
                     self.remember(anchor, id)?;
                     return Ok(id.to_owned());
                 }
-                (Standing::Known { seq }, _) => seq,
+                (AnchorStanding::Known { seq }, _) => seq,
                 // Whatever was anchored belongs to another life of the store: this one begins with all its heads.
                 _ => 0,
             };
@@ -284,7 +299,7 @@ fn refuse_if_behind(
     generation: Generation,
     consent: Consent,
 ) -> Result<(), Refusal> {
-    if consent == Consent::Given || tip.standing(known, generation) != Standing::Behind {
+    if consent == Consent::Given || tip.standing(known, generation) != AnchorStanding::Behind {
         return Ok(());
     }
     Err(Refusal::new(

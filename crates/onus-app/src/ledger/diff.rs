@@ -1,7 +1,7 @@
 //! A root says that something changed; the anchored heads say which chain.
 
 use super::anchor_sync::{Anchorage, Anchored};
-use super::finding::{Findings, Kind};
+use super::finding::{FindingKind, Findings};
 use super::heads::{Heads, WORKSPACE_CHAIN};
 use onus_core::id::Seq;
 use onus_core::ledger::Head;
@@ -26,7 +26,7 @@ pub(super) fn locate(
     for (number, anchored) in lineage.iter().enumerate().take(last.map_or(0, |last| last + 1)) {
         let Some(moved) = anchorage.heads(anchored) else {
             let detail = format!("{} does not say which chains moved", anchored.id);
-            found.add(Kind::AnchorDiffers, at(anchored), None, detail);
+            found.add(FindingKind::AnchorDiffers, at(anchored), None, detail);
             return Ok(());
         };
         anchored_heads.extend(moved.into_iter().map(|head| (head.chain.clone(), head)));
@@ -45,17 +45,18 @@ fn compare(anchored: &BTreeMap<String, Head>, present: &[Head], found: &mut Find
         let whose = if chain == WORKSPACE_CHAIN { "the workspace's chain" } else { "its chain" };
         let (kind, detail) = match present.get(chain.as_str()) {
             Some(own) if *own == head => continue,
-            Some(own) if own.seq < head.seq => {
-                (Kind::Truncated, format!("{whose} was anchored up to {}, and ends at {}", head.seq, own.seq))
-            }
-            Some(_) => (Kind::Rewritten, format!("{whose} is not the one that was anchored")),
-            None => (Kind::Truncated, format!("{whose} was anchored up to {}, and is gone", head.seq)),
+            Some(own) if own.seq < head.seq => (
+                FindingKind::Truncated,
+                format!("{whose} was anchored up to {}, and ends at {}", head.seq, own.seq),
+            ),
+            Some(_) => (FindingKind::Rewritten, format!("{whose} is not the one that was anchored")),
+            None => (FindingKind::Truncated, format!("{whose} was anchored up to {}, and is gone", head.seq)),
         };
         found.add(kind, head.seq, Some(chain), detail);
     }
     for head in present.values().filter(|head| !anchored.contains_key(&head.chain)) {
         found.add(
-            Kind::Inserted,
+            FindingKind::Inserted,
             head.seq,
             Some(&head.chain),
             "its chain was not there when this was anchored",

@@ -12,7 +12,7 @@ const SHOWN: usize = 100;
 /// In which way the record does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum FindingKind {
     /// An entry's fields do not give its hash.
     Edited,
     /// An entry that others follow, or a whole row of numbers, is gone.
@@ -57,7 +57,7 @@ pub enum Kind {
 pub struct FindingView {
     /// Always `ledger_broken`.
     pub code: String,
-    pub kind: Kind,
+    pub kind: FindingKind,
     /// The entry, where it is about one.
     pub seq: Option<Seq>,
     /// The task, where it is about one.
@@ -87,7 +87,7 @@ pub(super) struct Findings {
 impl Findings {
     pub(super) fn add(
         &mut self,
-        kind: Kind,
+        kind: FindingKind,
         seq: impl Into<Option<Seq>>,
         task: Option<&str>,
         detail: impl Into<String>,

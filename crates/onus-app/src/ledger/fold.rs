@@ -3,7 +3,7 @@
 
 use super::row_checksum::{About, Balance, Fact, Scale};
 use onus_core::effect::{Effect, effects};
-use onus_core::event::{CheckRun, Reviewed};
+use onus_core::event::{CheckRun, Reviewed, Said};
 use onus_core::event::{Event, Stamped};
 use onus_core::hash::Digest;
 use onus_core::id::{CommitId, Epoch, Seq};
@@ -20,7 +20,7 @@ pub(super) trait Listener {
     fn session(&mut self, session: Session);
     /// What was said about a session afterwards.
     fn session_fact(&mut self, seq: Seq, effect: &Effect);
-    fn note(&mut self, seq: Seq, kind: &'static str, text: &Digest);
+    fn note(&mut self, seq: Seq, kind: &'static str, text: &Digest, said: Option<&Said>);
     fn run(&mut self, seq: Seq, run: &CheckRun);
     fn review(&mut self, seq: Seq, review: &Reviewed);
     fn landed(&mut self, seq: Seq, epoch: Epoch, commits: &[CommitId]);
@@ -41,12 +41,19 @@ impl Fold {
         listener: &mut dyn Listener,
     ) -> Result<(), Inconsistent> {
         if let Event::Added(added) = &mut entry.event {
-            // Its checks may change; they are told with the row.
-            let kept = Spec { checks: added.spec.checks.clone(), ..Spec::titled("") };
+            // Checks and criteria may change; they are told with the row.
+            let (checks, criteria) = (added.spec.checks.clone(), added.spec.criteria.clone());
+            let kept = Spec { checks, criteria, ..Spec::titled("") };
             listener.spec(std::mem::replace(&mut added.spec, kept));
         }
         let before = self.task.take();
-        let after = evolve(before.clone(), &entry)?;
+        let mut after = evolve(before.clone(), &entry)?;
+        if let Event::Edited(edited) = &entry.event {
+            listener.spec((*edited.after).clone());
+            let checks = std::mem::take(&mut after.spec.checks);
+            let criteria = std::mem::take(&mut after.spec.criteria);
+            after.spec = Spec { checks, criteria, ..Spec::titled("") };
+        }
         for effect in effects(before.as_ref(), &entry, &after) {
             match effect {
                 // The row has the assignment's last word: it is told at its end.
@@ -79,8 +86,8 @@ impl Fold {
                 Effect::SessionCorrected { .. } | Effect::SessionUsed { .. } => {
                     listener.session_fact(entry.seq, &effect);
                 }
-                Effect::NoteWritten { kind, text } => {
-                    listener.note(entry.seq, kind.name(), text.digest());
+                Effect::NoteWritten { kind, text, said } => {
+                    listener.note(entry.seq, kind.name(), text.digest(), said.as_ref());
                 }
             }
         }
@@ -146,8 +153,8 @@ impl Listener for Weigh<'_> {
         }
     }
 
-    fn note(&mut self, seq: Seq, kind: &'static str, text: &Digest) {
-        self.balance.add(self.scale.weigh(About::Note, [&args![text], &args![seq, kind]]));
+    fn note(&mut self, seq: Seq, kind: &'static str, text: &Digest, said: Option<&Said>) {
+        self.balance.add(self.scale.weigh(About::Note, [&args![text], &audit::note(seq, kind, said)]));
     }
 
     fn run(&mut self, seq: Seq, run: &CheckRun) {
@@ -174,7 +181,7 @@ pub(super) struct Collect {
     pub(super) assignments: Vec<PastAssignment>,
     pub(super) sessions: Vec<Session>,
     pub(super) session_facts: Vec<(Seq, Effect)>,
-    pub(super) notes: Vec<(Seq, &'static str, Digest)>,
+    pub(super) notes: Vec<(Seq, &'static str, Digest, Option<Said>)>,
     pub(super) runs: Vec<(Seq, CheckRun)>,
     pub(super) reviews: Vec<(Seq, Reviewed)>,
     pub(super) landed: Vec<(Seq, String, Epoch)>,
@@ -198,8 +205,8 @@ impl Listener for Collect {
         self.session_facts.push((seq, effect.clone()));
     }
 
-    fn note(&mut self, seq: Seq, kind: &'static str, text: &Digest) {
-        self.notes.push((seq, kind, *text));
+    fn note(&mut self, seq: Seq, kind: &'static str, text: &Digest, said: Option<&Said>) {
+        self.notes.push((seq, kind, *text, said.cloned()));
     }
 
     fn run(&mut self, seq: Seq, run: &CheckRun) {

@@ -1,8 +1,9 @@
 //! Looks closely at one chain that does not hold, and says where and how.
 
-use super::finding::{Findings, Kind};
+use super::finding::{FindingKind, Findings};
 use super::fold::{Collect, Fold};
 use onus_core::effect::Effect;
+use onus_core::event::Said;
 use onus_core::hash::Digest;
 use onus_core::id::Seq;
 use onus_core::ledger::Entry;
@@ -18,13 +19,13 @@ use std::collections::BTreeMap;
 
 /// What is known about the whole ledger when a chain is looked at.
 #[derive(Debug)]
-pub(super) struct Site<'a> {
+pub(super) struct LedgerOverview<'a> {
     pub(super) workspace: &'a str,
     /// Runs of numbers without an entry: first and last.
     pub(super) gaps: &'a [(Seq, Seq)],
 }
 
-impl Site<'_> {
+impl LedgerOverview<'_> {
     fn has_gap_between(&self, after: Seq, before: Seq) -> bool {
         self.gaps.iter().any(|(first, last)| *first > after && *last < before)
     }
@@ -42,20 +43,25 @@ pub(super) fn read_chain(tx: &mut dyn Tx, task: Option<&str>) -> Result<Chain> {
     Ok(entries)
 }
 
-pub(super) fn task(tx: &mut dyn Tx, site: &Site<'_>, name: &str, found: &mut Findings) -> Result<()> {
+pub(super) fn task(
+    tx: &mut dyn Tx,
+    site: &LedgerOverview<'_>,
+    name: &str,
+    found: &mut Findings,
+) -> Result<()> {
     let before = found.count();
     let entries = read_chain(tx, Some(name))?;
     let row = audit::task_row(tx, name)?;
     links(site, Some(name), &entries, found);
     match &row {
         None => found.add(
-            Kind::RowMissing,
+            FindingKind::RowMissing,
             entries.first().map(|(seq, _)| *seq),
             Some(name),
             "it has entries but no row",
         ),
         Some(Err(error)) => {
-            found.add(Kind::RowDiffers, None, Some(name), format!("its row makes no sense: {error}"));
+            found.add(FindingKind::RowDiffers, None, Some(name), format!("its row makes no sense: {error}"));
         }
         Some(Ok(stored)) => ends_alike(name, &entries, stored, found),
     }
@@ -64,20 +70,20 @@ pub(super) fn task(tx: &mut dyn Tx, site: &Site<'_>, name: &str, found: &mut Fin
         rows(tx, name, &entries, row.and_then(std::result::Result::ok).as_ref(), found)?;
     }
     if found.count() == before {
-        found.add(Kind::RowDiffers, None, Some(name), "its rows do not add up to its entries");
+        found.add(FindingKind::RowDiffers, None, Some(name), "its rows do not add up to its entries");
     }
     Ok(())
 }
 
 /// Hashes and links of one chain.
-pub(super) fn links(site: &Site<'_>, name: Option<&str>, entries: &Chain, found: &mut Findings) {
+pub(super) fn links(site: &LedgerOverview<'_>, name: Option<&str>, entries: &Chain, found: &mut Findings) {
     // The entry before: its place, its hash as stored and as computed. An editor may have changed either.
     let mut before: Option<(Seq, [Digest; 2])> = Some((0, [Digest::ZERO; 2]));
     for (at, (seq, entry)) in entries.iter().enumerate() {
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
-                found.add(Kind::Unreadable, *seq, name, error.clone());
+                found.add(FindingKind::Unreadable, *seq, name, error.clone());
                 before = None;
                 continue;
             }
@@ -85,7 +91,7 @@ pub(super) fn links(site: &Site<'_>, name: Option<&str>, entries: &Chain, found:
         let computed = entry.expected_hash(site.workspace);
         if computed != entry.hash {
             found.add(
-                Kind::Edited,
+                FindingKind::Edited,
                 *seq,
                 name,
                 format!("its fields give the hash {computed}, not {}", entry.hash),
@@ -101,25 +107,31 @@ pub(super) fn links(site: &Site<'_>, name: Option<&str>, entries: &Chain, found:
 }
 
 /// Why an entry does not follow the one before it.
-fn unlinked(site: &Site<'_>, entries: &Chain, at: usize, entry: &Entry, last: Seq) -> (Kind, String) {
+fn unlinked(
+    site: &LedgerOverview<'_>,
+    entries: &Chain,
+    at: usize,
+    entry: &Entry,
+    last: Seq,
+) -> (FindingKind, String) {
     let others = || entries.iter().enumerate().filter(|(other, _)| *other != at);
     let readable =
         || others().filter_map(|(other, (seq, entry))| entry.as_ref().ok().map(|entry| (other, seq, entry)));
     if let Some((_, twin, _)) = readable().find(|(_, _, other)| other.prev == entry.prev) {
-        return (Kind::Forked, format!("the entry {twin} follows the same entry"));
+        return (FindingKind::Forked, format!("the entry {twin} follows the same entry"));
     }
     if let Some((_, later, _)) = readable().find(|(other, _, later)| *other > at && later.hash == entry.prev)
     {
-        return (Kind::Reordered, format!("it follows the entry {later}, which comes after it"));
+        return (FindingKind::Reordered, format!("it follows the entry {later}, which comes after it"));
     }
     if site.has_gap_between(last, entry.seq) {
         return (
-            Kind::Deleted,
+            FindingKind::Deleted,
             format!("the entry that it follows is gone; it was between {last} and {}", entry.seq),
         );
     }
     let before = if last == 0 { "a beginning".to_owned() } else { format!("the entry {last}") };
-    (Kind::Unlinked, format!("it does not follow {before}: one of them was rewritten"))
+    (FindingKind::Unlinked, format!("it does not follow {before}: one of them was rewritten"))
 }
 
 /// The row names the chain's length and its last hash.
@@ -128,15 +140,15 @@ fn ends_alike(name: &str, entries: &Chain, stored: &Stored, found: &mut Findings
     let last = entries.last().map(|(seq, _)| *seq);
     if length < version {
         let detail = format!("its row counts {version} entries, its chain has {length}");
-        found.add(Kind::Truncated, last, Some(name), detail);
+        found.add(FindingKind::Truncated, last, Some(name), detail);
     } else if length > version {
         let detail = format!("its row counts {version} entries, its chain has {length}");
-        found.add(Kind::RowDiffers, last, Some(name), detail);
+        found.add(FindingKind::RowDiffers, last, Some(name), detail);
     } else if let Some((seq, Ok(entry))) = entries.last()
         && entry.hash != stored.head
     {
         let detail = format!("its chain ends with {}, its row says {}", entry.hash, stored.head);
-        found.add(Kind::RowDiffers, *seq, Some(name), detail);
+        found.add(FindingKind::RowDiffers, *seq, Some(name), detail);
     }
 }
 
@@ -156,13 +168,14 @@ fn rows(
             fold.step(stamped, &mut said).map_err(|inconsistent| inconsistent.to_string())
         });
         if let Err(error) = played {
-            found.add(Kind::Inconsistent, *seq, Some(name), error);
+            found.add(FindingKind::Inconsistent, *seq, Some(name), error);
             return Ok(());
         }
     }
     if let (Some(task), Some(spec), Some(row)) = (fold.finish(&mut said), said.spec.take(), row) {
-        // What was asked for is told at the beginning; only the checks change afterwards.
-        let spec = Spec { checks: task.spec.checks.clone(), ..spec };
+        // What was asked for is told at the beginning; only checks and criteria change afterwards.
+        let (checks, criteria) = (task.spec.checks.clone(), task.spec.criteria.clone());
+        let spec = Spec { checks, criteria, ..spec };
         compare_task(name, &Task { spec, ..task }, &row.task, found);
     }
     assignments(tx, name, said.assignments, found)?;
@@ -188,12 +201,12 @@ fn landed(
             Some(at) => drop(said.swap_remove(at)),
             None => {
                 let detail = format!("no entry says that {} landed", onus_core::id::shown(&row.1));
-                found.add(Kind::RowDiffers, row.0, Some(name), detail);
+                found.add(FindingKind::RowDiffers, row.0, Some(name), detail);
             }
         }
     }
     for (seq, commit, _) in said {
-        found.add(Kind::RowMissing, seq, Some(name), format!("that {commit} landed is gone"));
+        found.add(FindingKind::RowMissing, seq, Some(name), format!("that {commit} landed is gone"));
     }
     Ok(())
 }
@@ -216,28 +229,43 @@ fn shown(
         };
         match said.remove(seq) {
             Some([_, recorded]) if recorded.as_slice() != rest => {
-                found.add(Kind::RowDiffers, *seq, Some(name), format!("its {what} is not the one on record"));
+                found.add(
+                    FindingKind::RowDiffers,
+                    *seq,
+                    Some(name),
+                    format!("its {what} is not the one on record"),
+                );
             }
             Some([recorded, _]) if recorded.as_slice() != text => {
                 let detail = format!("the text of its {what} is not the one that was recorded");
-                found.add(Kind::TextDiffers, *seq, Some(name), detail);
+                found.add(FindingKind::TextDiffers, *seq, Some(name), detail);
             }
             Some(_) => {}
             None => {
-                found.add(Kind::RowDiffers, *seq, Some(name), format!("a {what} that no entry speaks of"));
+                found.add(
+                    FindingKind::RowDiffers,
+                    *seq,
+                    Some(name),
+                    format!("a {what} that no entry speaks of"),
+                );
             }
         }
         Ok(())
     })?;
     for seq in said.keys() {
-        found.add(Kind::RowMissing, *seq, Some(name), format!("its {what} is gone"));
+        found.add(FindingKind::RowMissing, *seq, Some(name), format!("its {what} is gone"));
     }
     Ok(())
 }
 
 fn compare_task(name: &str, said: &Task, row: &Task, found: &mut Findings) {
     if said.spec.body != row.spec.body {
-        found.add(Kind::TextDiffers, said.born, Some(name), "its body is not the text that was recorded");
+        found.add(
+            FindingKind::TextDiffers,
+            said.born,
+            Some(name),
+            "its body is not the text that was recorded",
+        );
     }
     let mut differ = Vec::new();
     let mut compare = |field: &'static str, same: bool| {
@@ -271,7 +299,7 @@ fn compare_task(name: &str, said: &Task, row: &Task, found: &mut Findings) {
         differ.iter().filter(|field| **field != "spec").map(ToString::to_string).collect();
     fields.extend(spec_fields(&said_spec, &row_spec));
     let detail = format!("its row is not what its entries say: {}", fields.join(", "));
-    found.add(Kind::RowDiffers, None, Some(name), detail);
+    found.add(FindingKind::RowDiffers, None, Some(name), detail);
 }
 
 fn apart_from_assignment(state: &State) -> String {
@@ -299,7 +327,7 @@ fn assignments(tx: &mut dyn Tx, name: &str, said: Vec<PastAssignment>, found: &m
     for row in show::assignments_of(tx, name)? {
         match row {
             Err(error) => found.add(
-                Kind::RowDiffers,
+                FindingKind::RowDiffers,
                 None,
                 Some(name),
                 format!("an assignment makes no sense: {error}"),
@@ -313,13 +341,18 @@ fn assignments(tx: &mut dyn Tx, name: &str, said: Vec<PastAssignment>, found: &m
                 });
                 if !same {
                     let detail = format!("its assignment of epoch {epoch} is not what its entries say");
-                    found.add(Kind::RowDiffers, None, Some(name), detail);
+                    found.add(FindingKind::RowDiffers, None, Some(name), detail);
                 }
             }
         }
     }
     for epoch in said.keys() {
-        found.add(Kind::RowMissing, None, Some(name), format!("its assignment of epoch {epoch} is gone"));
+        found.add(
+            FindingKind::RowMissing,
+            None,
+            Some(name),
+            format!("its assignment of epoch {epoch} is gone"),
+        );
     }
     Ok(())
 }
@@ -329,20 +362,25 @@ fn sessions(tx: &mut dyn Tx, name: &str, said: Vec<Session>, found: &mut Finding
     for row in show::sessions_of(tx, name)? {
         match row {
             Err(error) => {
-                found.add(Kind::RowDiffers, None, Some(name), format!("a session makes no sense: {error}"));
+                found.add(
+                    FindingKind::RowDiffers,
+                    None,
+                    Some(name),
+                    format!("a session makes no sense: {error}"),
+                );
             }
             Ok(row) => {
                 let same =
                     said.remove(&row.id).is_some_and(|session| format!("{session:?}") == format!("{row:?}"));
                 if !same {
                     let detail = format!("its session {} is not what its entries say", row.id);
-                    found.add(Kind::RowDiffers, row.id, Some(name), detail);
+                    found.add(FindingKind::RowDiffers, row.id, Some(name), detail);
                 }
             }
         }
     }
     for id in said.keys() {
-        found.add(Kind::RowMissing, *id, Some(name), format!("its session {id} is gone"));
+        found.add(FindingKind::RowMissing, *id, Some(name), format!("its session {id} is gone"));
     }
     Ok(())
 }
@@ -353,11 +391,11 @@ fn session_facts(tx: &mut dyn Tx, name: &str, said: &[(Seq, Effect)], found: &mu
         let columns = said.remove(&seq).and_then(|effect| audit::session_fact(seq, effect));
         if columns.is_none_or(|columns| columns.as_slice() != row.as_slice()) {
             let detail = "what its row says about a session is not what the entry says";
-            found.add(Kind::RowDiffers, seq, Some(name), detail);
+            found.add(FindingKind::RowDiffers, seq, Some(name), detail);
         }
     }
     for seq in said.keys() {
-        found.add(Kind::RowMissing, *seq, Some(name), "what was said about a session is gone");
+        found.add(FindingKind::RowMissing, *seq, Some(name), "what was said about a session is gone");
     }
     Ok(())
 }
@@ -365,34 +403,38 @@ fn session_facts(tx: &mut dyn Tx, name: &str, said: &[(Seq, Effect)], found: &mu
 fn notes(
     tx: &mut dyn Tx,
     name: &str,
-    said: &[(Seq, &'static str, Digest)],
+    said: &[(Seq, &'static str, Digest, Option<Said>)],
     found: &mut Findings,
 ) -> Result<()> {
-    let mut said: BTreeMap<Seq, (&str, Digest)> =
-        said.iter().map(|(seq, kind, text)| (*seq, (*kind, *text))).collect();
+    let mut said: BTreeMap<Seq, (&str, Digest, &Option<Said>)> =
+        said.iter().map(|(seq, kind, text, elsewhere)| (*seq, (*kind, *text, elsewhere))).collect();
     for row in audit::notes_of(tx, name)? {
         match said.remove(&row.seq) {
-            Some((kind, text)) if text == Digest::of(row.text.as_bytes()) => {
+            Some((kind, text, elsewhere)) if text == Digest::of(row.text.as_bytes()) => {
+                if *elsewhere != row.said {
+                    let detail = "who said its note elsewhere is not what was recorded";
+                    found.add(FindingKind::RowDiffers, row.seq, Some(name), detail);
+                }
                 if kind != row.kind {
                     let detail = format!(
                         "its note {} is a {kind} note, not {}",
                         row.seq,
                         onus_core::id::shown(&row.kind)
                     );
-                    found.add(Kind::RowDiffers, row.seq, Some(name), detail);
+                    found.add(FindingKind::RowDiffers, row.seq, Some(name), detail);
                 }
             }
             Some(_) => found.add(
-                Kind::TextDiffers,
+                FindingKind::TextDiffers,
                 row.seq,
                 Some(name),
                 "its note is not the text that was recorded",
             ),
-            None => found.add(Kind::RowDiffers, row.seq, Some(name), "a note that no entry speaks of"),
+            None => found.add(FindingKind::RowDiffers, row.seq, Some(name), "a note that no entry speaks of"),
         }
     }
     for seq in said.keys() {
-        found.add(Kind::RowMissing, *seq, Some(name), "its note is gone");
+        found.add(FindingKind::RowMissing, *seq, Some(name), "its note is gone");
     }
     Ok(())
 }

@@ -46,14 +46,14 @@ struct Packed {
 
 /// What is handed over at once. It is filled and emptied without asking for memory each time.
 #[derive(Debug, Default)]
-struct Batch {
+struct ChainBatch {
     items: Vec<(usize, Item)>,
     /// Apart from the items: most of those are a third as large.
     entries: Vec<Packed>,
     text: String,
 }
 
-impl Batch {
+impl ChainBatch {
     fn pack(&mut self, entry: &EntryRef<'_>) {
         let start = self.text.len();
         let parts =
@@ -106,10 +106,10 @@ pub(super) struct Crew<'scope> {
 
 #[derive(Debug)]
 struct Hand<'scope> {
-    batch: Batch,
-    sender: SyncSender<Batch>,
+    batch: ChainBatch,
+    sender: SyncSender<ChainBatch>,
     /// Batches come back to be filled again.
-    returned: Receiver<Batch>,
+    returned: Receiver<ChainBatch>,
     thread: ScopedJoinHandle<'scope, Vec<usize>>,
 }
 
@@ -140,7 +140,7 @@ impl<'scope> Crew<'scope> {
             let (back, returned) = channel();
             let bench = Bench { workspace, first, stride: count, scale: scale.clone(), chains: Vec::new() };
             let thread = scope.spawn(move || bench.work(&received, &back));
-            Hand { batch: Batch::default(), sender, returned, thread }
+            Hand { batch: ChainBatch::default(), sender, returned, thread }
         });
         Crew { hands: hands.collect() }
     }
@@ -200,7 +200,7 @@ struct Chain {
 }
 
 impl Bench<'_> {
-    fn work(mut self, batches: &Receiver<Batch>, back: &Sender<Batch>) -> Vec<usize> {
+    fn work(mut self, batches: &Receiver<ChainBatch>, back: &Sender<ChainBatch>) -> Vec<usize> {
         for batch in batches {
             let mut entries = batch.entries.iter().map(|packed| batch.unpack(packed));
             for (chain, item) in &batch.items {

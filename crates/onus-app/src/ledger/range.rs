@@ -1,7 +1,7 @@
 //! A stretch of the record, verified by itself: hashes, links and numbers. Whoever watches sees it go on page by page;
 //! rows, signatures and the anchor are [`verify`](super::verify)'s.
 
-use super::finding::{FindingView, Kind};
+use super::finding::{FindingKind, FindingView};
 use crate::Onus;
 use crate::remote::calls;
 use onus_core::hash::Digest;
@@ -11,7 +11,7 @@ use onus_core::refusal::Refusal;
 use onus_store::error::Result as StoreResult;
 use onus_store::load;
 use onus_store::port::Tx;
-use onus_store::read::ledger::{self, Part};
+use onus_store::read::ledger::{self, LedgerPart};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -37,20 +37,24 @@ impl Onus {
         }
         self.ask(|tx| {
             let workspace = load::workspace(tx)?;
-            let entries = ledger::log(tx, &Part::After(after), limit)?;
+            let entries = ledger::log(tx, &LedgerPart::After(after), limit)?;
             let mut heads: BTreeMap<Option<String>, Digest> = BTreeMap::new();
             let (mut findings, mut last) = (Vec::new(), after);
             for entry in &entries {
                 if entry.seq != last + 1 {
                     let detail = format!("the entries from {} to {} are gone", last + 1, entry.seq - 1);
-                    findings.push(finding(entry, Kind::Deleted, detail));
+                    findings.push(finding(entry, FindingKind::Deleted, detail));
                 }
                 if entry.expected_hash(&workspace.uid) != entry.hash {
-                    findings.push(finding(entry, Kind::Edited, "its fields do not give its hash".into()));
+                    findings.push(finding(
+                        entry,
+                        FindingKind::Edited,
+                        "its fields do not give its hash".into(),
+                    ));
                 }
                 if head(tx, &heads, entry)? != entry.prev {
                     let detail = "it does not follow the entry before it in its chain".into();
-                    findings.push(finding(entry, Kind::Unlinked, detail));
+                    findings.push(finding(entry, FindingKind::Unlinked, detail));
                 }
                 heads.insert(entry.task.clone(), entry.hash);
                 last = entry.seq;
@@ -74,7 +78,7 @@ fn head(tx: &mut dyn Tx, heads: &BTreeMap<Option<String>, Digest>, entry: &Entry
     }
 }
 
-fn finding(entry: &Entry, kind: Kind, detail: String) -> FindingView {
+fn finding(entry: &Entry, kind: FindingKind, detail: String) -> FindingView {
     let code = onus_core::code::Code::LedgerBroken.to_string();
     FindingView { code, kind, seq: Some(entry.seq), task: entry.task.clone(), detail }
 }

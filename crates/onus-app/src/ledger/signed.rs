@@ -1,7 +1,7 @@
 //! Checkpoints, stored and anchored: are they what was signed, and is the ledger what they signed?
 
 use super::anchor_sync::{Anchorage, Anchored};
-use super::finding::{Findings, Kind};
+use super::finding::{FindingKind, Findings};
 use onus_core::code::Code;
 use onus_core::hash::{Digest, decode_hex, encode_hex};
 use onus_core::id::{Generation, Seq};
@@ -49,7 +49,7 @@ pub(super) fn stored(
     for (stored, as_of) in checkpoints.iter().zip(as_of) {
         let forged = |found: &mut Findings, why: &str| {
             found.add(
-                Kind::CheckpointForged,
+                FindingKind::CheckpointForged,
                 stored.seq,
                 None,
                 format!("the checkpoint {}: {why}", stored.seq),
@@ -71,7 +71,7 @@ pub(super) fn stored(
         }
         if before.is_some_and(|before| before != checkpoint.prev) {
             let detail = format!("the checkpoint before the one at {} is gone or was changed", stored.seq);
-            found.add(Kind::CheckpointMissing, stored.seq, None, detail);
+            found.add(FindingKind::CheckpointMissing, stored.seq, None, detail);
         }
         before = Some(checkpoint.digest());
         let signed = AsOf {
@@ -86,7 +86,7 @@ pub(super) fn stored(
                 "the ledger up to here has {} entries in {} chains; {} in {} with another root were signed",
                 as_of.entries, as_of.chains, signed.entries, signed.chains
             );
-            found.add(Kind::CheckpointDiffers, stored.seq, None, detail);
+            found.add(FindingKind::CheckpointDiffers, stored.seq, None, detail);
             disputed.push(stored.seq);
         }
     }
@@ -122,7 +122,7 @@ pub(super) fn anchored<'a>(
     for anchored in anchorage.history.iter().rev() {
         let Some(checkpoint) = &anchored.checkpoint else {
             let detail = format!("{} holds no checkpoint that can be read", anchored.id);
-            found.add(Kind::AnchorDiffers, None, None, detail);
+            found.add(FindingKind::AnchorDiffers, None, None, detail);
             continue;
         };
         match own(anchored) {
@@ -130,7 +130,7 @@ pub(super) fn anchored<'a>(
                 let signature = encode_hex(&stored.signature).into_bytes();
                 if anchored.signature.as_ref() != Some(&signature) {
                     let detail = format!("{} has another signature than the store", anchored.id);
-                    found.add(Kind::AnchorDiffers, checkpoint.seq, None, detail);
+                    found.add(FindingKind::AnchorDiffers, checkpoint.seq, None, detail);
                 }
                 acknowledged = acknowledged.max(Some(checkpoint.generation));
                 anchoring.agreed += 1;
@@ -153,10 +153,10 @@ pub(super) fn anchored<'a>(
 fn reachable(workspace: &Workspace, anchorage: &Anchorage, found: &mut Findings) {
     if let Some(trouble) = &anchorage.trouble {
         if trouble.code == Code::LedgerBroken {
-            found.add(Kind::AnchorDiffers, None, None, trouble.detail.clone());
+            found.add(FindingKind::AnchorDiffers, None, None, trouble.detail.clone());
         } else if workspace.anchor.is_some() {
             found.add(
-                Kind::AnchorMissing,
+                FindingKind::AnchorMissing,
                 None,
                 None,
                 format!("the anchor cannot be read: {}", trouble.detail),
@@ -169,7 +169,7 @@ fn reachable(workspace: &Workspace, anchorage: &Anchorage, found: &mut Findings)
     };
     if anchorage.history.is_empty() {
         found.add(
-            Kind::AnchorMissing,
+            FindingKind::AnchorMissing,
             None,
             None,
             format!("the last checkpoint was anchored as {id}; it is gone"),
@@ -177,7 +177,7 @@ fn reachable(workspace: &Workspace, anchorage: &Anchorage, found: &mut Findings)
     } else if !anchorage.history.iter().any(|anchored| anchored.id == *id) {
         let detail =
             format!("the last checkpoint was anchored as {id}; the anchor's history has no such entry");
-        found.add(Kind::AnchorDiffers, None, None, detail);
+        found.add(FindingKind::AnchorDiffers, None, None, detail);
     }
 }
 
@@ -186,14 +186,19 @@ fn unknown(authority: &Authority<'_>, anchored: &Anchored, checkpoint: &Checkpoi
     let mut signature = [0; 64];
     let hex = anchored.signature.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
     if !decode_hex(&hex, &mut signature) || !authority.signed(checkpoint, &signature) {
-        found.add(Kind::AnchorDiffers, seq, None, format!("{id} is not signed with the workspace's key"));
+        found.add(
+            FindingKind::AnchorDiffers,
+            seq,
+            None,
+            format!("{id} is not signed with the workspace's key"),
+        );
     } else if seq > authority.workspace.last_seq {
         let detail =
             format!("{id} was anchored at entry {seq}; the store ends at {}", authority.workspace.last_seq);
-        found.add(Kind::StoreBehind, seq, None, detail);
+        found.add(FindingKind::StoreBehind, seq, None, detail);
     } else {
         found.add(
-            Kind::CheckpointMissing,
+            FindingKind::CheckpointMissing,
             seq,
             None,
             format!("the store has not the checkpoint anchored as {id}"),

@@ -2,9 +2,9 @@
 
 use super::anchor_sync::Anchorage;
 use super::diff;
-use super::finding::{self, FindingView, Findings, Kind};
+use super::finding::{self, FindingKind, FindingView, Findings};
 use super::heads::{Heads, WORKSPACE_CHAIN};
-use super::locate::{self, Site};
+use super::locate::{self, LedgerOverview};
 use super::parallel_verify::{Crew, Item, Lost};
 use super::row_checksum::{About, Scale};
 use super::signed::{self, AsOf, Authority};
@@ -17,7 +17,7 @@ use onus_core::ledger::EntryRef;
 use onus_core::refusal::Refusal;
 use onus_store::error::{Result as StoreResult, StoreError};
 use onus_store::load::{self, Workspace};
-use onus_store::port::{Tx, Value};
+use onus_store::port::{Backend, Tx, Value};
 use onus_store::read::audit::{self, RawTask};
 use onus_store::read::ledger::{self, StoredCheckpoint};
 use schemars::JsonSchema;
@@ -69,19 +69,30 @@ impl Onus {
         progress.begin("reading the anchor", None);
         let anchorage = Anchorage::read(anchor(&self.path, &uid), &mut |done| progress.at(done));
         progress.end();
+        let lost = match self.store.backend() {
+            Backend::Sqlite(store) => store.lost()?.map(|newest| newest.seq),
+            Backend::Postgres(_) | Backend::Remote(_) => None,
+        };
         let scale = Scale::default();
-        self.ask(|tx| examine(tx, &anchorage, &scale, progress))
+        self.ask(|tx| examine(tx, &anchorage, lost, &scale, progress))
     }
 }
+
+/// What is said where the record beside the store knows more than the store.
+pub(crate) const LOST: &str = "somebody was told that it was written, and the store does not have it";
 
 fn examine(
     tx: &mut dyn Tx,
     anchorage: &Anchorage,
+    lost: Option<Seq>,
     scale: &Scale,
     progress: &mut dyn Progress,
 ) -> StoreResult<VerifyView> {
     let workspace = load::workspace(tx)?;
     let mut found = Findings::default();
+    if let Some(seq) = lost {
+        found.add(FindingKind::Truncated, seq, None, LOST);
+    }
     let mut checkpoints = Vec::new();
     tolerate(ledger::checkpoints(tx).map(|stored| checkpoints = stored), &mut found)?;
     let read = std::thread::scope(|scope| {
@@ -104,7 +115,7 @@ fn examine(
     })?;
 
     progress.begin("looking closely", Some(read.suspects.len() as u64));
-    let site = Site { workspace: &workspace.uid, gaps: &read.gaps };
+    let site = LedgerOverview { workspace: &workspace.uid, gaps: &read.gaps };
     for (done, name) in read.suspects.iter().take(LOCATED_MAX).enumerate() {
         tolerate(locate::task(tx, &site, name, &mut found), &mut found)?;
         progress.at(done as u64 + 1);
@@ -116,7 +127,7 @@ fn examine(
         } else {
             format!("the entries up to {last} are gone")
         };
-        found.add(Kind::Deleted, *first, None, detail);
+        found.add(FindingKind::Deleted, *first, None, detail);
     }
     read.register.examine(tx, &site, &workspace, &mut found)?;
 
@@ -236,7 +247,7 @@ impl Reader<'_, '_> {
         while *unreadable < UNREADABLE_MAX {
             match audit::entries(tx, first..=last, &mut |seq, entry| self.entry(seq, entry)) {
                 Err(StoreError::Corrupt(detail)) => {
-                    self.found.add(Kind::Unreadable, self.next, None, detail);
+                    self.found.add(FindingKind::Unreadable, self.next, None, detail);
                     self.next += 1;
                     first = self.next;
                     *unreadable += 1;
@@ -257,7 +268,7 @@ impl Reader<'_, '_> {
             self.progress.at(u64::try_from(seq).unwrap_or(0));
         }
         match entry {
-            Err(error) => self.found.add(Kind::Unreadable, seq, None, error.to_string()),
+            Err(error) => self.found.add(FindingKind::Unreadable, seq, None, error.to_string()),
             Ok(entry) => {
                 let chain = self.heads.advance(entry.task.unwrap_or(WORKSPACE_CHAIN), seq, entry.hash);
                 if entry.task.is_some() {

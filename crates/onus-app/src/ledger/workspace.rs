@@ -1,7 +1,7 @@
 //! The workspace's own chain: who founded it, who was registered, which generation is in force.
 
-use super::finding::{Findings, Kind};
-use super::locate::{self, Site};
+use super::finding::{FindingKind, Findings};
+use super::locate::{self, LedgerOverview};
 use onus_core::event::{Event, Stamped, TimesheetApproved, WorkspaceCreated};
 use onus_core::hash::Digest;
 use onus_core::id::{CloneId, Generation, Handle, MilestoneName, ProjectKey, Seq, TokenId, WorkstationName};
@@ -65,7 +65,7 @@ impl Register {
         self.last = entry.hash;
         self.count += 1;
         if let Err(error) = entry.open().and_then(|stamped| self.play(stamped)) {
-            found.add(Kind::Inconsistent, entry.seq, None, error);
+            found.add(FindingKind::Inconsistent, entry.seq, None, error);
         }
     }
 
@@ -79,7 +79,7 @@ impl Register {
                 self.generation = raised.generation;
                 rises
             }
-            Event::Imported(_) => true,
+            Event::Imported(_) | Event::PushedByPerson(_) => true,
             Event::TimesheetApproved(approved) => self.approvals.insert(seq, approved).is_none(),
             Event::CloneJoined(joined) => {
                 let clone = RepositoryClone::from(&joined);
@@ -128,7 +128,7 @@ impl Register {
     pub(super) fn examine(
         &self,
         tx: &mut dyn Tx,
-        site: &Site<'_>,
+        site: &LedgerOverview<'_>,
         row: &Workspace,
         found: &mut Findings,
     ) -> Result<()> {
@@ -137,24 +137,29 @@ impl Register {
         }
         if self.last != row.head {
             let detail = format!("the workspace's chain ends with {}, its row says {}", self.last, row.head);
-            found.add(Kind::Truncated, None, None, detail);
+            found.add(FindingKind::Truncated, None, None, detail);
         }
         match &self.founded {
             Some(founded) if founded.uid.to_string() == row.uid && founded.public_key == row.public_key => {}
             Some(_) => found.add(
-                Kind::RowDiffers,
+                FindingKind::RowDiffers,
                 1,
                 None,
                 "the workspace's id or key is not the one it was founded with",
             ),
-            None => found.add(Kind::Deleted, 1, None, "the entry that founded the workspace is gone"),
+            None => found.add(FindingKind::Deleted, 1, None, "the entry that founded the workspace is gone"),
         }
         if self.generation != row.generation {
             let detail = format!("the generation is {}, its row says {}", self.generation, row.generation);
-            found.add(Kind::RowDiffers, None, None, detail);
+            found.add(FindingKind::RowDiffers, None, None, detail);
         }
         if self.main != row.main {
-            found.add(Kind::RowDiffers, None, None, "the main of record is not the one that was named");
+            found.add(
+                FindingKind::RowDiffers,
+                None,
+                None,
+                "the main of record is not the one that was named",
+            );
         }
         tolerate(self.registered(tx, found), found)
     }
@@ -163,10 +168,10 @@ impl Register {
         let projects = registry::projects(tx)?;
         let unknown = projects.iter().filter(|key| !self.projects.contains_key(key));
         unknown.for_each(|key| {
-            found.add(Kind::RowMissing, None, None, format!("no entry adds the project {key}"));
+            found.add(FindingKind::RowMissing, None, None, format!("no entry adds the project {key}"));
         });
         for (key, seq) in self.projects.iter().filter(|(key, _)| !projects.contains(key)) {
-            found.add(Kind::RowMissing, *seq, None, format!("the project {key} is gone"));
+            found.add(FindingKind::RowMissing, *seq, None, format!("the project {key} is gone"));
         }
         let mut workers = self.workers.clone();
         for row in registry::workers(tx, None)? {
@@ -204,11 +209,11 @@ impl Register {
         let rows: BTreeMap<Seq, TimesheetApproved> = effort::every_approval(tx)?.into_iter().collect();
         for (seq, row) in &rows {
             if self.approvals.get(seq) != Some(row) {
-                found.add(Kind::RowDiffers, *seq, None, "an approval is not what the record says");
+                found.add(FindingKind::RowDiffers, *seq, None, "an approval is not what the record says");
             }
         }
         for seq in self.approvals.keys().filter(|seq| !rows.contains_key(seq)) {
-            found.add(Kind::RowMissing, *seq, None, "an approval is gone");
+            found.add(FindingKind::RowMissing, *seq, None, "an approval is gone");
         }
         Ok(())
     }
@@ -218,15 +223,20 @@ fn differs<T: PartialEq>(found: &mut Findings, what: &str, name: &str, said: Opt
     match said {
         Some((_, said)) if said == is => {}
         Some((seq, _)) => {
-            found.add(Kind::RowDiffers, *seq, None, format!("the {what} {name} is not what the record says"));
+            found.add(
+                FindingKind::RowDiffers,
+                *seq,
+                None,
+                format!("the {what} {name} is not what the record says"),
+            );
         }
-        None => found.add(Kind::RowMissing, None, None, format!("no entry adds the {what} {name}")),
+        None => found.add(FindingKind::RowMissing, None, None, format!("no entry adds the {what} {name}")),
     }
 }
 
 fn gone<N: Display, T>(found: &mut Findings, what: &str, left: &BTreeMap<N, (Seq, T)>) {
     for (name, (seq, _)) in left {
-        found.add(Kind::RowMissing, *seq, None, format!("the {what} {name} is gone"));
+        found.add(FindingKind::RowMissing, *seq, None, format!("the {what} {name} is gone"));
     }
 }
 
@@ -234,7 +244,7 @@ fn gone<N: Display, T>(found: &mut Findings, what: &str, left: &BTreeMap<N, (Seq
 pub(super) fn tolerate(result: Result<()>, found: &mut Findings) -> Result<()> {
     match result {
         Err(StoreError::Corrupt(detail)) => {
-            found.add(Kind::Unreadable, None, None, detail);
+            found.add(FindingKind::Unreadable, None, None, detail);
             Ok(())
         }
         other => other,

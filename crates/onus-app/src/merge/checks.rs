@@ -57,12 +57,25 @@ impl Onus {
         progress: &mut dyn Progress,
     ) -> Result<Vec<MergeCheckView>, Refusal> {
         let ground = Ground { commit: Some(commit.clone()), dirty: false };
-        let bench = Bench { directory: directory.to_owned(), ground };
+        let bench = Bench { directory: directory.to_owned(), ground, hidden: self.hidden() };
+        self.run_on(call, task, checks, &bench, progress)
+    }
+
+    /// The same on whatever the work stands on.
+    pub(crate) fn run_on(
+        &mut self,
+        call: &Merge<'_>,
+        task: &Task,
+        checks: &[Check],
+        bench: &Bench,
+        progress: &mut dyn Progress,
+    ) -> Result<Vec<MergeCheckView>, Refusal> {
+        let commit = bench.ground.commit.as_ref().map_or("none", |commit| commit.as_str());
         let (mut runs, mut findings) = (Vec::with_capacity(checks.len()), Vec::new());
         for (n, check) in checks.iter().enumerate() {
             progress.begin(&format!("checking: {}", check.command), Some(checks.len() as u64));
             progress.at(n as u64);
-            let tried = check::run(check, &task.id, &bench, Sandbox::None);
+            let tried = check::run(check, &task.id, bench, Sandbox::None);
             progress.end();
             findings.extend(check::failure(&task.id, &tried));
             runs.push(MergeCheckView {

@@ -1,6 +1,6 @@
 //! Milestones as documents.
 
-use super::Seen;
+use super::MilestoneFacts;
 use onus_core::id::{CommitId, Handle, MilestoneName, TaskId, WorkstationName};
 use onus_core::milestone::{Member, Selection};
 use onus_core::refusal::Finding;
@@ -105,8 +105,8 @@ impl From<&Member> for MemberView {
     }
 }
 
-impl From<&Seen> for MilestoneView {
-    fn from(seen: &Seen) -> MilestoneView {
+impl From<&MilestoneFacts> for MilestoneView {
+    fn from(seen: &MilestoneFacts) -> MilestoneView {
         let closed = seen.stored.milestone.closed.zip(seen.intact);
         MilestoneView {
             line: MilestoneLine::from(&seen.stored),

@@ -27,8 +27,11 @@ pub enum Class {
     Upkeep,
     /// A command about a task, or its rehearsal. What its command takes is asked once it is read.
     Command,
-    /// What a workstation's probes say. Whose place it is is asked once it is read.
+    /// What is seen where somebody works: what a workstation's probes say, a clone that begins to use the store. Whose place
+    /// it is is asked once it is read.
     Report,
+    /// A person's push, on record under the token that they pushed along; whose call it is says nothing.
+    Push,
     /// A judgement about finished work.
     Judgement,
     /// A change of the workspace itself: people only.
@@ -47,7 +50,12 @@ impl Class {
     pub const fn is_write(self) -> bool {
         match self {
             Class::Question | Class::Upkeep => false,
-            Class::Command | Class::Report | Class::Judgement | Class::Administration | Class::Import => true,
+            Class::Command
+            | Class::Report
+            | Class::Push
+            | Class::Judgement
+            | Class::Administration
+            | Class::Import => true,
         }
     }
 
@@ -57,8 +65,8 @@ impl Class {
             Class::Question | Class::Upkeep | Class::Command | Class::Judgement | Class::Administration => {
                 usual
             }
-            Class::Report if usual < REPORT_MAX => usual,
-            Class::Report => REPORT_MAX,
+            Class::Report | Class::Push if usual < REPORT_MAX => usual,
+            Class::Report | Class::Push => REPORT_MAX,
             Class::Import => IMPORT_MAX,
         }
     }
@@ -67,7 +75,7 @@ impl Class {
 /// Whether a token may make a call at all: asked before a byte of its arguments is read.
 pub fn permits(principal: &Principal, call: CallName) -> Result<(), Refusal> {
     match call.class() {
-        Class::Question => Ok(()),
+        Class::Question | Class::Push => Ok(()),
         Class::Command => speaks(principal),
         Class::Report => reports(principal),
         Class::Judgement => judges(principal),

@@ -3,7 +3,7 @@
 use super::call::{Call, Class, calls, reply};
 use super::{Sent, SentReceipt, SentTask};
 use crate::Onus;
-use crate::agent_hooks::Holding;
+use crate::agent_hooks::HeldTask;
 use crate::conflict::Relation;
 use crate::consistency::Queue;
 use crate::dispatch::{Plan, Told};
@@ -11,10 +11,12 @@ use crate::doctor::DoctorView;
 use crate::exception::ExceptionsView;
 use crate::export::ExportError;
 use crate::guard::Fleet;
-use crate::handoff::{HandoffView, Surroundings};
+use crate::handoff::{HandoffFacts, HandoffView};
 use crate::idempotent_admin::Asker;
 use crate::import::{Import, ImportView, Run};
 use crate::ledger::{CheckpointView, ExportedView, GenerationView, RangeView, VerifyView};
+use crate::main_of_record::ClonesAndMain;
+use crate::merge::Arrived;
 use crate::milestone::{MilestoneAddedView, MilestoneView, MilestonesView};
 use crate::prime::PrimeView;
 use crate::progress::Silent;
@@ -30,22 +32,27 @@ use crate::timesheet::{ApprovalView, ApprovedView, Ask, TimesheetView, ics};
 use crate::token::{IssuedView, TokenView, TokensView};
 use crate::validate::ValidateView;
 use crate::view::{
-    HeldView, LedgerView, ListView, ReadyView, StatusView, StoryView, WorkersView, WorkstationsView,
+    HeldView, LandedView, LedgerView, ListView, ReadyView, StatusView, StoryView, WorkersView,
+    WorkstationsView,
 };
 use crate::weight::Weight;
-use onus_core::event::{Merged, MilestoneAdded, WorkerAdded, WorkstationAdded};
+use onus_core::event::{MilestoneAdded, ReferenceMoved, WorkerAdded, WorkstationAdded};
+use onus_core::evidence::Proof;
 use onus_core::facts::Caller;
 use onus_core::id::{
-    Handle, MilestoneName, OriginRef, ProjectKey, RequestId, Seq, TaskId, TaskType, TokenId, WorkstationName,
+    CommitId, Handle, MilestoneName, OriginRef, ProjectKey, RequestId, Seq, TaskId, TaskType, TokenId,
+    WorkstationName,
 };
+use onus_core::main_of_record::{Named, RepositoryClone};
 use onus_core::probe::ProbeResult;
 use onus_core::refusal::Refusal;
 use onus_core::registry::Registration;
-use onus_core::registry::token::Order;
+use onus_core::registry::token::TokenOrder;
 use onus_core::time::{Date, Timestamp};
 use onus_core::worker::Worker;
 use onus_core::workstation::Workstation;
 use onus_store::evidence::KeptRun;
+use onus_store::landed::LandedCommit;
 use onus_store::read::queue::{Filter, Which};
 use onus_store::read::show::PastAssignment;
 use onus_store::registry::WorkstationHolding;
@@ -89,10 +96,20 @@ calls! {
         |onus, asker| onus.check_runs(&task, limit);
     LastHandoff "last_handoff" (task: TaskId) -> Option<HandoffView>, Question Light,
         |onus, asker| onus.last_handoff(&task);
-    SurroundingsOf "surroundings" (task: TaskId, place: WorkstationName) -> Surroundings, Question Light,
+    SurroundingsOf "surroundings" (task: TaskId, place: WorkstationName) -> HandoffFacts, Question Light,
         |onus, asker| onus.surroundings(&task, &place);
-    MergedAs "merged_as" (task: TaskId, commit: String) -> Option<Merged>, Question Light,
-        |onus, asker| onus.merged_as(&task, &commit);
+    KnownClones "known_clones" () -> ClonesAndMain, Question Light, |onus, asker| onus.known_clones();
+    AddClone "add_clone" (here: RepositoryClone) -> (), Report Light, |onus, asker| onus.add_clone(asker, &here);
+    NameMainOfRecord "name_main_of_record" (wanted: Named) -> (), Report Light,
+        |onus, asker| onus.name_main_of_record(asker, &wanted);
+    LastWorkHere "last_work_here" (place: WorkstationName, but: (TaskId, i64)) -> Option<(TaskId, i64)>, Question Light,
+        |onus, asker| onus.last_work_here(&place, &but);
+    LandingOf "landing_of" (task: TaskId) -> Arrived, Question Light, |onus, asker| onus.landing_of(&task);
+    LandedViewOf "landed_view_of" (task: TaskId) -> Option<LandedView>, Question Light,
+        |onus, asker| onus.landed_view_of(&task);
+    LandedBy "landed_by" (commits: Vec<CommitId>) -> Vec<LandedCommit>, Question Light,
+        |onus, asker| onus.landed_by(&commits);
+    ReviewsOf "reviews_of" (task: TaskId) -> Vec<CommitId>, Question Light, |onus, asker| onus.reviewed_commits(&task);
     Relations "relations" (task: TaskId, others: BTreeSet<TaskId>) -> BTreeMap<TaskId, Relation>, Question Light,
         |onus, asker| onus.relations(&task, &others);
     Exceptions "exceptions" (only: Option<TaskId>) -> ExceptionsView, Question Light,
@@ -138,15 +155,23 @@ calls! {
         |onus, asker| onus.pause_worker(asker, &worker, reason.as_deref());
     ResumeWorker "resume_worker" (worker: Handle) -> Worker, Administration Light,
         |onus, asker| onus.resume_worker(asker, &worker);
-    Holdings "holdings" (worker: Handle) -> Vec<Holding>, Question Light, |onus, asker| onus.holdings(&worker);
+    Holdings "holdings" (worker: Handle) -> Vec<HeldTask>, Question Light, |onus, asker| onus.holdings(&worker);
     Tokens "tokens" (only: Option<Handle>) -> TokensView, Question Light, |onus, asker| onus.tokens(only.as_ref());
-    IssueToken "issue_token" (order: Order) -> IssuedView, Administration Light,
+    IssueToken "issue_token" (order: TokenOrder) -> IssuedView, Administration Light,
         |onus, asker| onus.issue_token(asker, &order);
     RevokeToken "revoke_token" (id: TokenId, reason: Option<String>) -> TokenView, Administration Light,
         |onus, asker| onus.revoke_token(asker, &id, reason.as_deref());
 
     // Where they work.
     FleetNow "fleet" () -> Fleet, Question Light, |onus, asker| onus.fleet();
+    LandedIds "landed_ids" (commits: Vec<CommitId>) -> Vec<CommitId>, Question Light,
+        |onus, asker| onus.landed_ids(commits);
+    IsMainGuarded "is_main_guarded" () -> bool, Question Light, |onus, asker| onus.is_main_guarded();
+    PersonOf "person_of" (token: String) -> Handle, Question Light, |onus, asker| onus.person_of(&token);
+    MayLand "may_land" (task: TaskId, token: String, commit: CommitId, onto: CommitId, proof: Proof) -> (), Push Light,
+        |onus, asker| onus.may_land(&task, &token, &commit, &onto, &proof);
+    RecordPush "record_push" (token: String, moves: Vec<ReferenceMoved>, more: i64) -> (), Push Light,
+        |onus, asker| onus.record_push(&token, &moves, more);
     Places "places" (sent: Sent) -> Vec<Workstation>, Question Light,
         |onus, asker| onus.places(&sent.open(asker.actor)?);
     Workstations "workstations" (only: Option<WorkstationName>) -> WorkstationsView, Question Light,

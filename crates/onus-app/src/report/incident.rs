@@ -12,7 +12,7 @@ use onus_core::worker::Kind;
 use onus_store::error::{Result as StoreResult, StoreError};
 use onus_store::load;
 use onus_store::port::Tx;
-use onus_store::read::ledger::{self, Part};
+use onus_store::read::ledger::{self, LedgerPart};
 use onus_store::read::show;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -148,7 +148,7 @@ fn grants(tx: &mut dyn Tx, task: &TaskId) -> StoreResult<Vec<GrantView>> {
 
 /// Reads the task's record into the time line.
 fn tell(tx: &mut dyn Tx, view: &mut IncidentView) -> StoreResult<()> {
-    for entry in ledger::log(tx, &Part::Task(&view.task, 0), i64::MAX)? {
+    for entry in ledger::log(tx, &LedgerPart::Task(&view.task, 0), i64::MAX)? {
         let stamped = entry.open().map_err(StoreError::Corrupt)?;
         let verb = stamped.event.verb();
         if let Some((_, assignee)) = grant(&stamped)

@@ -9,7 +9,7 @@ use onus_core::task::StateName;
 use onus_core::time::{Date, Timestamp};
 use onus_core::timesheet::days_before;
 use onus_host::zone;
-use onus_store::read::report::{self, Planned};
+use onus_store::read::report::{self, Planned, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -47,17 +47,14 @@ impl Onus {
             return Ok(answer);
         }
         let (zone, now) = (self.zone_of(actor)?, self.now()?);
-        let (tally, planned, lost) = self.ask(|tx| {
-            let (mut tally, mut planned, mut lost) = (Tally::default(), Vec::new(), Vec::new());
+        let (tally, planned, flow) = self.ask(|tx| {
+            let (mut tally, mut planned) = (Tally::default(), Vec::new());
             report::planned(tx, sprint, &mut |task| {
                 tally.task(task.state);
                 planned.push(task);
                 Ok(())
             })?;
             report::taken(tx, sprint, &mut |row| {
-                if row.end_reason.as_deref() == Some("taken_over") {
-                    lost.extend(row.ended_at);
-                }
                 tally.assignment(&Taken {
                     task: &row.task,
                     assignee: &row.assignee,
@@ -70,9 +67,21 @@ impl Onus {
                 });
                 Ok(())
             })?;
-            Ok((tally, planned, lost))
+            let mut flow = match days(&zone, now, &planned) {
+                Ok(flow) => flow,
+                Err(refusal) => return Ok((tally, planned, Err(refusal))),
+            };
+            if let Some(flow) = &mut flow {
+                let span = Span { from: flow.begin(), to: flow.end() };
+                for verb in Flow::VERBS {
+                    report::times_of_sprint(tx, verb, span, sprint, &mut |at| flow.count(verb, at))?;
+                }
+            }
+            Ok((tally, planned, Ok(flow)))
         })?;
-        let flow = flow(&zone, now, &planned, &lost)?;
+        let of = |state: StateName| planned.iter().filter(|task| task.state == state).count() as i64;
+        let scope = planned.len() as i64 - of(StateName::Dropped);
+        let flow = flow?.map_or_else(Vec::new, |flow| flow.days(scope, of(StateName::Complete)));
         let last_week = flow.iter().rev().take(7).map(|day| day.completed).sum();
         Ok(SprintView {
             sprint: sprint.map(str::to_owned),
@@ -89,25 +98,12 @@ impl Onus {
     }
 }
 
-/// By the rows: a task counts where it stands now, so that the sums are those of the states.
-fn flow(
-    zone: &str,
-    now: Timestamp,
-    planned: &[Planned],
-    lost: &[Timestamp],
-) -> Result<Vec<DayFlow>, Refusal> {
-    let Some(first) = planned.iter().map(|task| task.created_at).min() else { return Ok(Vec::new()) };
+/// From the day on which the first task was asked for; none without a task. What happened on each is the ledger's to say: a
+/// task that was reopened and completed again was completed twice.
+fn days(zone: &str, now: Timestamp, planned: &[Planned]) -> Result<Option<Flow>, Refusal> {
+    let Some(first) = planned.iter().map(|task| task.created_at).min() else { return Ok(None) };
     let date = |at: Timestamp| zone::date(zone, at).map_err(Refusal::invalid);
     let last: Date = date(now)?;
     let first = date(first)?.min(last).max(days_before(last, DAYS_MAX - 1));
-    let mut flow = Flow::new(zone::days(zone, first, last).map_err(Refusal::invalid)?);
-    for task in planned {
-        flow.count("added", task.created_at);
-        let ended = task.closed_at.filter(|_| task.state.is_terminal());
-        let verb = if task.state == StateName::Complete { "completed" } else { "dropped" };
-        ended.into_iter().for_each(|at| flow.count(verb, at));
-    }
-    lost.iter().for_each(|at| flow.count("taken_over", *at));
-    let of = |state: StateName| planned.iter().filter(|task| task.state == state).count() as i64;
-    Ok(flow.days(planned.len() as i64 - of(StateName::Dropped), of(StateName::Complete)))
+    Ok(Some(Flow::new(zone::days(zone, first, last).map_err(Refusal::invalid)?)))
 }

@@ -53,7 +53,8 @@ pub fn read(place: &Place, settings: &Settings, file: Option<&Path>) -> Result<C
             let finding = Finding::new(Code::MapInvalid, format!("there is no {FILE}"));
             checked.findings.push(finding.hint("write one at the repository's root and commit it"));
         }
-        Policy::Invalid(findings) => {
+        Policy::Invalid(broken) => {
+            let findings = broken.findings;
             let working = place.settings_file().with_file_name(FILE);
             // It may be refused only because it is not committed: its own mistakes are worth telling, too.
             if working.exists() {
@@ -103,7 +104,7 @@ impl Checked {
     /// Compares the map with what the store knows.
     pub fn compare(&mut self, onus: &mut Onus) -> Result<(), Refusal> {
         let Some(map) = &self.map else { return Ok(()) };
-        let known = onus.ask(Known::load)?;
+        let known = onus.ask(KnownNames::load)?;
         self.findings.extend(known.findings(map));
         Ok(())
     }
@@ -133,17 +134,17 @@ fn bytes(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// What the store knows.
-struct Known {
+struct KnownNames {
     workers: BTreeMap<Handle, Worker>,
     workstations: BTreeMap<WorkstationName, WorkstationState>,
     open: Vec<(Option<onus_core::id::TaskType>, i64)>,
 }
 
-impl Known {
-    fn load(tx: &mut dyn Tx) -> onus_store::error::Result<Known> {
+impl KnownNames {
+    fn load(tx: &mut dyn Tx) -> onus_store::error::Result<KnownNames> {
         let workers = registry::workers(tx, None)?.into_iter();
         let workstations = registry::workstations(tx)?.into_iter().map(|row| row.workstation);
-        Ok(Known {
+        Ok(KnownNames {
             workers: workers.map(|row| (row.worker.handle.clone(), row.worker)).collect(),
             workstations: workstations.map(|it| (it.name, it.state)).collect(),
             open: survey::open_types(tx)?,

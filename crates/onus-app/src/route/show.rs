@@ -7,7 +7,7 @@ use crate::view::HeldByView;
 use onus_core::code::Code;
 use onus_core::id::{Handle, Role, TaskType};
 use onus_core::identity_map::{
-    Candidate, Change, CoEdited, Contract, HighRisk, IdentityMap, Rule, TypePattern, Version, since,
+    Candidate, CoEdited, Contract, HighRisk, IdentityMap, RouteChange, Rule, TypePattern, Version, since,
 };
 use onus_core::naming::Convention;
 use onus_core::refusal::Refusal;
@@ -73,7 +73,7 @@ pub struct HistoryView {
 pub struct TypeHistoryView {
     /// `*` stands for tasks without a type.
     pub task_type: TypePattern,
-    pub changes: Vec<Change>,
+    pub changes: Vec<RouteChange>,
 }
 
 /// A live assignment of a role.

@@ -1,6 +1,6 @@
 //! Many commands, one commit: what a server saves is the wait for the disk.
 
-use super::{Answer, Call, Common, Outside, Receipt, Target, named};
+use super::{Call, Common, Outside, Receipt, SubmitAnswer, Target, named};
 use crate::Onus;
 use crate::last_commit::Memory;
 use crate::token::{self, Shown};
@@ -114,7 +114,7 @@ impl Batch<'_> {
         &mut self,
         tx: &mut dyn Tx,
         order: &Order<'_>,
-        answers: &mut Vec<Answer>,
+        answers: &mut Vec<SubmitAnswer>,
     ) -> Result<(), StoreError> {
         match order.shown.map(|shown| token::judge(tx, shown)).transpose() {
             Ok(noted) => self.has_changed |= noted.unwrap_or_default(),
@@ -130,7 +130,7 @@ impl Batch<'_> {
     }
 
     /// The answer to one command; an error concerns them all.
-    fn carry_out(&mut self, tx: &mut dyn Tx, call: &(Envelope, Target)) -> Result<Answer, StoreError> {
+    fn carry_out(&mut self, tx: &mut dyn Tx, call: &(Envelope, Target)) -> Result<SubmitAnswer, StoreError> {
         let (envelope, target) = call;
         let (workspace, memory) = (self.common.workspace.clone(), self.common.memory);
         tx.savepoint()?;
@@ -160,7 +160,7 @@ impl Batch<'_> {
         tx: &mut dyn Tx,
         envelope: &Envelope,
         target: &Target,
-    ) -> Result<Outcome<Answer>, Refusal> {
+    ) -> Result<Outcome<SubmitAnswer>, Refusal> {
         let absent = Policy::Absent;
         let policy = match &mut self.policy {
             _ if !envelope.command.needs_policy() => &absent,

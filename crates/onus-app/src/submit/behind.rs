@@ -11,7 +11,9 @@ impl Call<'_> {
     /// Whether there was more on record than the store knows: what this process itself wrote, or what is anchored.
     pub(super) fn is_behind(&mut self, tx: &mut dyn Tx) -> Result<bool, Refusal> {
         let generation = self.common.workspace.generation;
-        Ok(self.common.memory.is_lacking(tx, generation)? || self.is_behind_anchor(tx)?)
+        Ok(tx.lost().is_some()
+            || self.common.memory.is_lacking(tx, generation)?
+            || self.is_behind_anchor(tx)?)
     }
 
     /// Whether the anchor outside the store has seen more than the store knows: then it was rolled back. No command of

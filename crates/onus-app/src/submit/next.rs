@@ -1,6 +1,6 @@
 //! `claim --next`: the most important ready task, picked in the same transaction.
 
-use super::{Answer, Call, Target, findings, unexpected};
+use super::{Call, SubmitAnswer, Target, findings, unexpected};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
 use onus_core::decide::Screen;
@@ -33,7 +33,7 @@ impl Call<'_> {
         &mut self,
         tx: &mut dyn Tx,
         filter: &Filter,
-    ) -> Result<Outcome<Answer>, Refusal> {
+    ) -> Result<Outcome<SubmitAnswer>, Refusal> {
         let mut passed = Passed::default();
         let mut last = After::START;
         for place in 0..HEAD {
@@ -55,7 +55,7 @@ impl Call<'_> {
         filter: &Filter,
         mut last: After,
         mut passed: Passed,
-    ) -> Result<Outcome<Answer>, Refusal> {
+    ) -> Result<Outcome<SubmitAnswer>, Refusal> {
         let grantee = match &self.envelope.command {
             Command::Claim { assignee: Some(assignee), .. } => load::caller(tx, Some(assignee))?,
             _ => load::caller(tx, self.envelope.actor.as_ref())?,
@@ -92,7 +92,7 @@ impl Call<'_> {
         tx: &mut dyn Tx,
         stored: Stored,
         passed: &mut Passed,
-    ) -> Result<Option<Outcome<Answer>>, Refusal> {
+    ) -> Result<Option<Outcome<SubmitAnswer>>, Refusal> {
         passed.decided += 1;
         let id = stored.task.id.clone();
         let envelope = Envelope { task: Some(id.clone()), ..self.envelope.clone() };
@@ -131,7 +131,7 @@ impl Call<'_> {
         }
     }
 
-    fn nothing_ready(&self, tx: &mut dyn Tx, passed: Passed) -> Result<Outcome<Answer>, Refusal> {
+    fn nothing_ready(&self, tx: &mut dyn Tx, passed: Passed) -> Result<Outcome<SubmitAnswer>, Refusal> {
         // Identity errors come before "nothing ready": a stranger is not told about the queue.
         onus_core::registry::known(&load::caller(tx, self.envelope.actor.as_ref())?)?;
         Ok(Outcome::Rollback(Err(passed.nothing_ready(self.envelope.actor.as_ref()))))
@@ -182,7 +182,7 @@ impl Passed {
 
 /// The head of the queue as the commands of one transaction find it: read once for all that want the next task.
 #[derive(Debug)]
-pub(super) struct Ready {
+pub(super) struct ReadyHead {
     filter: Filter,
     tasks: Vec<Stored>,
     /// Nothing is ready beyond these.
@@ -191,20 +191,20 @@ pub(super) struct Ready {
     ahead: usize,
 }
 
-impl Ready {
+impl ReadyHead {
     /// For calls of which some want whatever comes next. On another machine it is read at once, before anything is
     /// changed, together with what else was announced.
     pub(super) fn for_calls<'t>(
         tx: &mut dyn Tx,
         targets: impl Iterator<Item = &'t Target>,
-    ) -> StoreResult<Ready> {
+    ) -> StoreResult<ReadyHead> {
         let mut filters = targets.filter_map(|target| match target {
             Target::Next(filter) => Some(filter),
             Target::Named | Target::At(_) => None,
         });
         let first = filters.next();
         let filter = first.cloned().unwrap_or_default();
-        let mut ready = Ready { filter, tasks: Vec::new(), is_all: false, ahead: 1 + filters.count() };
+        let mut ready = ReadyHead { filter, tasks: Vec::new(), is_all: false, ahead: 1 + filters.count() };
         if let Some(filter) = first.filter(|_| tx.prefetches()) {
             queue::prefetch_ready(tx, filter, limit(ready.ahead))?;
             ready.at(tx, filter, 0)?;

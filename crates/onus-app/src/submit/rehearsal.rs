@@ -1,6 +1,6 @@
-//! Claims of which nothing stays: what would happen, told by the rules themselves.
+//! Claims that are decided by the real rules and then rolled back, to tell what would happen.
 
-use super::{Answer, Call, Common, Outside, Target, fresh, unexpected};
+use super::{Call, Common, Outside, SubmitAnswer, Target, fresh, unexpected};
 use crate::Onus;
 use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::decide::{Decision, decide};
@@ -73,7 +73,7 @@ impl Onus {
 
 impl Rehearsal<'_> {
     /// Carries the command out, as far as this transaction goes.
-    pub(crate) fn submit(&mut self, envelope: &Envelope) -> Result<Answer, Refusal> {
+    pub(crate) fn submit(&mut self, envelope: &Envelope) -> Result<SubmitAnswer, Refusal> {
         let mut common = Common::load(self.tx, [(envelope, &Target::Named)].into_iter(), std::iter::empty())?;
         let mut call =
             Call::begin(self.tx, self.outside, self.policy, envelope, &Target::Named, &mut common)?;

@@ -3,7 +3,8 @@
 use super::{RowView, TimesheetView};
 
 /// The columns of one export: those that it is grouped by, then the sums.
-pub(super) const SUMS: [&str; 6] = ["sessions", "seconds", "billable_seconds", "hours", "tokens", "cost"];
+pub(super) const SUMS: [&str; 7] =
+    ["sessions", "seconds", "billable_seconds", "hours", "tokens", "cost", "corrected"];
 
 pub fn write(view: &TimesheetView) -> Result<Vec<u8>, String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
@@ -32,7 +33,7 @@ pub fn key(row: &RowView, dimension: &str) -> String {
     }
 }
 
-fn sums(row: &RowView) -> [String; 6] {
+fn sums(row: &RowView) -> [String; 7] {
     [
         row.sessions.to_string(),
         row.seconds.to_string(),
@@ -40,6 +41,7 @@ fn sums(row: &RowView) -> [String; 6] {
         format!("{:.4}", row.seconds as f64 / 3_600.0),
         row.tokens.to_string(),
         row.cost.map(|cost| format!("{cost:.6}")).unwrap_or_default(),
+        row.corrected.to_string(),
     ]
 }
 

@@ -27,6 +27,8 @@ pub struct Event {
     pub from: Timestamp,
     pub to: Timestamp,
     pub is_running: bool,
+    #[serde(default)]
+    pub is_corrected: bool,
 }
 
 impl Event {
@@ -39,6 +41,7 @@ impl Event {
             from: session.from,
             to: session.to,
             is_running: session.is_running,
+            is_corrected: session.is_corrected,
         })
     }
 }
@@ -55,7 +58,8 @@ pub fn write(calendar: &Calendar) -> String {
         put(&format!("DTSTAMP:{}", basic(calendar.now)));
         put(&format!("DTSTART:{}", basic(event.from)));
         put(&format!("DTEND:{}", basic(event.to)));
-        put(&format!("SUMMARY:{}", escaped(&format!("{} {}", event.task, event.title))));
+        let mark = if event.is_corrected { " (corrected)" } else { "" };
+        put(&format!("SUMMARY:{}", escaped(&format!("{} {}{mark}", event.task, event.title))));
         put(&format!("CATEGORIES:{}", escaped(event.worker.as_str())));
         put(if event.is_running { "STATUS:TENTATIVE" } else { "STATUS:CONFIRMED" });
         put("TRANSP:TRANSPARENT");
@@ -117,6 +121,7 @@ mod tests {
             from: Timestamp(1_794_837_600_000),
             to: Timestamp(1_794_841_200_000),
             is_running: false,
+            is_corrected: false,
         };
         let text = write(&Calendar { uid: "u".into(), now: Timestamp(0), events: vec![event] });
         assert!(text.lines().all(|line| line.len() <= LINE_MAX + 1), "{text}");

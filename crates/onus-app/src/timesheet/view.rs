@@ -56,6 +56,9 @@ pub struct RowView {
     pub cache_creation_tokens: i64,
     /// In the currency; null where no record says what it cost.
     pub cost: Option<f64>,
+    /// How many of the sessions a person corrected.
+    #[serde(default)]
+    pub corrected: i64,
 }
 
 impl From<&Row> for RowView {
@@ -77,6 +80,7 @@ impl From<&Row> for RowView {
             cache_read_tokens: row.counts.cache_read_tokens,
             cache_creation_tokens: row.counts.cache_creation_tokens,
             cost: row.counts.cost_micros.map(units),
+            corrected: row.corrected,
         }
     }
 }

@@ -20,7 +20,7 @@ fn workbook(view: &TimesheetView) -> Result<Vec<u8>, XlsxError> {
     let hours = Format::new().set_num_format("[h]:mm:ss");
     let sheet = book.add_worksheet();
     sheet.set_name("timesheet")?;
-    let sums = ["sessions", "time", "billable", "tokens", "cost"];
+    let sums = ["sessions", "time", "billable", "tokens", "cost", "corrected"];
     for (column, title) in (0_u16..).zip(view.by.iter().map(String::as_str).chain(sums)) {
         sheet.write_string_with_format(0, column, title, &bold)?;
     }
@@ -36,6 +36,7 @@ fn workbook(view: &TimesheetView) -> Result<Vec<u8>, XlsxError> {
         if let Some(cost) = row.cost {
             sheet.write_number(line, first + 4, cost)?;
         }
+        sheet.write_number(line, first + 5, row.corrected as f64)?;
     }
     sheet.set_freeze_panes(1, 0)?;
     sheet.autofit();

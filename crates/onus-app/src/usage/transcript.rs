@@ -11,7 +11,7 @@ use std::io::BufRead;
 pub const SOURCE: &str = "claude-transcript";
 
 #[derive(Debug, Deserialize)]
-struct Line {
+struct TranscriptLine {
     #[serde(default, rename = "sessionId")]
     session: Option<String>,
     #[serde(default)]
@@ -57,7 +57,7 @@ pub fn read(input: impl BufRead) -> Result<Vec<Sample>, String> {
         if !line.contains("\"usage\"") {
             continue;
         }
-        let parsed: Line = match serde_json::from_str(&line) {
+        let parsed: TranscriptLine = match serde_json::from_str(&line) {
             Ok(parsed) => parsed,
             Err(error) => {
                 torn = Some(format!("line {number} is no line of a transcript: {error}"));

@@ -11,7 +11,7 @@ use onus_core::hash::encode_hex;
 use onus_core::id::Handle;
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
-use onus_core::registry::token::Order;
+use onus_core::registry::token::TokenOrder;
 use onus_core::session::{Counts, Usage};
 use onus_core::settings::Settings;
 use onus_core::task::{Priority, Risk, Spec};
@@ -175,9 +175,11 @@ impl Case {
             merge_order: Some(1),
             origin: Some(format!("test:{}", title.replace(' ', "-")).parse().unwrap()),
             checks: Vec::new(),
+            criteria: Vec::new(),
+            extra: Some(text(r#"{"design":"a plan"}"#)),
         };
         let depends_on = depends_on.iter().map(|id| id.parse().unwrap()).collect();
-        let command = Command::Add { spec: Box::new(spec), depends_on, archived: None };
+        let command = Command::Add { spec: Box::new(spec), depends_on, archived: None, arrival: None };
         self.try_submit("@ada", None, None, command).unwrap();
     }
 
@@ -233,7 +235,11 @@ impl Case {
             ended_at: found.started_at,
             reason: Some("it began earlier".into()),
         };
-        self.submit("@ada", task, None, corrected);
+        // Before the assignment began: one says so, and another agrees.
+        let second = handle("@second");
+        self.onus.add_worker(Some(&handle("@ada")), &worker("@second", Kind::Human)).unwrap();
+        self.submit("@ada", task, None, corrected.clone());
+        self.submit(second.as_str(), task, None, corrected);
         let counts = Counts { output_tokens: 5, ..Counts::default() };
         let usage = Usage { key: "k".into(), source: "reported".into(), model: None, counts };
         self.submit("@bot", task, None, Command::RecordUsage { session: found.id, usage });
@@ -283,7 +289,8 @@ impl Case {
         self.note("@ada", "T-5", None, "who takes this?");
         self.submit("@ada", "T-6", None, Command::Drop { reason: Some("not any more".into()) });
         self.try_claim("@bee", "T-7", "ws-2").unwrap_err();
-        let order = Order { worker: Some(handle("@bot")), label: Some("night".into()), ..Order::default() };
+        let order =
+            TokenOrder { worker: Some(handle("@bot")), label: Some("night".into()), ..TokenOrder::default() };
         for _ in 0..2 {
             self.onus.issue_token(Some(&handle("@ada")), &order).unwrap();
         }

@@ -167,7 +167,7 @@ impl Desk {
             .store
             .read(|tx| {
                 let uid = onus_store::load::workspace(tx)?.uid;
-                let all = onus_store::read::ledger::Part::After(0);
+                let all = onus_store::read::ledger::LedgerPart::After(0);
                 Ok((uid, onus_store::read::ledger::log(tx, &all, i64::MAX)?))
             })
             .unwrap();

@@ -95,7 +95,12 @@ impl Shop {
             sprint: sprint.map(str::to_owned),
             ..Spec::titled(title)
         };
-        let command = Command::Add { spec: Box::new(spec), depends_on: Default::default(), archived: None };
+        let command = Command::Add {
+            spec: Box::new(spec),
+            depends_on: Default::default(),
+            archived: None,
+            arrival: None,
+        };
         self.submit("@ada", None, None, command).unwrap();
     }
 
@@ -137,6 +142,6 @@ impl Shop {
     }
 }
 
-fn worker(handle: &str, kind: Kind, tz: &str) -> WorkerAdded {
+pub(crate) fn worker(handle: &str, kind: Kind, tz: &str) -> WorkerAdded {
     WorkerAdded { handle: handle.parse().unwrap(), kind, tier: None, role: None, tz: tz.into() }
 }

@@ -5,14 +5,12 @@ use crate::context::World;
 use crate::output::Output;
 use crate::render;
 use clap::Args;
-use onus_app::submit::Target;
+use onus_app::input;
 use onus_app::view::AddView;
-use onus_core::command::{Command, Envelope};
+use onus_core::command::Envelope;
 use onus_core::id::{OriginRef, ProjectKey, Role, TaskId, TaskType};
 use onus_core::refusal::Refusal;
-use onus_core::task::CheckKind;
-use onus_core::task::{Check, CheckState, Priority, Risk, Spec};
-use onus_core::text::Text;
+use onus_core::task::{Priority, Risk};
 use std::process::ExitCode;
 
 /// Ask for something: one ask, one task
@@ -78,6 +76,10 @@ pub(crate) struct Add {
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
 
+    /// What no command can prove, for another worker to tick off; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    criterion: Vec<String>,
+
     /// More words; `-` reads standard input
     #[arg(long, value_name = "TEXT|-")]
     body: Option<String>,
@@ -89,45 +91,36 @@ pub(crate) struct Add {
 
 impl Add {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
-        let command = Command::Add {
-            spec: Box::new(self.spec()?),
-            depends_on: self.depends_on.iter().cloned().collect(),
-            archived: None,
-        };
-        let envelope = Envelope { project: self.project.clone(), ..world.envelope(None, None, command)? };
+        let order = self.input()?.asks();
+        let envelope = Envelope { project: order.project, ..world.envelope(None, None, order.command)? };
         let mut store = world.open()?;
-        let receipt = store.submit(&envelope, &Target::Named)?;
+        let receipt = store.submit(&envelope, &order.target)?;
         let code = out.show(&AddView::from(&receipt), render::added)?;
         store.store.leave();
         Ok(code)
     }
 
-    fn spec(&self) -> Result<Spec, Refusal> {
-        let body = self.body.as_deref().map(|given| text_argument("the body", given)).transpose()?;
-        Ok(Spec {
-            title: self.title.trim().to_owned(),
-            body: body.map(|body| Text::new(body.trim_end().to_owned())),
+    fn input(&self) -> Result<input::AddInput, Refusal> {
+        Ok(input::AddInput {
+            title: self.title.clone(),
+            body: self.body.as_deref().map(|given| text_argument("the body", given)).transpose()?,
             task_type: self.task_type.clone(),
-            kind: self.kind.clone(),
-            priority: self.priority,
-            risk: self.risk,
+            kind: Some(self.kind.clone()),
+            priority: Some(self.priority),
+            risk: Some(self.risk),
             role: self.role.clone(),
             lane: self.lane,
             sprint: self.sprint.clone(),
             tags: self.tag.clone(),
             scope: self.scope.clone(),
+            depends_on: self.depends_on.clone(),
             parent: self.parent.clone(),
             merge_order: self.merge_order,
-            origin: self.origin.clone(),
-            checks: self
-                .check
-                .iter()
-                .map(|command| Check {
-                    command: command.trim().to_owned(),
-                    state: CheckState::Approved,
-                    kind: CheckKind::default(),
-                })
-                .collect(),
+            origin_ask_ref: self.origin.clone(),
+            checks: self.check.clone(),
+            criteria: self.criterion.clone(),
+            extra: None,
+            project: self.project.clone(),
         })
     }
 }

@@ -5,8 +5,8 @@ use super::{LeaseArg, TaskArg, show_change, submit_as_holder};
 use crate::context::World;
 use crate::output::Output;
 use clap::Args;
-use onus_core::command::{Command, WhileBlocked};
-use onus_core::handoff::Standing;
+use onus_app::input::{self, VerbInput};
+use onus_core::command::Command;
 use onus_core::refusal::Refusal;
 use onus_core::task::Blocker;
 use std::process::ExitCode;
@@ -35,15 +35,16 @@ pub(crate) struct Block {
 impl Block {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
-        let lease = if self.release_lease { WhileBlocked::ReleaseLease } else { WhileBlocked::KeepLease };
         let task = &self.task.task;
-        let words = self.words.words()?;
-        let command = Command::Block {
+        let input = input::BlockInput {
             on: self.on.clone(),
-            lease,
-            note: words.said(),
-            handoff: store.compose_handoff(task, Standing::Blocked, Some(&self.on), &words)?,
+            release_lease: self.release_lease,
+            summary: self.words.summary()?,
+            risks: self.words.risk.clone(),
+            next: self.words.next.clone(),
+            lease: None,
         };
+        let command = input.order(&mut store, Some(task))?.command;
         let directory =
             world.actor.as_ref().map(|by| store.holding_directory(task, by)).transpose()?.flatten();
         let receipt = submit_as_holder(world, &mut store, task, &self.lease, command)?;

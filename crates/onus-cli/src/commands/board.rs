@@ -6,7 +6,7 @@ use crate::output::Output;
 use clap::Args;
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
-use onus_core::registry::token::Order;
+use onus_core::registry::token::TokenOrder;
 use onus_server::{Config, Log};
 use onus_store::location::Location;
 use serde::Serialize;
@@ -42,7 +42,7 @@ impl Board {
             Refusal::new(Code::IdentityRequired, "whose board is it? a person signs in")
                 .hint("pass --as @handle or set ONUS_AS")
         })?;
-        let secret = world.open()?.issue_token(Some(&viewer), &Order::link(viewer.clone()))?.secret;
+        let secret = world.open()?.issue_token(Some(&viewer), &TokenOrder::link(viewer.clone()))?.secret;
         let store = world.location.shown();
         if let Location::Server(url) = &world.location {
             return self.tell(out, &BoardView { url: link(url, &secret), store });

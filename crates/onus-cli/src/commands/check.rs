@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Only approved checks run: those of people are approved, those of agents wait until a person approves them. Exit code
 /// 7 when one does not pass.
 #[derive(Debug, Args)]
-pub(crate) struct Check {
+pub(crate) struct RunChecks {
     #[command(flatten)]
     task: TaskArg,
 
@@ -57,15 +57,16 @@ pub(crate) struct Check {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
 
-    /// none, or bubblewrap: the file system is read-only but for the working tree; kept with the evidence
-    #[arg(long, default_value = "none", value_parser = |t: &str| word("a sandbox", t, Sandbox::parse, "none, bubblewrap"))]
+    /// none, bubblewrap (only the working tree can be written; no network, no store, no keys) or bubblewrap-network; kept
+    /// with the evidence
+    #[arg(long, default_value = "none", value_parser = |t: &str| word("a sandbox", t, Sandbox::parse, "none, bubblewrap, bubblewrap-network"))]
     sandbox: Sandbox,
 
     #[command(flatten)]
     lease: LeaseArg,
 }
 
-impl Check {
+impl RunChecks {
     pub(super) fn run(&self, world: &World, out: &mut Output) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
         let id = &self.task.task;
@@ -111,7 +112,7 @@ impl Check {
             store,
             out,
             &task,
-            &Request {
+            &ChecksToRun {
                 only: self.only.as_ref(),
                 jobs: usize::from(self.jobs),
                 sandbox: self.sandbox,
@@ -127,7 +128,7 @@ impl Check {
 }
 
 /// How checks are to be run.
-pub(super) struct Request<'a> {
+pub(super) struct ChecksToRun<'a> {
     pub(super) only: Option<&'a CheckId>,
     pub(super) jobs: usize,
     pub(super) sandbox: Sandbox,
@@ -140,7 +141,7 @@ pub(super) fn run_checks(
     store: &mut Store,
     out: &mut Output,
     task: &Task,
-    request: &Request<'_>,
+    request: &ChecksToRun<'_>,
 ) -> Result<Option<Refusal>, Refusal> {
     let checks = check::approved(task, request.only);
     let bench = store.bench(task)?;

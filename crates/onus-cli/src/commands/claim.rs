@@ -7,6 +7,7 @@ use crate::context::{Store, World};
 use crate::output::Output;
 use crate::render;
 use clap::Args;
+use onus_app::clean_start::{Begins, Earlier, Started};
 use onus_app::submit::{Receipt, Target};
 use onus_app::view::ClaimView;
 use onus_core::command::Command;
@@ -37,7 +38,24 @@ pub(crate) struct Claim {
     assignee: Option<Handle>,
 
     #[command(flatten)]
+    adopt: AdoptArg,
+
+    #[command(flatten)]
     force: ForceArgs,
+}
+
+/// Whether an earlier holder's work is brought along.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct AdoptArg {
+    /// Bring along what an earlier holder of the task left: its commits, with their authors, and its changed files
+    #[arg(long)]
+    adopt: bool,
+}
+
+impl AdoptArg {
+    pub(super) fn earlier(self) -> Earlier {
+        if self.adopt { Earlier::Adopt } else { Earlier::Leave }
+    }
 }
 
 /// Where and for how long.
@@ -79,9 +97,44 @@ impl Claim {
         if self.force.force {
             secure(world, &mut store, out, &receipt)?;
         }
+        begin(world, &mut store, out, &receipt, self.adopt.earlier())?;
         let code = show_grant(world, &mut store, out, &receipt)?;
         store.store.leave();
         Ok(code)
+    }
+}
+
+/// Puts the workstation of a grant on the main of record, and tells what was there before.
+pub(super) fn begin(
+    world: &World,
+    store: &mut Store,
+    out: &Output,
+    receipt: &Receipt,
+    earlier: Earlier,
+) -> Result<(), Refusal> {
+    world.join(store);
+    let request = world.another_request()?;
+    let begins = Begins { request: &request, actor: world.actor.as_ref(), token: receipt.token.as_ref() };
+    match store.clean_start(&begins, &receipt.task, earlier) {
+        Ok(started) => tell(out, &started),
+        // The grant stands, and a merge still refuses what is not its own.
+        Err(refusal) => out.warn(&format!("the workstation was left as it is: {refusal}")),
+    }
+    Ok(())
+}
+
+fn tell(out: &Output, started: &Started) {
+    if let Some(kept) = &started.kept {
+        out.hint(&format!("what lay in the workstation is kept in {} ({})", kept.refname, kept.commit));
+        if let Some(words) = &kept.left_out {
+            out.warn(&format!("git could not read all of it: {words}"));
+        }
+    }
+    if !started.adopted.is_empty() {
+        out.hint(&format!("{} commits of the earlier holder are adopted", started.adopted.len()));
+    }
+    for warning in &started.warnings {
+        out.warn(warning);
     }
 }
 
@@ -106,7 +159,7 @@ pub(super) fn show_grant(
     if let (Some(token), Some(held)) = (&receipt.token, task.assignment()) {
         let directory = store.directory_of(&held.workstation)?;
         // The grant is committed; a token that cannot be kept in a file can still be passed by hand.
-        if let Err(refusal) = world.keep_lease(task, token, directory.as_deref()) {
+        if let Err(refusal) = world.keep_lease(store, task, token, directory.as_deref()) {
             out.warn(&format!("{refusal}; pass --lease {token}"));
         }
     }
@@ -115,7 +168,7 @@ pub(super) fn show_grant(
     let id = &view.task.id;
     if task.assignment().is_some_and(|held| world.actor.as_ref() == Some(&held.assignee)) {
         out.hint(&format!(
-            "next: onus note {id} TEXT · onus renew {id} · onus complete {id} --resolution TEXT"
+            "next: commit here, then onus complete {id} --resolution TEXT (it checks and merges)"
         ));
     } else {
         out.hint(&format!("next: onus show {id}"));

@@ -22,7 +22,7 @@ pub(crate) struct Demo {
 
 impl Demo {
     pub(super) fn run(&self, out: &Output) -> Result<ExitCode, Refusal> {
-        let stage = Stage::new(out)?;
+        let stage = DemoStage::new(out)?;
         let played = play(&stage);
         if self.keep {
             out.print(&format!("\nThe repository stays at {}\n", stage.root.display()));
@@ -33,7 +33,7 @@ impl Demo {
     }
 }
 
-fn play(stage: &Stage<'_>) -> Result<(), Refusal> {
+fn play(stage: &DemoStage<'_>) -> Result<(), Refusal> {
     stage.say("A repository, and Ada, who leads.");
     stage.git(&["init", "--quiet", "--initial-branch=main", "."])?;
     stage.git(&["config", "user.name", "Ada"])?;
@@ -93,14 +93,14 @@ fn play(stage: &Stage<'_>) -> Result<(), Refusal> {
 }
 
 /// A temporary repository in which this program plays.
-struct Stage<'a> {
+struct DemoStage<'a> {
     out: &'a Output,
     root: PathBuf,
     program: PathBuf,
 }
 
-impl Stage<'_> {
-    fn new(out: &Output) -> Result<Stage<'_>, Refusal> {
+impl DemoStage<'_> {
+    fn new(out: &Output) -> Result<DemoStage<'_>, Refusal> {
         let mut random = [0; 6];
         getrandom::fill(&mut random).map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
         let name = format!("onus-demo-{}", onus_core::hash::encode_hex(&random));
@@ -111,7 +111,7 @@ impl Stage<'_> {
         std::fs::write(&settings, "lease:\n  grace: 500ms\n")
             .map_err(|error| file_error(&settings, &error))?;
         let program = std::env::current_exe().map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
-        Ok(Stage { out, root, program })
+        Ok(DemoStage { out, root, program })
     }
 
     fn say(&self, text: &str) {

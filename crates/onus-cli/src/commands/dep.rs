@@ -20,13 +20,13 @@ pub(crate) struct Dep {
 #[derive(Debug, Subcommand)]
 enum DepVerb {
     /// TASK waits for DEPENDS_ON; never in a circle
-    Add(Pair),
+    Add(TaskPair),
     /// TASK no longer waits for DEPENDS_ON: people only
-    Remove(Pair),
+    Remove(TaskPair),
 }
 
 #[derive(Debug, Args)]
-struct Pair {
+struct TaskPair {
     #[arg(value_name = "TASK", value_parser = task_id)]
     task: TaskId,
 

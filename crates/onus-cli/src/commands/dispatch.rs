@@ -1,10 +1,12 @@
 //! `onus dispatch`
 
+use super::claim::begin;
 use crate::context::World;
 use crate::output::{Format, Output};
 use crate::render;
 use crate::shutdown::Ending;
 use clap::Args;
+use onus_app::clean_start::Earlier;
 use onus_app::dispatch::{DispatchView, Mode, ProbedView, UnplacedView};
 use onus_app::submit::Receipt;
 use onus_core::code::Code;
@@ -61,8 +63,16 @@ impl Dispatch {
         let mode = if self.dry_run { Mode::DryRun } else { Mode::Carry };
         let mut keep = |receipt: &Receipt, directory: Option<&Path>| {
             let Some(token) = &receipt.token else { return };
+            let begun =
+                world.open().and_then(|mut store| begin(world, &mut store, out, receipt, Earlier::Leave));
+            if let Err(refusal) = begun {
+                out.warn(&format!("{}: {refusal}", receipt.task.id));
+            }
             // The grant is committed; a token that cannot be kept in a file can still be passed by hand.
-            if let Err(refusal) = world.keep_lease(&receipt.task, token, directory) {
+            let kept = world
+                .open()
+                .and_then(|mut store| world.keep_lease(&mut store, &receipt.task, token, directory));
+            if let Err(refusal) = kept {
                 out.warn(&format!("{}: {refusal}; pass --lease {token}", receipt.task.id));
             }
         };
@@ -72,7 +82,7 @@ impl Dispatch {
     /// The store is opened anew for each round: settings and store may have changed meanwhile.
     fn watch(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let mut ending = Ending::watch()?;
-        let mut seen = Seen::default();
+        let mut seen = AlreadyTold::default();
         let wait = Duration::from_millis(u64::try_from(self.interval.0).unwrap_or(15_000));
         loop {
             match self.round(world, out) {
@@ -89,7 +99,7 @@ impl Dispatch {
 
 const EDITED: &str = "the identity map is edited in the main checkout; the committed one is followed";
 
-/// The next round may find it mended; who asks and what was asked stay wrong.
+/// Whether the next round may succeed without anybody changing the call: the store or the map was the reason.
 fn is_passing(code: Code) -> bool {
     matches!(code, Code::StoreBusy | Code::StoreUnavailable | Code::MapInvalid)
 }
@@ -104,13 +114,13 @@ fn is_same(told: &UnplacedView, now: &UnplacedView) -> bool {
 
 /// What was told already, so that only changes are told.
 #[derive(Debug, Default)]
-struct Seen {
+struct AlreadyTold {
     workstations: BTreeMap<WorkstationName, ProbedView>,
     unplaced: BTreeMap<TaskId, UnplacedView>,
     trouble: Option<String>,
 }
 
-impl Seen {
+impl AlreadyTold {
     fn tell(&mut self, out: &Output, mut view: DispatchView) -> Result<(), Refusal> {
         match view.edited {
             true => self.trouble(out, EDITED),

@@ -5,7 +5,7 @@ use crate::context::World;
 use crate::output::Output;
 use crate::render;
 use clap::{Args, Subcommand};
-use onus_app::exception::{Asked, Grounds};
+use onus_app::exception::{ExceptionAsked, Grounds};
 use onus_app::submit::ReceiptKind;
 use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
@@ -23,7 +23,7 @@ enum ExceptionVerb {
     Request(Request),
     /// Approve an exception: people only. The task may then start; it still merges after its dependency
     Approve(Approve),
-    List(List),
+    List(ListExceptions),
 }
 
 /// Ask that TASK may start before a dependency is complete; writes a decision record
@@ -68,7 +68,7 @@ struct Pair(TaskId, Option<TaskId>);
 
 /// Every exception, asked for or approved
 #[derive(Debug, Args)]
-struct List {
+struct ListExceptions {
     /// Only those of this task
     #[arg(value_name = "TASK", value_parser = task_id)]
     task: Option<TaskId>,
@@ -107,7 +107,7 @@ impl Request {
     fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let (task, on) = (&self.task.task, &self.on);
         let request = world.request()?;
-        let asked = Asked { request: &request, actor: world.actor.as_ref(), task, on };
+        let asked = ExceptionAsked { request: &request, actor: world.actor.as_ref(), task, on };
         let grounds = Grounds {
             reason: self.reason.as_deref(),
             rollback: self.rollback.as_deref(),
@@ -138,7 +138,7 @@ impl Approve {
             }
         };
         let request = world.request()?;
-        let asked = Asked { request: &request, actor: world.actor.as_ref(), task, on };
+        let asked = ExceptionAsked { request: &request, actor: world.actor.as_ref(), task, on };
         let (receipt, noted) = world.open()?.approve_exception(&asked)?;
         let code = show_change(out, &receipt, &format!("need not wait for {on}"))?;
         let adr = receipt.task.exceptions.get(on).and_then(|exception| exception.adr.as_ref());
@@ -151,7 +151,7 @@ impl Approve {
     }
 }
 
-impl List {
+impl ListExceptions {
     fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let mut view = world.open()?.exceptions(self.task.as_ref())?;
         view.exceptions.retain(|exception| self.state.is_none_or(|state| exception.state == state));

@@ -5,7 +5,8 @@ use crate::context::World;
 use crate::output::Output;
 use crate::progress::Bar;
 use clap::Args;
-use onus_app::export::ExportError;
+use onus_app::export::{ExportError, format};
+use onus_app::import::format::Format;
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
 use onus_store::read::queue::Which;
@@ -15,21 +16,22 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Write tasks, or the whole store, as JSON lines
+/// Write tasks, or the whole store, to a file
 ///
-/// `jsonl` is what `onus import` reads. `onus` is an archive of everything, ledger and leases included: keep it as secret
-/// as the store.
+/// `onus import` reads the tasks again. `onus` is an archive of everything, ledger and leases included: keep it as secret
+/// as the store. `consistency` is what `onus consistency --queue` asks where there is no store; no lease is in it.
 #[derive(Debug, Args)]
 pub(crate) struct Export {
     /// Where to; default: standard output
     #[arg(value_name = "FILE|-", default_value = "-")]
     file: PathBuf,
 
-    /// jsonl (tasks) or onus (everything)
-    #[arg(long, default_value = "jsonl", value_parser = |t: &str| word("a format", t, ExportFormat::parse, "jsonl, onus"))]
+    /// jsonl, csv, queue (YAML) or beads (tasks), onus (everything) or consistency (who held what, and what has landed)
+    #[arg(long, default_value = "jsonl",
+          value_parser = |t: &str| word("a format", t, ExportFormat::parse, "jsonl, csv, queue, beads, onus, consistency"))]
     format: ExportFormat,
 
-    /// For jsonl: only tasks in this state; default: all
+    /// For tasks: only those in this state; default: all
     #[arg(long, value_parser = list::which)]
     state: Option<Which>,
 }
@@ -37,7 +39,9 @@ pub(crate) struct Export {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExportFormat {
     Tasks,
+    As(Format),
     Archive,
+    Consistency,
 }
 
 impl ExportFormat {
@@ -45,6 +49,8 @@ impl ExportFormat {
         match text {
             "jsonl" => Some(ExportFormat::Tasks),
             "onus" => Some(ExportFormat::Archive),
+            "csv" | "queue" | "beads" => Format::parse(text).map(ExportFormat::As),
+            "consistency" => Some(ExportFormat::Consistency),
             _ => None,
         }
     }
@@ -58,14 +64,27 @@ impl Export {
         let lines = Target::new(&self.file).write(|writer| {
             let written = match self.format {
                 ExportFormat::Tasks => store.export_tasks(which, writer, &mut bar),
+                ExportFormat::As(format) => {
+                    let mut lines = Vec::new();
+                    store.export_tasks(which, &mut lines, &mut bar).and_then(|count| {
+                        let text = format::convert(format, &String::from_utf8_lossy(&lines))?;
+                        writer.write_all(text.as_bytes()).map_err(ExportError::Writing)?;
+                        Ok(count)
+                    })
+                }
                 ExportFormat::Archive => store.export_archive(writer, &mut bar),
+                ExportFormat::Consistency => {
+                    let text = store.export_queue()?;
+                    writeln!(writer, "{text}").map(|()| 1).map_err(ExportError::Writing)
+                }
             };
             written.map_err(|error| match error {
                 ExportError::Refused(refusal) => refusal,
                 ExportError::Writing(error) => file_error(&self.file, &error),
             })
         })?;
-        out.hint(&format!("{lines} lines"));
+        let word = if self.format == ExportFormat::Archive { "lines" } else { "tasks" };
+        out.hint(&format!("{lines} {word}"));
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -5,17 +5,15 @@ use crate::context::World;
 use crate::output::{Format, Output};
 use crate::render;
 use clap::Args;
-use onus_core::command::Command;
-use onus_core::handoff::{Standing, Words};
+use onus_app::input::{self, VerbInput};
 use onus_core::refusal::Refusal;
-use onus_core::text::Text;
 use std::process::ExitCode;
 
 /// Write down what the next holder should know, and go on; or show the last handoff
 ///
 /// Commits, files, dependencies, checks and the place are filled in; add what only you know.
 #[derive(Debug, Args)]
-pub(crate) struct Handoff {
+pub(crate) struct WriteHandoff {
     #[command(flatten)]
     task: TaskArg,
 
@@ -51,23 +49,23 @@ pub(crate) struct HandoffArgs {
 }
 
 impl HandoffArgs {
-    pub(super) fn words(&self) -> Result<Words, Refusal> {
-        let summary = self.summary.as_deref().map(|given| text_argument("the note", given)).transpose()?;
-        let words = Words { summary, risks: self.risk.clone(), next_slice: self.next.clone() };
-        words.checked().map_err(Refusal::invalid)
+    pub(super) fn summary(&self) -> Result<Option<String>, Refusal> {
+        self.summary.as_deref().map(|given| text_argument("the note", given)).transpose()
     }
 }
 
-impl Handoff {
+impl WriteHandoff {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
         let task = &self.task.task;
         if !self.show {
-            let words = self.words.words()?;
-            let document = store.compose_handoff(task, Standing::InProgress, None, &words)?;
-            // Where nobody holds the task there is nothing to compose, and the rules say why it is refused.
-            let document = document.unwrap_or_else(|| Text::new(String::new()));
-            let command = Command::Handoff { note: words.said(), document };
+            let input = input::HandoffInput {
+                summary: self.words.summary()?,
+                risks: self.words.risk.clone(),
+                next: self.words.next.clone(),
+                lease: None,
+            };
+            let command = input.order(&mut store, Some(task))?.command;
             let receipt = submit_as_holder(world, &mut store, task, &self.lease, command)?;
             if !self.md && out.format == Format::Human {
                 return show_change(out, &receipt, "handed off");

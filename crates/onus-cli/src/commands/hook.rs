@@ -3,19 +3,24 @@
 pub(super) mod agent;
 
 use crate::cli;
-use crate::context::{Store, World, environment_token};
+use crate::context::{Store, World, asks_for_token, client_variables, environment_token};
 use crate::output::Output;
 use clap::{Args, Subcommand};
 use onus_app::guard::Desk;
+use onus_app::idempotent_admin::Asker;
+use onus_app::push::{PushStage, Pusher};
 use onus_app::view::WorkerView;
 use onus_core::code::Code;
 use onus_core::guard;
-use onus_core::id::Handle;
+use onus_core::id::{CommitId, Handle};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
+use onus_core::registry::token::TokenOrder;
+use onus_core::token::TokenText;
 use onus_core::worker::Kind;
 use onus_host::git::Incoming;
 use onus_host::hook::{self, Hook as Installed, HookState, Site, Update};
+use onus_host::push_option;
 use onus_host::refs::History;
 use onus_host::repository::{self, Place, Repo};
 use serde::Serialize;
@@ -43,7 +48,8 @@ enum HookVerb {
     Git(GitVerb),
     /// What an agent's client asks around its tools; `onus setup claude` has it asked
     ///
-    /// Reads the client's JSON on standard input. Exit code 2 stops the tool: a lost lease, or a path outside the scope.
+    /// Reads the client's JSON on standard input. Exit code 2 stops the tool: no lease, a lost one, a path outside the scope or
+    /// in another's workstation.
     Agent {
         /// session-start, pre-tool-use, post-tool-use, stop or session-end
         event: String,
@@ -91,7 +97,7 @@ impl GitVerb {
                 let hooks = install(world, repo, site)?;
                 let code = show(out, site, &hooks)?;
                 if site == Site::Shared {
-                    out.hint("push with the lease's token: git push -o onus=TOKEN");
+                    out.hint("a claim has its worktree show its lease; people run once, in their clone: onus hook install");
                 }
                 Ok(code)
             }
@@ -108,18 +114,43 @@ impl GitVerb {
     }
 }
 
-/// Puts the hooks in place, and notes what they need to know: the store, and whose clone it is.
+/// Puts the hooks in place, and notes what they need to know: the store, and whose clone it is. A shared repository becomes
+/// the main of record.
 fn install(world: &World, repo: &Repo, site: Site) -> Result<Vec<Installed>, Refusal> {
     // Hooks that ask a store which is not there would refuse everything.
     let mut store = world.open()?;
     let hooks = hook::install(repo, site, &program()?, Some(&world.location.public_url()))?;
     if site == Site::Work {
-        if let Some(person) = person(world, &mut store)? {
-            hook::keep_person(repo, &person)?;
+        let person = person(world, &mut store)?;
+        if let Some(person) = &person {
+            hook::keep_person(repo, person)?;
         }
         world.keep_store()?;
+        if let Some(person) = &person {
+            keep_push_token(world, &mut store, repo, person)?;
+        }
+    } else if let (Some(person), Some(named)) = (person(world, &mut store)?, store.shared_here()?) {
+        // What people push to is what counts from now on, for every clone of the store.
+        store.name_main_of_record(Some(&person), &named)?;
     }
     Ok(hooks)
+}
+
+/// Where pushes are asked about, a person's clone shows who they are. Not in a workstation: there a lease does.
+pub(super) fn keep_push_token(
+    world: &World,
+    store: &mut Store,
+    repo: &Repo,
+    person: &Handle,
+) -> Result<(), Refusal> {
+    let is_own = repo.git_dir == repo.common_dir;
+    if !is_own || push_option::person(repo)?.is_some() || !asks_for_token(store, repo)? {
+        return Ok(());
+    }
+    let request = world.another_request()?;
+    let asker = Asker { actor: Some(person), request: Some(&request), shown: None };
+    let issued = store.issue_token(asker, &TokenOrder::push(person.clone()))?;
+    push_option::keep_person(repo, &issued.secret)
 }
 
 /// The person who runs this, if the store knows them.
@@ -161,12 +192,6 @@ fn show(out: &Output, site: Site, hooks: &[Installed]) -> Result<ExitCode, Refus
         }
         text
     })
-}
-
-/// The variables that are set to something.
-fn client_variables() -> Vec<String> {
-    let set = std::env::vars_os().filter(|(_, value)| !value.is_empty());
-    set.filter_map(|(name, _)| name.into_string().ok()).collect()
 }
 
 fn site(place: &Place) -> Result<(&Repo, Site), Refusal> {
@@ -216,16 +241,17 @@ fn asked(world: &World, name: &str, args: &[OsString], moving: &[Update]) -> Res
             at_desk(world, repo, shown.as_ref(), |store, desk| store.guard(desk, moving))?;
         }
         ("reference-transaction", Site::Shared) => {
-            let token = hook::parent(repo)?.token()?.map(parsed).transpose()?;
+            let text = hook::parent(repo)?.token()?;
             let history = History::at(&repo.common_dir);
-            world.open()?.guard_push(token.as_ref(), &history, moving)?;
+            pushed(world, (text.as_deref(), &[]), PushStage::Moving, &history, moving)?;
         }
         ("pre-receive", Site::Shared) => {
             let text = hook::pushed_token(|name| std::env::var(name).ok())?;
-            let token = text.clone().map(parsed).transpose()?;
+            let adopted = hook::pushed_adopted(|name| std::env::var(name).ok())?;
             let incoming = Incoming::of_process();
             let history = History::receiving(&repo.common_dir, incoming.as_ref());
-            world.open()?.guard_push(token.as_ref(), &history, &hook::updates(&input()?)?)?;
+            let updates = hook::updates(&input()?)?;
+            pushed(world, (text.as_deref(), &adopted), PushStage::Asked, &history, &updates)?;
             if let Some(text) = text {
                 hook::parent(repo)?.leave(&text)?;
             }
@@ -233,7 +259,7 @@ fn asked(world: &World, name: &str, args: &[OsString], moving: &[Update]) -> Res
         ("pre-push", Site::Work) => {
             let updates: Vec<Update> = hook::pushed(&input()?)?.into_iter().map(|line| line.to).collect();
             let updates = guarded(updates, &["refs/heads/"]);
-            at_desk(world, repo, shown.as_ref(), |store, desk| store.guard(desk, &updates))?;
+            at_desk(world, repo, shown.as_ref(), |store, desk| store.guard_before_push(desk, &updates))?;
         }
         ("prepare-commit-msg", Site::Work) => {
             let file = args.first().map(PathBuf::from);
@@ -282,8 +308,28 @@ fn guarded(updates: Vec<Update>, prefixes: &[&str]) -> Vec<Update> {
     updates.into_iter().filter(is_guarded).collect()
 }
 
-fn parsed(text: String) -> Result<Token, Refusal> {
-    text.parse().map_err(|error: String| Refusal::invalid(error).hint("git push -o onus=TOKEN"))
+/// What a shared repository asks about a push, by the token that was pushed along.
+fn pushed(
+    world: &World,
+    (text, adopted): (Option<&str>, &[CommitId]),
+    stage: PushStage,
+    history: &History<'_>,
+    updates: &[Update],
+) -> Result<(), Refusal> {
+    let wrong = |error: String| Refusal::invalid(error).hint("git push -o onus=TOKEN");
+    let (lease, person) = match text {
+        Some(text) if hook::is_persons(text) => (None, Some(text.parse::<TokenText>().map_err(wrong)?)),
+        Some(text) => (Some(text.parse::<Token>().map_err(wrong)?), None),
+        None => (None, None),
+    };
+    // What the environment says of who pushes; whose token the store was opened with is another matter.
+    let worker = cli::global_of_environment()?.actor;
+    let mut store = world.open()?;
+    let variables = client_variables();
+    let client = guard::client(&store.settings.git.clients, variables.iter().map(String::as_str));
+    let pusher =
+        Pusher { lease: lease.as_ref(), person: person.as_ref(), worker: worker.as_ref(), client, adopted };
+    store.guard_push(&pusher, stage, history, updates)
 }
 
 fn input() -> Result<String, Refusal> {

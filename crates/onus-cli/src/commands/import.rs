@@ -5,30 +5,38 @@ use crate::context::World;
 use crate::output::Output;
 use crate::progress::Bar;
 use clap::Args;
-use onus_app::import::{Import as Job, ImportView, Run};
+use onus_app::import::format::{self, Format, SourceFile};
+use onus_app::import::{Import as Job, ImportView, Run, SkippedView};
 use onus_core::code::Code;
 use onus_core::id::ProjectKey;
 use onus_core::refusal::Refusal;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The largest file that is read at once.
+/// The most that is read at once.
 const INPUT_MAX: u64 = 1 << 30;
+/// The most files of a directory, and how deep it may be.
+const FILES_MAX: usize = 20_000;
+const DEPTH_MAX: usize = 8;
 
-/// Bring tasks in, or restore an archive into an empty store
+/// The formats, for the help and for mistakes.
+const FORMATS: &str = "onus, jsonl, csv, beads, backlog, kano, taskmaster, queue, github, redmine";
+
+/// Bring tasks in from a file of Onus or of another tool, or restore an archive into an empty store
 ///
-/// All lines or none. A line whose `origin_ask_ref` is known is `existing`; repeating an import is harmless.
+/// What the file is, its content tells. All of it comes in, or nothing. What is known by its `origin_ask_ref` is `existing`;
+/// repeating an import is harmless, and a newer file of another tool brings what changed there.
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// What to read; `-` is standard input
-    #[arg(value_name = "FILE|-")]
+    /// What to read: a file, a directory of Backlog.md, kano or beads, or `-` for standard input
+    #[arg(value_name = "FILE|DIR|-")]
     file: PathBuf,
 
-    /// jsonl (one task per line) or onus (an archive of a whole store)
-    #[arg(long, default_value = "jsonl", value_parser = |t: &str| word("a format", t, ImportFormat::parse, "jsonl, onus"))]
-    format: ImportFormat,
+    /// onus (an archive), jsonl, csv, beads, backlog, kano, taskmaster, queue, github or redmine; default: by its content
+    #[arg(long, value_parser = |t: &str| word("a format", t, Format::parse, FORMATS))]
+    format: Option<Format>,
 
     /// The project for tasks without an id of this store's projects
     #[arg(long, value_name = "KEY", value_parser = |t: &str| t.parse::<ProjectKey>())]
@@ -39,33 +47,55 @@ pub(crate) struct Import {
     dry_run: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ImportFormat {
-    Tasks,
-    Archive,
-}
-
-impl ImportFormat {
-    fn parse(text: &str) -> Option<ImportFormat> {
-        match text {
-            "jsonl" => Some(ImportFormat::Tasks),
-            "onus" => Some(ImportFormat::Archive),
-            _ => None,
-        }
-    }
-}
-
 impl Import {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
-        match self.format {
-            ImportFormat::Tasks => self.tasks(world, out),
-            ImportFormat::Archive => self.archive(world, out),
+        // An archive may be larger than what is read at once.
+        if self.format == Some(Format::Onus) {
+            return self.archive(world, out, self.reader()?);
+        }
+        let files = self.files()?;
+        let format = match self.format.or_else(|| Format::detect(&files)) {
+            Some(format) => format,
+            None => {
+                let detail = format!("what {} is cannot be told by its content", self.shown().display());
+                return Err(Refusal::invalid(detail).hint(format!("--format: one of {FORMATS}")));
+            }
+        };
+        match format {
+            Format::Onus => {
+                let text = files.into_iter().map(|file| file.text).collect::<String>();
+                self.archive(world, out, Box::new(Cursor::new(text)))
+            }
+            format => self.tasks(world, out, format, files),
         }
     }
 
-    fn tasks(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
+    fn tasks(
+        &self,
+        world: &World,
+        out: &Output,
+        format: Format,
+        files: Vec<SourceFile>,
+    ) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
-        let input = self.text()?;
+        let mut converted = match format {
+            Format::Jsonl => None,
+            other => Some(format::convert(other, &files)),
+        };
+        if let Some(converted) = converted.as_mut().filter(|converted| !converted.is_sound()) {
+            if !self.dry_run {
+                return Err(converted.refusal().unwrap_or_else(|| Refusal::invalid("nothing was imported")));
+            }
+            let read = i64::try_from(converted.read).unwrap_or(i64::MAX);
+            let refused = converted.refused();
+            let view = ImportView { read, refused, dry_run: true, ..ImportView::default() };
+            out.show(&view, text)?;
+            return Ok(ExitCode::from(Code::InvalidInput.exit_code()));
+        }
+        let input = match &mut converted {
+            Some(converted) => std::mem::take(&mut converted.lines),
+            None => files.into_iter().map(|file| file.text).collect(),
+        };
         let job = Job {
             request: &world.request()?,
             actor: world.actor.as_ref(),
@@ -73,17 +103,30 @@ impl Import {
             input: &input,
             run: if self.dry_run { Run::Dry } else { Run::Real },
         };
-        let view = store.import_jsonl(&job, &mut Bar::new(out))?;
-        out.show(&view, text)
+        let mut view = store.import_jsonl(&job, &mut Bar::new(out))?;
+        if let Some(converted) = converted {
+            view.unmapped = converted.unmapped.into_iter().collect();
+            let skipped = |(name, reason)| SkippedView { name, reason };
+            view.skipped = converted.skipped.into_iter().map(skipped).collect();
+        }
+        out.show(&view, text)?;
+        Ok(match view.refused.is_empty() {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::from(Code::InvalidInput.exit_code()),
+        })
     }
 
-    fn archive(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
+    fn archive(
+        &self,
+        world: &World,
+        out: &Output,
+        mut reader: Box<dyn BufRead>,
+    ) -> Result<ExitCode, Refusal> {
         if self.dry_run || self.project.is_some() {
             return Err(Refusal::invalid(
                 "an archive is restored whole: --dry-run and --project do not apply",
             ));
         }
-        let mut reader = self.reader()?;
         let view = world.create()?.import_archive(&mut reader, &mut Bar::new(out))?;
         out.show(&view, |view| {
             format!(
@@ -101,23 +144,16 @@ impl Import {
         Ok(Box::new(BufReader::new(file)))
     }
 
-    fn text(&self) -> Result<String, Refusal> {
-        let mut bytes = Vec::new();
-        self.reader()?
-            .take(INPUT_MAX + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|error| file_error(self.shown(), &error))?;
-        if bytes.len() as u64 > INPUT_MAX {
-            return Err(Refusal::invalid(format!("{} is larger than 1 GiB", self.shown().display()))
-                .hint("split the file"));
+    fn files(&self) -> Result<Vec<SourceFile>, Refusal> {
+        if self.file.is_dir() {
+            let mut walk = Walk { root: &self.file, files: Vec::new(), bytes: 0 };
+            walk.read_directory(&self.file, 0)?;
+            walk.files.sort_by(|a, b| a.name.cmp(&b.name));
+            return Ok(walk.files);
         }
-        String::from_utf8(bytes).map_err(|error| {
-            let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]
-                .iter()
-                .filter(|b| **b == b'\n')
-                .count();
-            Refusal::new(Code::InvalidInput, format!("line {line} is not UTF-8"))
-        })
+        let name = self.shown().file_name().map_or_else(|| "-".into(), |name| name.to_string_lossy());
+        let name = if self.file.as_os_str() == "-" { "-".to_owned() } else { name.into_owned() };
+        Ok(vec![SourceFile { name, text: text_of(self.reader()?, self.shown(), INPUT_MAX)? }])
     }
 
     fn shown(&self) -> &Path {
@@ -125,14 +161,124 @@ impl Import {
     }
 }
 
+/// The text files of a directory: no links, so that nothing outside it is read.
+struct Walk<'a> {
+    root: &'a Path,
+    files: Vec<SourceFile>,
+    bytes: u64,
+}
+
+impl Walk<'_> {
+    fn read_directory(&mut self, directory: &Path, depth: usize) -> Result<(), Refusal> {
+        let listed = std::fs::read_dir(directory).map_err(|error| file_error(directory, &error))?;
+        for entry in listed {
+            let entry = entry.map_err(|error| file_error(directory, &error))?;
+            let kind = entry.file_type().map_err(|error| file_error(&entry.path(), &error))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if kind.is_dir()
+                && depth < DEPTH_MAX
+                && !matches!(name.as_str(), ".git" | "node_modules" | ".cache")
+            {
+                self.read_directory(&entry.path(), depth + 1)?;
+            }
+            let ends = [".md", ".yml", ".yaml", ".json", ".jsonl", ".csv"];
+            if kind.is_file() && ends.iter().any(|end| name.ends_with(end)) {
+                self.take(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, path: &Path) -> Result<(), Refusal> {
+        if self.files.len() == FILES_MAX {
+            return Err(Refusal::invalid(format!("{} has more than {FILES_MAX} files", self.root.display()))
+                .hint("name the folder that has the tasks"));
+        }
+        let file = File::open(path).map_err(|error| file_error(path, &error))?;
+        let text = text_of(Box::new(BufReader::new(file)), path, INPUT_MAX.saturating_sub(self.bytes))?;
+        self.bytes += text.len() as u64;
+        let name = path.strip_prefix(self.root).unwrap_or(path).to_string_lossy().into_owned();
+        self.files.push(SourceFile { name, text });
+        Ok(())
+    }
+}
+
+fn text_of(reader: Box<dyn BufRead>, shown: &Path, max: u64) -> Result<String, Refusal> {
+    let mut bytes = Vec::new();
+    reader.take(max + 1).read_to_end(&mut bytes).map_err(|error| file_error(shown, &error))?;
+    if bytes.len() as u64 > max {
+        return Err(
+            Refusal::invalid(format!("{} is larger than 1 GiB", shown.display())).hint("split the file")
+        );
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        let detail = match shown.file_name() {
+            Some(name) => format!("line {line} of {} is not UTF-8", name.display()),
+            None => format!("line {line} is not UTF-8"),
+        };
+        Refusal::new(Code::InvalidInput, detail).hint("save the file as UTF-8")
+    })
+}
+
+/// So many of a list are shown.
+const SHOWN: usize = 20;
+
 fn text(view: &ImportView) -> String {
-    let mood = if view.dry_run { "would be " } else { "" };
-    let mut text = format!("{} tasks {mood}created, {} existing\n", view.created, view.existing);
-    for renamed in view.renamed.iter().take(20) {
-        text.push_str(&format!("  {} is {} here\n", renamed.from, renamed.to));
+    if view.dry_run {
+        return table(view);
     }
-    if view.renamed.len() > 20 {
-        text.push_str(&format!("  and {} more\n", view.renamed.len() - 20));
-    }
+    let changed = match view.changed {
+        0 => String::new(),
+        changed => format!(", {changed} changed"),
+    };
+    let mut text = format!("{} tasks created, {} existing{changed}\n", view.created, view.existing);
+    lists(&mut text, view);
     text
+}
+
+/// What a dry run found.
+fn table(view: &ImportView) -> String {
+    let counts = [
+        ("read", view.read),
+        ("created", view.created),
+        ("existing", view.existing),
+        ("changed", view.changed),
+        ("refused", view.refused.len() as i64),
+        ("unmapped", view.unmapped.len() as i64),
+    ];
+    let mut text: String = counts.iter().map(|(name, count)| format!("{name:<9} {count:>7}\n")).collect();
+    lists(&mut text, view);
+    let verdict = match view.refused.is_empty() {
+        true => "nothing was written: these tasks would be created\n",
+        false => "nothing would be imported: correct the file first\n",
+    };
+    text.push_str(verdict);
+    text
+}
+
+fn lists(text: &mut String, view: &ImportView) {
+    let refused = view.refused.iter().map(|one| format!("refused: {} ({})", one.detail, one.code));
+    listed(text, refused.collect());
+    let renamed = view.renamed.iter().map(|one| format!("{} is {} here", one.from, one.to));
+    listed(text, renamed.collect());
+    let unresolved = view.unresolved.iter();
+    let unresolved = unresolved.map(|one| format!("line {}: there is no {}", one.line, one.reference));
+    listed(text, unresolved.collect());
+    let skipped = view.skipped.iter().map(|one| format!("not a task: {} ({})", one.name, one.reason));
+    listed(text, skipped.collect());
+    if !view.unmapped.is_empty() {
+        text.push_str(&format!("  kept in extra: {}\n", view.unmapped.join(", ")));
+    }
+}
+
+fn listed(text: &mut String, lines: Vec<String>) {
+    let more = lines.len().saturating_sub(SHOWN);
+    for line in lines.iter().take(SHOWN) {
+        text.push_str(&format!("  {line}\n"));
+    }
+    if more > 0 {
+        text.push_str(&format!("  and {more} more\n"));
+    }
 }

@@ -1,6 +1,6 @@
 //! `onus init`
 
-use super::hook::program;
+use super::hook::{keep_push_token, program};
 use crate::context::World;
 use crate::output::Output;
 use clap::Args;
@@ -29,6 +29,10 @@ pub(crate) struct Init {
     /// Leave the git hooks out: then nothing is asked before a branch moves (onus hook install puts them in place later)
     #[arg(long)]
     no_hooks: bool,
+
+    /// The branch of this remote is the main branch that counts for every clone of the store: people only
+    #[arg(long, value_name = "REMOTE")]
+    remote: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -75,6 +79,7 @@ impl Init {
             Location::File(_) | Location::Database(_) => world.create()?.init(&founding, public_key)?,
         };
         let hooks = self.guard(world, founded.person.as_ref(), out)?;
+        self.place_in_team(world, out, founded.person.as_ref())?;
         let view = InitView {
             hooks,
             created: founded.created,
@@ -93,6 +98,23 @@ impl Init {
             ));
         }
         Ok(code)
+    }
+
+    /// The store knows this clone, and the shared branch that the person names.
+    fn place_in_team(&self, world: &World, out: &Output, person: Option<&Handle>) -> Result<(), Refusal> {
+        let (Some(repo), Some(person)) = (&world.place.repo, person) else {
+            return Ok(());
+        };
+        let mut store = world.open()?;
+        if repo.root.is_some() {
+            store.join_clone(Some(person))?;
+        }
+        if let Some(remote) = &self.remote {
+            let named = store.remote_to_name(remote)?;
+            store.name_main_of_record(Some(person), &named)?;
+            out.hint(&format!("done is what is in {}/{}, for every clone", named.remote, named.branch));
+        }
+        Ok(())
     }
 
     /// Notes what belongs to this clone, and has git ask before a branch moves.
@@ -117,7 +139,12 @@ impl Init {
             return Ok(Some(HooksSaid::LeftOut));
         }
         Ok(Some(match hook::install(repo, Site::Work, &program()?, None) {
-            Ok(_) => HooksSaid::Installed,
+            Ok(_) => {
+                if let Some(person) = person.filter(|_| repo.has_remotes().unwrap_or(false)) {
+                    keep_push_token(world, &mut world.open()?, repo, person)?;
+                }
+                HooksSaid::Installed
+            }
             Err(refusal) => {
                 out.warn(&format!("the hooks are not in place: {refusal}"));
                 HooksSaid::Refused
@@ -127,7 +154,7 @@ impl Init {
 }
 
 fn text(view: &InitView) -> String {
-    let made = if view.created { "Ready" } else { "Nothing to do" };
+    let made = if view.created { "Ready" } else { "Here already" };
     let mut text = format!("{made}: project {} in {}\n", view.project, view.store);
     match &view.worker {
         Some(worker) => text.push_str(&format!("You are {worker}")),

@@ -51,7 +51,7 @@ impl Intake {
         let channel = store.settings.intake.channels.get(&verb.channel);
         let spec = Box::new(email(&verb.channel, channel, &message()?)?);
         let project = verb.project.clone().or_else(|| channel.and_then(|channel| channel.project.clone()));
-        let command = Command::Add { spec, depends_on: BTreeSet::new(), archived: None };
+        let command = Command::Add { spec, depends_on: BTreeSet::new(), archived: None, arrival: None };
         let envelope = Envelope { project, ..world.envelope(None, None, command)? };
         let receipt = store.submit(&envelope, &Target::Named)?;
         out.show(&AddView::from(&receipt), render::added)

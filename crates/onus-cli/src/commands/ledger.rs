@@ -27,7 +27,7 @@ enum LedgerVerb {
     Verify,
     /// Sign the heads of all chains and anchor them outside the store
     Checkpoint,
-    Export(Export),
+    Export(LedgerExport),
     RaiseGeneration(RaiseGeneration),
 }
 
@@ -53,7 +53,7 @@ struct Log {
 
 /// Everything a third party needs to verify the record, as JSON lines
 #[derive(Debug, Args)]
-struct Export {
+struct LedgerExport {
     /// Where to; default: standard output
     #[arg(value_name = "FILE|-", default_value = "-")]
     file: PathBuf,

@@ -1,6 +1,7 @@
 //! `onus mcp`
 
-use super::check::{Request, run_checks};
+use super::check::{ChecksToRun, run_checks};
+use super::claim::begin;
 use super::takeover::secure;
 use super::{LeaseArg, word};
 use crate::context::{Store, World};
@@ -8,17 +9,22 @@ use crate::output::{Format, Output};
 use clap::Args;
 use onus_app::Onus;
 use onus_app::check::Sandbox;
+use onus_app::clean_start::Earlier;
+use onus_app::finish::{Finish, FinishView, Landing};
+use onus_app::merge::Merge;
+use onus_app::progress::Silent;
 use onus_app::submit::{Receipt, Target};
 use onus_core::command::Envelope;
-use onus_core::id::TaskId;
+use onus_core::id::{RequestId, TaskId};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
-use onus_mcp::{Backend, Site, Tools, Who};
+use onus_mcp::{Backend, Completing, Tools, Who, WorkingTrees};
 use std::process::ExitCode;
 
 /// Speak the Model Context Protocol on standard input and output
 ///
-/// Started by an agent's client, in its working tree, with ONUS_AS in the environment; `onus setup` writes the settings.
+/// Started by an agent's client, in its working tree; `onus setup` writes the settings. It works for ONUS_AS, else for whom
+/// `onus setup --worker` named.
 #[derive(Debug, Args)]
 pub(crate) struct Mcp {
     /// few: what a worker does all day; all: also renew, unblock, takeover, list, stale
@@ -29,7 +35,7 @@ pub(crate) struct Mcp {
 impl Mcp {
     pub(super) fn run(&self, world: &World) -> Result<ExitCode, Refusal> {
         world.refuse_request_id()?;
-        onus_mcp::stdio(Local { world: world.clone() }, self.tools)?;
+        onus_mcp::stdio(Local { world: world.clone().of_client()? }, self.tools)?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -60,12 +66,12 @@ impl Backend for Local {
         self.world.open()?.submit(&envelope, &target)
     }
 
-    fn site(&self) -> Option<&dyn Site> {
+    fn site(&self) -> Option<&dyn WorkingTrees> {
         Some(self)
     }
 }
 
-impl Site for Local {
+impl WorkingTrees for Local {
     fn who(&self) -> Who {
         Who { worker: self.world.actor.clone(), shown: None }
     }
@@ -76,13 +82,32 @@ impl Site for Local {
 
     fn keep(&self, receipt: &Receipt) -> Option<String> {
         let (token, held) = (receipt.token.as_ref()?, receipt.task.assignment()?);
-        let directory = self.world.open().and_then(|mut store| store.directory_of(&held.workstation));
-        let kept = directory.and_then(|found| self.world.keep_lease(&receipt.task, token, found.as_deref()));
+        let kept = self.world.open().and_then(|mut store| {
+            drop(begin(&self.world, &mut store, &quiet(), receipt, Earlier::Leave));
+            let found = store.directory_of(&held.workstation)?;
+            self.world.keep_lease(&mut store, &receipt.task, token, found.as_deref())
+        });
         kept.err().map(|refusal| format!("{refusal}; pass `lease` in every call"))
     }
 
     fn secure(&self, receipt: &Receipt) -> Result<(), Refusal> {
         secure(&self.world, &mut self.world.open()?, &quiet(), receipt)
+    }
+
+    fn finish(&self, order: &Completing, request: &RequestId) -> Result<FinishView, Refusal> {
+        let mut store = self.world.open()?;
+        let merge = Merge {
+            request,
+            actor: self.world.actor.as_ref(),
+            token: order.lease.as_ref(),
+            task: &order.task,
+            adopt: &[],
+            root_cause: order.root_cause.as_ref(),
+        };
+        let call = Finish { merge, resolution: order.resolution.as_ref(), landing: Landing::Merge };
+        let view = store.finish(&call, &mut Silent)?;
+        self.forget(&order.task);
+        Ok(view)
     }
 
     fn forget(&self, task: &TaskId) {
@@ -96,7 +121,7 @@ impl Site for Local {
         let mut store = self.world.open()?;
         let found = store.task(task)?;
         let lease = LeaseArg { lease: lease.map(|token| token.to_string()) };
-        let request = Request { only: None, jobs: 1, sandbox: Sandbox::None, lease: &lease };
+        let request = ChecksToRun { only: None, jobs: 1, sandbox: Sandbox::None, lease: &lease };
         run_checks(&self.world, &mut store, &mut quiet(), &found, &request)
     }
 }

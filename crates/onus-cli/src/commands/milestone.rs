@@ -22,7 +22,7 @@ pub(crate) struct Milestone {
 
 #[derive(Debug, Subcommand)]
 enum MilestoneVerb {
-    Add(Add),
+    Add(MilestoneAdd),
     /// Every milestone, the oldest first
     List,
     /// One milestone: its tasks, and exactly what it lacks
@@ -43,7 +43,7 @@ enum MilestoneVerb {
 ///
 /// They are named one by one, or by what they share; tasks that come later and share it belong to it, too.
 #[derive(Debug, Args)]
-struct Add {
+struct MilestoneAdd {
     #[command(flatten)]
     name: NameArg,
 
@@ -112,7 +112,7 @@ impl Milestone {
     }
 }
 
-impl Add {
+impl MilestoneAdd {
     fn wanted(&self) -> MilestoneAdded {
         MilestoneAdded {
             name: self.name.name.clone(),

@@ -6,8 +6,7 @@ use super::{ForceArgs, LeaseArg, TaskArg, show_change, submit_as_holder};
 use crate::context::World;
 use crate::output::Output;
 use clap::Args;
-use onus_core::command::Command;
-use onus_core::handoff::Standing;
+use onus_app::input::{self, VerbInput};
 use onus_core::refusal::Refusal;
 use std::process::ExitCode;
 
@@ -29,16 +28,20 @@ pub(crate) struct Release {
 
 impl Release {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
-        let words = self.words.words()?;
+        let summary = self.words.summary()?;
         let mut store = world.open()?;
         let task = &self.task.task;
         let directory =
             world.actor.as_ref().map(|by| store.holding_directory(task, by)).transpose()?.flatten();
-        let command = Command::Release {
-            note: words.said(),
-            handoff: store.compose_handoff(task, Standing::Released, None, &words)?,
-            warrant: self.force.warrant(),
+        let input = input::ReleaseInput {
+            summary,
+            risks: self.words.risk.clone(),
+            next: self.words.next.clone(),
+            force: self.force.force,
+            reason: self.force.reason.clone(),
+            lease: None,
         };
+        let command = input.order(&mut store, Some(task))?.command;
         let receipt = submit_as_holder(world, &mut store, task, &self.lease, command)?;
         if self.force.force {
             secure(world, &mut store, out, &receipt)?;

@@ -11,9 +11,12 @@ use onus_core::refusal::Refusal;
 use std::process::ExitCode;
 
 /// Say what somebody else's work is: another identity, in another workstation
+///
+/// With `--tick` alone it ticks acceptance criteria; with a verdict as well it does both.
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("verdict").required(true).args(["approve", "reject"]))]
-#[command(group = clap::ArgGroup::new("classification").required(true).args(["as_implemented", "as_design_only"]))]
+#[command(group = clap::ArgGroup::new("verdict").args(["approve", "reject"]).requires("classification"))]
+#[command(group = clap::ArgGroup::new("classification").args(["as_implemented", "as_design_only"]).requires("verdict"))]
+#[command(group = clap::ArgGroup::new("word").required(true).multiple(true).args(["approve", "reject", "tick", "untick"]))]
 pub(crate) struct Review {
     #[command(flatten)]
     task: TaskArg,
@@ -33,6 +36,14 @@ pub(crate) struct Review {
     /// There are words or specifications, and nothing that runs
     #[arg(long)]
     as_design_only: bool,
+
+    /// An acceptance criterion is met: its number in `onus show`, its id, or all; may be repeated
+    #[arg(long, value_name = "N|all")]
+    tick: Vec<String>,
+
+    /// It is not met any more; may be repeated
+    #[arg(long, value_name = "N|all", conflicts_with = "tick")]
+    untick: Vec<String>,
 
     /// The commit that was looked at; default: the one that the work is at
     #[arg(long, value_name = "COMMIT", value_parser = |t: &str| t.parse::<CommitId>())]
@@ -56,6 +67,18 @@ impl Review {
             Some(name) => Some(name.clone()),
             None => world.here(&mut store)?,
         };
+        let (criteria, withdrawn) = match self.tick.is_empty() {
+            true => (&self.untick, true),
+            false => (&self.tick, false),
+        };
+        if !criteria.is_empty() {
+            let criteria = criteria.clone();
+            let command = Command::Tick { criteria, withdrawn, workstation: workstation.clone() };
+            let receipt = submit(world, &mut store, task, None, command)?;
+            if !self.approve && !self.reject {
+                return show_change(out, &receipt, if withdrawn { "unticked" } else { "ticked" });
+            }
+        }
         let commit = match &self.commit {
             Some(commit) => Some(commit.clone()),
             None => store.proof(task)?.ground.commit,

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 /// Which worker, in which workstation, gets which type of task
 #[derive(Debug, Args)]
-pub(crate) struct Route {
+pub(crate) struct RouteCommand {
     #[command(subcommand)]
     verb: RouteVerb,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Route {
 enum RouteVerb {
     /// The identity map in force: its commit, rules, roles with who is in their lanes, boundaries
     Show(TypeArg),
-    Check(Check),
+    Check(CheckMap),
     Explain(Explain),
     /// Since when, and by which commit, a type of task goes to whom
     History(TypeArg),
@@ -42,7 +42,7 @@ struct TypeArg {
 /// Checks the map in force, or the main checkout's file where that is edited, and compares it with the store's workers,
 /// workstations and open tasks where there is a store.
 #[derive(Debug, Args)]
-struct Check {
+struct CheckMap {
     /// Check this file instead
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
@@ -66,7 +66,7 @@ struct Explain {
     priority: Option<Priority>,
 }
 
-impl Route {
+impl RouteCommand {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         match &self.verb {
             RouteVerb::Show(TypeArg { task_type }) => {
@@ -83,7 +83,7 @@ impl Route {
     }
 }
 
-impl Check {
+impl CheckMap {
     fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let settings = settings::load(&world.place.settings_file())?;
         let file = self.file.as_ref().map(|file| world.place.cwd.join(file));

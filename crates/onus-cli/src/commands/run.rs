@@ -3,13 +3,14 @@
 mod conclude;
 mod lease;
 
-use super::claim::PlaceArgs;
+use super::claim::{PlaceArgs, begin};
 use super::list::FilterArgs;
 use super::task_id;
 use crate::context::{Store, World};
 use crate::output::{Format, Output};
 use clap::Args;
-use lease::Held;
+use lease::GrantedLease;
+use onus_app::clean_start::Earlier;
 use onus_app::submit::Target;
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant};
@@ -18,7 +19,7 @@ use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
 use onus_core::time::Millis;
 use onus_core::worker::Kind;
-use onus_host::supervise::{self, End, Heart, News, Order, Signals};
+use onus_host::supervise::{self, End, Heart, News, Signals, SupervisedCommand};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -32,7 +33,7 @@ use std::time::{Duration, Instant};
 /// it back with a handoff. Exit codes: the command's own where it failed (128 and the signal's number where one ended
 /// it), 4 lease lost, 6 nothing ready, 7 a check failed, 69 store unreachable.
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+pub(crate) struct RunCommand {
     /// The task, e.g. API-12; without it the most important ready one
     #[arg(value_name = "TASK", value_parser = task_id, conflicts_with_all = ["next", "loop"])]
     task: Option<TaskId>,
@@ -83,7 +84,7 @@ struct RunView {
     runs: Vec<Outcome>,
 }
 
-impl Run {
+impl RunCommand {
     pub(super) fn is_warden(&self) -> bool {
         self.warden.is_some()
     }
@@ -134,7 +135,13 @@ impl Run {
         outcome
     }
 
-    fn claim(&self, world: &World, store: &mut Store, out: &Output, first: bool) -> Result<Held, Refusal> {
+    fn claim(
+        &self,
+        world: &World,
+        store: &mut Store,
+        out: &Output,
+        first: bool,
+    ) -> Result<GrantedLease, Refusal> {
         let command = Command::Claim {
             workstation: self.place.workstation.clone(),
             here: self.place.here(world, store)?,
@@ -149,8 +156,9 @@ impl Run {
         }
         store.probe_before(&envelope)?;
         let receipt = store.submit(&envelope, &target)?;
-        let held = Held::new(store, &receipt)?;
-        if let Err(refusal) = world.keep_lease(&receipt.task, &held.token, held.directory.as_deref()) {
+        let held = GrantedLease::new(store, &receipt)?;
+        begin(world, store, out, &receipt, Earlier::Leave)?;
+        if let Err(refusal) = world.keep_lease(store, &receipt.task, &held.token, held.directory.as_deref()) {
             out.warn(&refusal.to_string());
         }
         out.hint(&format!("{}: {} in {}", held.task, receipt.task.spec.title, held.workstation));
@@ -163,13 +171,13 @@ impl Run {
         store: &mut Store,
         out: &Output,
         signals: &mut Signals,
-        held: &Held,
+        held: &GrantedLease,
         asked: Instant,
     ) -> Result<(End, Heart), Refusal> {
         let environment = environment(world, store, held)?;
         let program = std::env::current_exe().map_err(unexpected)?.into_os_string();
         let warden = [program, "run".into(), "--warden".into()];
-        let order = Order {
+        let order = SupervisedCommand {
             warden: &warden,
             command: &self.command,
             directory: held.directory.as_deref().unwrap_or(&world.place.cwd),
@@ -196,7 +204,7 @@ impl Run {
 fn environment(
     world: &World,
     store: &mut Store,
-    held: &Held,
+    held: &GrantedLease,
 ) -> Result<Vec<(&'static str, OsString)>, Refusal> {
     let mut pairs = vec![
         ("ONUS_TASK", held.task.to_string().into()),
@@ -223,7 +231,7 @@ struct Title {
 }
 
 impl Title {
-    fn of(held: &Held, out: &Output) -> Title {
+    fn of(held: &GrantedLease, out: &Output) -> Title {
         let shown = out.format == Format::Human && !out.quiet && std::io::stderr().is_terminal();
         Title { task: shown.then(|| held.task.clone()) }
     }

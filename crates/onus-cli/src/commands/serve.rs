@@ -89,6 +89,7 @@ impl Serve {
             patience: Duration::from_millis(u64::try_from(self.patience.0).unwrap_or_default()),
             ..Config::new(self.listen)
         };
+        join(world)?;
         let scheme = if config.tls.is_some() { "https" } else { "http" };
         let store = world.location.shown();
         let world = world.clone();
@@ -103,4 +104,13 @@ impl Serve {
         )?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The store knows the clone that the server stands in, as far as somebody can say so.
+fn join(world: &World) -> Result<(), Refusal> {
+    let owner = world.place.person()?;
+    if let Some(by) = world.actor.as_ref().or(owner.as_ref()).filter(|_| world.place.repo.is_some()) {
+        world.open()?.join_clone(Some(by))?;
+    }
+    Ok(())
 }

@@ -32,16 +32,16 @@ pub(crate) struct Session {
 #[derive(Debug, Subcommand)]
 enum SessionVerb {
     /// Go on working on a task that you hold
-    Start(Holder),
+    Start(SessionHolder),
     /// Rest from a task and keep holding it: no time is counted until `session start`
-    Stop(Holder),
-    List(List),
+    Stop(SessionHolder),
+    List(ListSessions),
     Correct(Correct),
     Usage(Usage),
 }
 
 #[derive(Debug, Args)]
-struct Holder {
+struct SessionHolder {
     #[command(flatten)]
     task: TaskArg,
 
@@ -51,7 +51,7 @@ struct Holder {
 
 /// Sessions, the latest first
 #[derive(Debug, Args)]
-struct List {
+struct ListSessions {
     #[arg(long, value_name = "TASK", value_parser = task_id)]
     task: Option<TaskId>,
 
@@ -155,7 +155,7 @@ impl Session {
     }
 }
 
-impl Holder {
+impl SessionHolder {
     fn run(&self, world: &World, out: &Output, command: Command, said: &str) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
         let receipt = submit_as_holder(world, &mut store, &self.task.task, &self.lease, command)?;

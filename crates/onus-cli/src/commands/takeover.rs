@@ -1,6 +1,6 @@
 //! `onus takeover`
 
-use super::claim::{PlaceArgs, show_grant};
+use super::claim::{AdoptArg, PlaceArgs, begin, show_grant};
 use super::{ForceArgs, TaskArg};
 use crate::context::{Store, World};
 use crate::output::Output;
@@ -22,6 +22,9 @@ pub(crate) struct Takeover {
     place: PlaceArgs,
 
     #[command(flatten)]
+    adopt: AdoptArg,
+
+    #[command(flatten)]
     force: ForceArgs,
 }
 
@@ -39,6 +42,7 @@ impl Takeover {
         store.probe_before(&envelope)?;
         let receipt = store.submit(&envelope, &Target::Named)?;
         secure(world, &mut store, out, &receipt)?;
+        begin(world, &mut store, out, &receipt, self.adopt.earlier())?;
         show_grant(world, &mut store, out, &receipt)
     }
 }
@@ -76,6 +80,7 @@ pub(super) fn secure(
         Ok(None) => {}
         Err(refusal) => out.warn(&format!("the work of {} was left where it is: {refusal}", evicted.worker)),
     }
+    world.show_no_token(evicted.directory());
     let reference = kept.ok().flatten().map(|kept| kept.refname);
     if let Err(refusal) = hand_on(world, store, receipt, &evicted, reference.as_deref()) {
         out.warn(&format!("there is no handoff of the work of {}: {refusal}", evicted.worker));
@@ -97,11 +102,12 @@ fn hand_on(
     let Some(document) = store.compose_eviction(evicted, salvage)? else {
         return Ok(());
     };
-    let holder = receipt.task.assignment().map(|held| held.assignee.clone());
+    // What a person writes down for an agent is the person's word.
+    let is_own = receipt.task.assignment().map(|held| &held.assignee) == world.actor.as_ref();
     let envelope = Envelope {
         request: world.another_request()?,
-        actor: holder,
-        token: Some(token.clone()),
+        actor: world.actor.clone(),
+        token: Some(token.clone()).filter(|_| is_own),
         task: Some(receipt.task.id.clone()),
         project: None,
         base: None,

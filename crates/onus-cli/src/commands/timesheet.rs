@@ -28,19 +28,19 @@ pub(crate) struct Timesheet {
     verb: Option<TimesheetVerb>,
 
     #[command(flatten)]
-    show: Show,
+    show: ShowSheet,
 }
 
 #[derive(Debug, Subcommand)]
 enum TimesheetVerb {
-    Show(Show),
+    Show(ShowSheet),
     Export(Export),
     Approve(Approve),
 }
 
 /// Show it with bars; what was approved of it, and what has changed since, for one worker
 #[derive(Debug, Args)]
-struct Show {
+struct ShowSheet {
     #[command(flatten)]
     what: What,
 }
@@ -166,7 +166,7 @@ impl Timesheet {
     }
 }
 
-impl Show {
+impl ShowSheet {
     fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
         let ask = self.what.ask(world, &mut store)?;

@@ -27,7 +27,7 @@ pub(crate) struct Worker {
 
 #[derive(Debug, Subcommand)]
 enum WorkerVerb {
-    Add(Add),
+    Add(WorkerAdd),
     /// Everybody, and what they hold
     List,
     /// Give a worker no new work; what it holds stays its own: people only
@@ -63,7 +63,7 @@ enum WorkerVerb {
 
 /// Register a person or an agent: people only
 #[derive(Debug, Args)]
-struct Add {
+struct WorkerAdd {
     #[arg(value_name = "@HANDLE", value_parser = handle)]
     handle: Handle,
 

@@ -23,7 +23,7 @@ pub(crate) struct Workstation {
 
 #[derive(Debug, Subcommand)]
 enum WorkstationVerb {
-    Add(add::Add),
+    Add(add::WorkstationAdd),
     /// Every workstation, whether it is ready, and what it holds
     List,
     /// One workstation, with what its probes said last

@@ -77,7 +77,10 @@ fn rows(view: &TimesheetView) -> String {
             *first = paint(BOLD, &first);
         }
         cells.extend([
-            row.sessions.to_string(),
+            match row.corrected {
+                0 => row.sessions.to_string(),
+                corrected => format!("{} ({corrected} corrected)", row.sessions),
+            },
             clock(row.seconds),
             clock(row.billable_seconds),
             tokens(row.tokens),
@@ -158,8 +161,14 @@ pub(crate) fn sessions(view: &SessionsView) -> String {
 
 fn ending(session: &SessionView) -> String {
     let end = session.end_reason.as_deref().unwrap_or("running").replace('_', " ");
-    match &session.correction {
+    let end = match &session.correction {
         Some(_) => format!("{end}, corrected"),
+        None => end,
+    };
+    match &session.proposal {
+        Some(said) => {
+            format!("{end}; {} to {} waits for another person", when(said.started_at), when(said.ended_at))
+        }
         None => end,
     }
 }

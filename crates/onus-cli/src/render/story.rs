@@ -3,6 +3,7 @@
 use super::{BOLD, DIM, paint, state_style, when};
 use onus_app::view::{EntryView, LandedView, StoryView};
 use onus_core::handoff::Handoff;
+use onus_core::task::Criterion;
 use onus_core::time::Millis;
 use std::fmt::Write as _;
 
@@ -45,6 +46,9 @@ pub(crate) fn story(view: &StoryView) -> String {
     for check in &task.checks {
         let _ = writeln!(text, "check: {} ({:?})", check.command, check.state);
     }
+    for (place, criterion) in task.criteria.iter().enumerate() {
+        let _ = writeln!(text, "{}", criterion_line(place, criterion));
+    }
     line(&mut text, "landed", view.landed.as_ref().map(landed));
     line(
         &mut text,
@@ -54,6 +58,7 @@ pub(crate) fn story(view: &StoryView) -> String {
     if let Some(body) = &task.body {
         let _ = writeln!(text, "\n{body}");
     }
+    extra(&mut text, view);
     reviews(&mut text, view);
     assignments(&mut text, view);
     sessions(&mut text, view);
@@ -78,6 +83,28 @@ fn handed_on(text: &mut String, view: &StoryView) {
 fn line(text: &mut String, name: &str, value: Option<String>) {
     if let Some(value) = value {
         let _ = writeln!(text, "{name}: {value}");
+    }
+}
+
+/// `criterion 2: [x] the limit is told (@rev, 2026-11-16 12:00)`
+fn criterion_line(place: usize, criterion: &Criterion) -> String {
+    let number = place + 1;
+    let words = criterion.text.replace('\n', " ");
+    match &criterion.ticked {
+        None => format!("criterion {number}: [ ] {words}"),
+        Some(tick) => format!("criterion {number}: [x] {words} ({}, {})", tick.by, when(tick.at)),
+    }
+}
+
+/// What another system says.
+fn extra(text: &mut String, view: &StoryView) {
+    let fields = view.task.extra_words();
+    if fields.is_empty() {
+        return;
+    }
+    heading(text, "from elsewhere");
+    for (name, words) in fields {
+        let _ = writeln!(text, "  {name}: {}", words.replace('\n', "\n    "));
     }
 }
 
@@ -173,6 +200,10 @@ fn notes(text: &mut String, view: &StoryView) {
     heading(text, "notes");
     for note in &view.notes {
         let _ = writeln!(text, "  {} {} at {}", paint(DIM, &note.kind), note.by, when(note.at));
+        if let Some(said) = &note.said {
+            let at = said.at.map(|at| format!(" at {}", when(at))).unwrap_or_default();
+            let _ = writeln!(text, "    said by {}{at}:", said.by);
+        }
         // The last handoff is told above in full; the earlier ones by their words.
         let handoff = Handoff::parse(&note.text).ok();
         let words = handoff.as_ref().map(|handoff| handoff.summary.as_deref().unwrap_or_default());

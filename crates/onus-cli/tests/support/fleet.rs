@@ -28,6 +28,8 @@ impl Fleet {
         let mut install = site.command(&["hook", "install", "--store", &store, "--as", &site.person]);
         let installed = finish(start(install.current_dir(&shared)));
         assert_eq!(installed.exit, Some(0), "{installed:?}");
+        // Now that pushes are asked about, the person's clone says who they are.
+        site.by_person(&["hook", "install"]);
         fleet
     }
 

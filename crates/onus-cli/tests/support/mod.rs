@@ -19,10 +19,12 @@ pub(crate) mod far;
 pub(crate) mod fleet;
 pub(crate) mod load;
 pub(crate) mod map;
+pub(crate) mod model;
 pub(crate) mod network;
 pub(crate) mod pair;
 pub(crate) mod rng;
 pub(crate) mod server;
+pub(crate) mod team;
 pub(crate) mod tree;
 pub(crate) mod wrapper;
 
@@ -30,7 +32,7 @@ pub(crate) use answer::Answer;
 pub(crate) use rng::Rng;
 pub(crate) use tree::Bench;
 
-use onus_testkit::{Cluster, Durability};
+use onus_testkit::Cluster;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -257,12 +259,10 @@ impl Site {
     }
 }
 
-/// The program's own server, as durable as a real one, when `ONUS_TEST_STORE=postgres` asks for it.
+/// A server as durable as a real one, when `ONUS_TEST_STORE=postgres` asks for it.
 pub(crate) fn server() -> Option<&'static Cluster> {
-    static SERVER: OnceLock<Cluster> = OnceLock::new();
-    let start = || Cluster::start(Durability::Durable).expect("PostgreSQL is not installed");
     let is_asked_for = std::env::var("ONUS_TEST_STORE").is_ok_and(|store| store == "postgres");
-    is_asked_for.then(|| SERVER.get_or_init(start))
+    is_asked_for.then(|| Cluster::shared_durable().expect("PostgreSQL is not installed"))
 }
 
 /// The text of a JSON string that the contract says is there.

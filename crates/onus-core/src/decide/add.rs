@@ -3,28 +3,46 @@
 use super::Decision;
 use super::check::fault;
 use crate::code::Code;
-use crate::command::Archive;
+use crate::command::{Archive, Arrival};
 use crate::event::{Added, Archived};
 use crate::facts::{Facts, Fresh};
 use crate::id::TaskId;
 use crate::refusal::{Finding, Refusal};
 use crate::scope::Scope;
-use crate::task::{Check, CheckState, Spec};
+use crate::task::{Blocker, Check, CheckState, Criterion, Spec};
 use crate::text;
-use crate::worker::Worker;
+use crate::time::{Now, Timestamp};
+use crate::worker::{Worker, WorkerState};
 use std::collections::BTreeSet;
+
+/// What is asked for, and how it arrives.
+pub(super) struct NewTask<'a> {
+    pub(super) spec: &'a Spec,
+    pub(super) depends_on: &'a BTreeSet<TaskId>,
+    pub(super) archived: Option<&'a Archive>,
+    pub(super) arrival: Option<&'a Arrival>,
+}
 
 pub(super) fn decide(
     facts: &Facts<'_>,
     caller: &Worker,
-    spec: &Spec,
-    depends_on: &BTreeSet<TaskId>,
-    archived: Option<&Archive>,
+    ask: &NewTask<'_>,
+    now: &Now,
     fresh: &Fresh,
 ) -> Result<Decision, Refusal> {
+    let NewTask { spec, depends_on, archived, arrival } = *ask;
     // The same ask, even with edited words, is the existing task: its words live in their own system.
     if let Some(existing) = &facts.existing {
         return Ok(Decision::Existing(existing.clone()));
+    }
+    // What brings others' asks in is silent while it is paused.
+    if caller.state == WorkerState::Paused && spec.origin.is_some() {
+        let detail = format!("{} is paused: it brings no asks in", caller.handle);
+        return Err(Refusal::new(Code::NotPermitted, detail)
+            .hint(format!("a person runs: onus worker resume {}", caller.handle)));
+    }
+    if facts.behind_anchor {
+        return Err(super::behind());
     }
     let mut findings = findings(spec, depends_on);
     if let Some(archive) = archived {
@@ -35,6 +53,8 @@ pub(super) fn decide(
         }
         findings.extend(archive_findings(archive));
     }
+    let blocked = arrival.and_then(|arrival| arrival.blocked.as_ref());
+    findings.extend(blocked.and_then(|on| blocked_finding(on, archived)));
     for dependency in facts.dependencies.iter().filter(|d| d.state.is_none()) {
         let finding = Finding::new(Code::UnknownTask, format!("there is no task {}", dependency.id));
         findings.push(finding.hint("onus list --state all"));
@@ -42,11 +62,23 @@ pub(super) fn decide(
     if let Some(refusal) = Refusal::from_findings(findings) {
         return Err(refusal);
     }
+    // A clock elsewhere that is ahead of ours says nothing.
+    let past = |at: Option<Timestamp>| at.filter(|at| *at <= now.wall);
     let added = Added {
         uid: fresh.uid,
-        spec: Spec { checks: checks(caller, &spec.checks), ..spec.clone() },
+        spec: Spec {
+            checks: checks(caller, &spec.checks),
+            criteria: spec.criteria.iter().map(|one| Criterion::open(one.text.clone())).collect(),
+            ..spec.clone()
+        },
         depends_on: depends_on.clone(),
-        archived: archived.map(|a| Archived { state: a.state, resolution: a.resolution.clone() }),
+        archived: archived.map(|a| Archived {
+            state: a.state,
+            resolution: a.resolution.clone(),
+            at: past(a.at),
+        }),
+        created_at: arrival.and_then(|arrival| past(arrival.created_at)),
+        blocked: blocked.cloned(),
     };
     Ok(Decision::one(added, None))
 }
@@ -57,7 +89,27 @@ fn checks(caller: &Worker, asked: &[Check]) -> Vec<Check> {
     asked.iter().map(|check| Check { state: state.unwrap_or(check.state), ..check.clone() }).collect()
 }
 
-fn findings(spec: &Spec, depends_on: &BTreeSet<TaskId>) -> Vec<Finding> {
+/// What waited elsewhere waits for something elsewhere: people and tasks of this store were not asked.
+fn blocked_finding(on: &Blocker, archived: Option<&Archive>) -> Option<Finding> {
+    let detail = match (on, archived) {
+        (_, Some(_)) => "what has ended waits for nothing",
+        (Blocker::External(_), None) => return None,
+        _ => "an ask arrives blocked on something external, or on nothing",
+    };
+    Some(Finding::new(Code::InvalidInput, detail))
+}
+
+/// An object, bounded.
+fn extra_fault(content: &str) -> Option<String> {
+    if content.len() > text::EXTRA_MAX {
+        return Some(format!("extra has {} bytes; the limit is {}", content.len(), text::EXTRA_MAX));
+    }
+    let is_object = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(content).is_ok();
+    (!is_object).then(|| "extra is not a JSON object".to_owned())
+}
+
+/// Everything that is wrong with what is asked for, taken by itself.
+pub(super) fn findings(spec: &Spec, depends_on: &BTreeSet<TaskId>) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut check = |result: Result<String, String>| {
         if let Err(detail) = result {
@@ -81,6 +133,18 @@ fn findings(spec: &Spec, depends_on: &BTreeSet<TaskId>) -> Vec<Finding> {
     for one in &spec.checks {
         check(fault(&one.command).map_or(Ok(String::new()), Err));
     }
+    for (n, criterion) in spec.criteria.iter().enumerate() {
+        check(text::lines("the criterion", &criterion.text, text::CRITERION_MAX));
+        if spec.criteria[..n].iter().any(|earlier| earlier.text == criterion.text) {
+            check(Err(format!(
+                "the criterion `{}` stands there twice",
+                text::shortened(&criterion.text, 80)
+            )));
+        }
+    }
+    if let Some(fault) = spec.extra.as_ref().and_then(|extra| extra_fault(extra.content()?)) {
+        check(Err(fault));
+    }
     if spec.lane.is_some_and(|lane| !(1..=1_000).contains(&lane)) {
         check(Err("a lane is a number from 1 to 1000".into()));
     }
@@ -88,6 +152,7 @@ fn findings(spec: &Spec, depends_on: &BTreeSet<TaskId>) -> Vec<Finding> {
         ("tags", spec.tags.len()),
         ("scope globs", spec.scope.len()),
         ("checks", spec.checks.len()),
+        ("criteria", spec.criteria.len()),
         ("dependencies", depends_on.len()),
     ] {
         if count > text::LIST_MAX {

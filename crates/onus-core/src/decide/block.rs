@@ -5,7 +5,7 @@ use crate::code::Code;
 use crate::command::WhileBlocked;
 use crate::event::{Blocked, Unblocked};
 use crate::facts::Caller;
-use crate::id::TaskId;
+use crate::id::{TaskId, shown};
 use crate::refusal::Refusal;
 use crate::task::{Blocker, State, StateName};
 use crate::text::Text;
@@ -73,6 +73,22 @@ fn known(context: &Context<'_>, on: &Blocker) -> Result<(), Refusal> {
             Err(Refusal::new(Code::UnknownWorker, format!("{on}: nobody of that name is registered"))
                 .hint("onus worker list"))
         }
+        Blocker::Exception(name) => excepted(context, name),
         _ => Ok(()),
+    }
+}
+
+/// An exception has the name of the dependency that it is about.
+fn excepted(context: &Context<'_>, name: &str) -> Result<(), Refusal> {
+    let id = &context.task.id;
+    let asked = name.parse().ok().and_then(|on: TaskId| context.task.exceptions.get(&on).cloned());
+    match asked {
+        Some(asked) if asked.approved_by.is_none() => Ok(()),
+        Some(_) => {
+            Err(Refusal::invalid(format!("the exception for {name} is approved: nothing waits for it"))
+                .hint(format!("onus show {id}")))
+        }
+        None => Err(Refusal::new(Code::UnknownName, format!("{id} has no exception {}", shown(name)))
+            .hint(format!("onus exception request {id} --on TASK --reason TEXT --rollback TEXT"))),
     }
 }

@@ -95,7 +95,10 @@ fn plausible(run: &Run) -> Result<(), Refusal> {
         (is_digest(&run.output_sha256), "the digest of an output is 64 hexadecimal digits"),
         (is_kept, "of an output at most 128 KiB are kept"),
         (is_printable, "the digest of an environment is one short word"),
-        (RunPlace::parse(&run.sandbox).is_some(), "a sandbox is none, bubblewrap or stated"),
+        (
+            RunPlace::parse(&run.sandbox).is_some(),
+            "a sandbox is none, bubblewrap, bubblewrap-network or stated",
+        ),
     ];
     match faults.into_iter().find(|(holds, _)| !holds) {
         Some((_, rule)) => Err(Refusal::invalid(format!("the run makes no sense: {rule}"))),

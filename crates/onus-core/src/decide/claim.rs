@@ -83,11 +83,7 @@ pub(super) fn grant(
     fresh: &Fresh,
 ) -> Result<(Grant, WorkstationName), Refusal> {
     if context.facts.behind_anchor {
-        return Err(Refusal::new(
-            Code::StoreBehindAnchor,
-            "the store is older than what was on record: it was restored, or failed over with a loss",
-        )
-        .hint("a person runs: onus ledger raise-generation --reason TEXT"));
+        return Err(super::behind());
     }
     let ttl = context.lease_length(ttl)?;
     let grantee = context.grantee();
@@ -146,16 +142,6 @@ fn assignable(context: &Context<'_>, assignee: &Handle) -> Result<(), Refusal> {
 /// The identity map comes before the gate. What stands against the grant is put in front of the other findings.
 fn route(context: &Context<'_>, forced: bool, findings: &mut Vec<Finding>) -> Option<Route> {
     let (facts, spec) = (context.facts, &context.task.spec);
-    if forced {
-        return match facts.policy {
-            Policy::InForce(map) => Some(Route {
-                rule: "forced".into(),
-                map_commit: map.commit.clone(),
-                map_hash: map.hash.clone(),
-            }),
-            Policy::Absent | Policy::Invalid(_) => None,
-        };
-    }
     let asked = facts.place.asked.as_ref();
     let (route, mut against) =
         match identity_map::route(facts.policy, spec, context.grantee(), asked, &facts.signals) {
@@ -165,8 +151,29 @@ fn route(context: &Context<'_>, forced: bool, findings: &mut Vec<Finding>) -> Op
     if identity_map::needs_independence(facts.policy, spec) {
         against.extend(dependent_verifier(context));
     }
+    // Force steps over the map only where the map is against it.
+    if forced && !against.is_empty() {
+        return over(facts.policy);
+    }
     findings.splice(0..0, against);
     route
+}
+
+/// What a grant against the map says of it: which one it was.
+fn over(policy: &Policy) -> Option<Route> {
+    match policy {
+        Policy::Absent => None,
+        Policy::InForce(map) => Some(Route {
+            rule: Route::FORCED.into(),
+            map_commit: map.commit.clone(),
+            map_hash: map.hash.clone(),
+        }),
+        Policy::Invalid(map) => Some(Route {
+            rule: Route::FORCED_OVER_INVALID.into(),
+            map_commit: map.commit.clone(),
+            map_hash: map.hash.clone().unwrap_or_default(),
+        }),
+    }
 }
 
 /// Nobody verifies what they built, and nothing is verified where it was built (mission C12).

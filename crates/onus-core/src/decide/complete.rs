@@ -44,7 +44,9 @@ pub(super) fn decide(
     let mut events: Vec<Event> = Vec::new();
     if let (Some(held), Some(document)) = (held, &proof.handoff) {
         let text = handoff::words(context, None, Some(document))?.unwrap_or_else(|| document.clone());
-        events.push(Noted { text, renewal: Some(context.renewal(held, None)), handoff: true }.into());
+        events.push(
+            Noted { text, renewal: Some(context.renewal(held, None)), handoff: true, said: None }.into(),
+        );
     }
     let completed = Completed {
         resolution,

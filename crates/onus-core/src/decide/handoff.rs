@@ -7,11 +7,16 @@ use crate::refusal::Refusal;
 use crate::text::{BODY_MAX, Text, lines};
 
 pub(super) fn decide(context: &Context<'_>, document: &Text) -> Result<Decision, Refusal> {
+    // Whoever gives the work of one to another tells it in their own name, and keeps nobody's lease alive by that.
+    if context.facts.token.is_none() && context.caller.is_human() && context.task.assignment().is_some() {
+        let text = words(context, None, Some(document))?.unwrap_or_else(|| document.clone());
+        return Ok(Decision::one(Noted { text, renewal: None, handoff: true, said: None }, None));
+    }
     let held = context.holder()?;
     let text = words(context, None, Some(document))?.unwrap_or_else(|| document.clone());
     // A suspended holder may still say what it knows, but does not keep its lease alive by that.
     let renewal = (!context.facts.suspended).then(|| context.renewal(held, None));
-    Ok(Decision::one(Noted { text, renewal, handoff: true }, Some(held.workstation.clone())))
+    Ok(Decision::one(Noted { text, renewal, handoff: true, said: None }, Some(held.workstation.clone())))
 }
 
 /// What is kept of an end: the whole document, or plain words where nobody composed one.

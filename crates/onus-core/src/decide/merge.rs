@@ -29,9 +29,11 @@ pub(super) fn decide(context: &Context<'_>, landing: &Landing<'_>) -> Result<Dec
     // The work is not in the main branch yet: that is what this call is for.
     let proof = Proof { unmerged: 0, ..landing.proof.clone() };
     let mut findings = complete::unproven(context, root_cause.as_ref(), &proof);
-    if landing.stage == Stage::Ask {
-        findings.retain(|finding| !is_shown_by_running(finding));
-    }
+    findings.retain(|finding| match landing.stage {
+        Stage::Ask => !is_shown_by_running(finding),
+        Stage::Receive => finding.code != Code::RootCauseMissing,
+        Stage::Land => true,
+    });
     if let Some(refusal) = Refusal::from_findings(findings) {
         return Err(refusal);
     }

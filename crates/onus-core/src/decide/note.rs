@@ -14,6 +14,6 @@ pub(super) fn decide(context: &Context<'_>, text: &Text) -> Result<Decision, Ref
     // A suspended holder may still say what it knows, but does not keep its lease alive by that.
     let renewing = held.filter(|_| !context.facts.suspended);
     let renewal = renewing.map(|held| context.renewal(held, None));
-    let noted = Noted { text: text.clone(), renewal, handoff: false };
+    let noted = Noted { text: text.clone(), renewal, handoff: false, said: None };
     Ok(Decision::one(noted, held.map(|held| held.workstation.clone())))
 }

@@ -3,9 +3,11 @@
 use super::{Context, Decision};
 use crate::code::Code;
 use crate::command::Opinion;
-use crate::event::Reviewed;
+use crate::event::{CriteriaTicked, Reviewed};
+use crate::id::{CheckId, WorkstationName};
+use crate::identity_map;
 use crate::refusal::{Finding, Refusal};
-use crate::task::StateName;
+use crate::task::{Criterion, StateName};
 use crate::text::{BODY_MAX, lines};
 
 pub(super) fn decide(context: &Context<'_>, opinion: &Opinion) -> Result<Decision, Refusal> {
@@ -16,18 +18,7 @@ pub(super) fn decide(context: &Context<'_>, opinion: &Opinion) -> Result<Decisio
     if !matches!(context.task.state.name(), StateName::InProgress | StateName::Blocked) {
         return Err(context.wrong_state("reviewed"));
     }
-    let caller = &context.caller.handle;
-    let built = context.facts.builders.iter().filter(|builder| {
-        builder.worker == *caller || workstation.as_ref().is_some_and(|own| builder.workstation == *own)
-    });
-    let findings = built.map(|builder| {
-        let (worker, place) = (&builder.worker, &builder.workstation);
-        Finding::new(Code::SelfReview, format!("{worker} worked on it in {place}"))
-            .hint("another worker reviews it, in another workstation")
-    });
-    if let Some(refusal) = Refusal::from_findings(findings.collect()) {
-        return Err(refusal);
-    }
+    may_judge(context, workstation.as_ref())?;
     let reviewed = Reviewed {
         verdict: *verdict,
         classification: *classification,
@@ -35,4 +26,74 @@ pub(super) fn decide(context: &Context<'_>, opinion: &Opinion) -> Result<Decisio
         note: note.clone(),
     };
     Ok(Decision::one(reviewed, workstation.clone()))
+}
+
+/// Acceptance criteria are ticked by whoever reviews, under the same rules.
+pub(super) fn tick(
+    context: &Context<'_>,
+    criteria: &[String],
+    withdrawn: bool,
+    workstation: Option<&WorkstationName>,
+) -> Result<Decision, Refusal> {
+    let task = context.task;
+    if task.state.name().is_terminal() {
+        return Err(context.wrong_state("ticked"));
+    }
+    let mut findings = Vec::new();
+    let mut meant: Vec<&Criterion> = Vec::new();
+    for name in criteria {
+        match named(&task.spec.criteria, name) {
+            Some(found) => meant.extend(found),
+            None => {
+                let detail = format!("{} has no criterion {}", task.id, crate::id::shown(name));
+                findings.push(
+                    Finding::new(Code::UnknownName, detail).hint(format!("onus show {} lists them", task.id)),
+                );
+            }
+        }
+    }
+    if let Some(refusal) = Refusal::from_findings(findings) {
+        return Err(refusal);
+    }
+    if criteria.is_empty() {
+        return Err(Refusal::invalid("no criterion was named").hint(format!("onus show {}", task.id)));
+    }
+    may_judge(context, workstation)?;
+    let mut changed: Vec<CheckId> = Vec::new();
+    for criterion in meant {
+        let id = criterion.id();
+        if criterion.ticked.is_some() == withdrawn && !changed.contains(&id) {
+            changed.push(id);
+        }
+    }
+    if changed.is_empty() {
+        return Ok(Decision::Existing(task.id.clone()));
+    }
+    Ok(Decision::one(CriteriaTicked { criteria: changed, withdrawn }, workstation.cloned()))
+}
+
+/// A criterion by its number as `show` lists it, by its id, or all of them.
+fn named<'a>(criteria: &'a [Criterion], name: &str) -> Option<Vec<&'a Criterion>> {
+    if name == "all" {
+        return (!criteria.is_empty()).then(|| criteria.iter().collect());
+    }
+    let by_number = name.parse::<usize>().ok().and_then(|number| criteria.get(number.checked_sub(1)?));
+    let found = by_number.or_else(|| criteria.iter().find(|criterion| criterion.id().as_str() == name));
+    found.map(|criterion| vec![criterion])
+}
+
+/// Whom the identity map lets review, and who has no part in the work.
+fn may_judge(context: &Context<'_>, workstation: Option<&WorkstationName>) -> Result<(), Refusal> {
+    let caller = &context.caller.handle;
+    let may = identity_map::may_review(context.facts.policy, &context.task.spec, context.caller);
+    let built = context.facts.builders.iter().filter(|builder| {
+        builder.worker == *caller || workstation.is_some_and(|own| builder.workstation == *own)
+    });
+    let dependent = built.map(|builder| {
+        let (worker, place) = (&builder.worker, &builder.workstation);
+        Finding::new(Code::SelfReview, format!("{worker} worked on it in {place}"))
+            .hint("another worker reviews it, in another workstation")
+    });
+    let findings = may.err().into_iter().flatten().chain(dependent).collect();
+    Refusal::from_findings(findings).map_or(Ok(()), Err)
 }

@@ -16,7 +16,7 @@ pub(super) fn decide(
     if of < 1 || of > task.epoch || is_held {
         return Err(Refusal::invalid(format!("epoch {of} of {} has not ended", task.id)));
     }
-    if reference != crate::salvage_reference(&task.id, of) {
+    if !crate::is_salvage_of(reference, &task.id, of) {
         return Err(Refusal::invalid(format!("{} is not where it is kept", crate::id::shown(reference))));
     }
     Ok(Decision::one(Salvaged { of, reference: reference.to_owned(), commit: commit.clone() }, None))

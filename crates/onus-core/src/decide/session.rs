@@ -4,8 +4,9 @@
 use super::{Context, Decision, required_reason};
 use crate::code::Code;
 use crate::event::{SessionCorrected, SessionStarted, SessionStopped, SessionUsed};
+use crate::id::Seq;
 use crate::refusal::{Finding, Refusal};
-use crate::session::{Recorded, Usage};
+use crate::session::{Proposal, Recorded, Usage};
 use crate::task::{Assignment, State};
 use crate::time::Timestamp;
 
@@ -69,9 +70,34 @@ pub(super) fn correct(
     if let Some(after) = session.after {
         wrong(ended_at > after, format!("{} was busy with the next session from {after}", session.worker));
     }
-    match Refusal::from_findings(findings) {
-        Some(refusal) => Err(refusal.hint(format!("onus session list --worker {}", session.worker))),
-        None => Ok(Decision::one(SessionCorrected { session: id, started_at, ended_at, reason }, None)),
+    if let Some(refusal) = Refusal::from_findings(findings) {
+        return Err(refusal.hint(format!("onus session list --worker {}", session.worker)));
+    }
+    let held_to = session.held_to.unwrap_or(context.now.wall);
+    let is_outside = started_at < session.held_from.whole_second() || ended_at > held_to;
+    let approves = if is_outside { agreed(context, session, started_at, ended_at)? } else { None };
+    let proposed = is_outside && approves.is_none();
+    let said = SessionCorrected { session: id, started_at, ended_at, reason, proposed, approves };
+    Ok(Decision::one(said, None))
+}
+
+/// Hours beside the assignment are nobody's word alone: the entry of another person who said the same.
+fn agreed(
+    context: &Context<'_>,
+    session: &Recorded,
+    started_at: Timestamp,
+    ended_at: Timestamp,
+) -> Result<Option<Seq>, Refusal> {
+    let same = |said: &&Proposal| (said.started_at, said.ended_at) == (started_at, ended_at);
+    match session.proposal.as_ref().filter(same) {
+        Some(said) if said.by == context.caller.handle => {
+            let detail = format!(
+                "{} said so already; {started_at} to {ended_at} goes beyond the assignment: another person must agree",
+                said.by
+            );
+            Err(Refusal::new(Code::NotPermitted, detail).hint("another person types the same correction"))
+        }
+        said => Ok(said.map(|said| said.seq)),
     }
 }
 

@@ -2,7 +2,9 @@
 
 use super::is_false;
 use crate::hash::Digest;
-use crate::id::{BranchName, CloneId, Handle, MilestoneName, ProjectKey, Role, TokenId, WorkstationName};
+use crate::id::{
+    BranchName, CloneId, CommitId, Handle, MilestoneName, ProjectKey, Role, TokenId, WorkstationName,
+};
 use crate::milestone::Selection;
 use crate::probe::{Probe, ProbeResult};
 use crate::text::Text;
@@ -87,7 +89,14 @@ data! {
     /// A person declared every earlier lease token dead, after a restore or a lossy failover.
     GenerationRaised { generation: i64, reason: String }
 
-    Imported { created: i64, existing: i64, digest: Text }
+    Imported {
+        created: i64,
+        existing: i64,
+        digest: Text,
+        /// How many of the existing ones the file changed.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        changed: i64,
+    }
 
     TimesheetApproved {
         worker: Handle,
@@ -130,4 +139,27 @@ data! {
         #[serde(default, skip_serializing_if = "is_false")]
         guarded: bool,
     }
+
+    PushedByPerson {
+        /// The token that was shown.
+        token: TokenId,
+        moves: Vec<ReferenceMoved>,
+        /// How many more there were.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        more: i64,
+    }
+
+    ReferenceMoved {
+        refname: String,
+        /// None where it was made.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        old: Option<CommitId>,
+        /// None where it was deleted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        new: Option<CommitId>,
+    }
+}
+
+fn is_zero(count: &i64) -> bool {
+    *count == 0
 }

@@ -25,6 +25,9 @@ pub struct IdentityMap {
     pub contracts: Vec<Contract>,
     /// What needs more proof before it is complete.
     pub high_risk: HighRisk,
+    /// The agents that may review others' work. Empty: those that are given verification, or work of the task's own type or
+    /// role. People always may.
+    pub reviewers: Vec<Handle>,
     /// How workstations are named. Without it any name will do.
     pub naming: Option<Convention>,
 }

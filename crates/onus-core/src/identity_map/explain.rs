@@ -57,8 +57,8 @@ pub struct Winner {
 pub fn explain(policy: &Policy, spec: &Spec, signals: &Signals) -> Explanation {
     let in_force = match policy {
         Policy::Absent => return Explanation::default(),
-        Policy::Invalid(findings) => {
-            return Explanation { findings: findings.clone(), ..Explanation::default() };
+        Policy::Invalid(broken) => {
+            return Explanation { findings: broken.findings.clone(), ..Explanation::default() };
         }
         Policy::InForce(in_force) => in_force,
     };

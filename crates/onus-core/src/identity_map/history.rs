@@ -20,7 +20,7 @@ pub struct Version {
 
 /// A commit that changed where a type goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Change {
+pub struct RouteChange {
     pub commit: String,
     pub at: Timestamp,
     pub author: String,
@@ -43,15 +43,15 @@ pub enum Sends {
 }
 
 /// The commits that changed where the type goes, newest first; `versions` are newest first, too.
-pub fn since(versions: &[Version], task_type: Option<&TaskType>) -> Vec<Change> {
-    let mut changes: Vec<Change> = Vec::new();
+pub fn since(versions: &[Version], task_type: Option<&TaskType>) -> Vec<RouteChange> {
+    let mut changes: Vec<RouteChange> = Vec::new();
     let mut before = Sends::NoMap;
     for version in versions.iter().rev() {
         let sends = sends(version, task_type);
         if sends == before {
             continue;
         }
-        changes.push(Change {
+        changes.push(RouteChange {
             commit: version.commit.clone(),
             at: version.at,
             author: version.author.clone(),

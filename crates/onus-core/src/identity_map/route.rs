@@ -25,7 +25,7 @@ pub fn route(
 ) -> Result<Option<Route>, Vec<Finding>> {
     let in_force = match policy {
         Policy::Absent => return Ok(None),
-        Policy::Invalid(findings) => return Err(findings.clone()),
+        Policy::Invalid(broken) => return Err(broken.findings.clone()),
         Policy::InForce(in_force) => in_force,
     };
     let rule = if caller.is_human() {
@@ -223,12 +223,40 @@ pub fn candidates<'a>(policy: &'a Policy, spec: &Spec) -> Vec<(&'a Handle, &'a W
     listed(policy, spec).map(|(agent, place, _)| (agent, place)).collect()
 }
 
-/// Whether the task must go to somebody, and somewhere, that had no part in what it depends on (mission C12).
+/// Whether worker and workstation must be others than those that built what the task depends on (mission C12).
 pub fn needs_independence(policy: &Policy, spec: &Spec) -> bool {
     let task_type = spec.task_type.as_ref();
     let rule = policy.in_force().and_then(|in_force| in_force.map.rule_for(task_type));
     task_type.is_some_and(|task_type| task_type.as_str() == VERIFICATION)
         || rule.is_some_and(|(_, rule)| rule.independent)
+}
+
+/// Who may say what somebody else's work is worth: people, and the agents that the map lists as reviewers. Where it lists
+/// none, those to whom it gives verification or work of this type, or who are of the task's role. Without a map, everybody.
+pub fn may_review(policy: &Policy, spec: &Spec, caller: &Worker) -> Result<(), Vec<Finding>> {
+    let in_force = match policy {
+        _ if caller.is_human() => return Ok(()),
+        Policy::Absent => return Ok(()),
+        Policy::Invalid(broken) => return Err(broken.findings.clone()),
+        Policy::InForce(in_force) => in_force,
+    };
+    let (map, handle) = (&in_force.map, &caller.handle);
+    let is_allowed = if map.reviewers.is_empty() {
+        let verifies = |rule: &&Rule| rule.task_type.to_string() == VERIFICATION;
+        let rules = map.routing.iter().filter(verifies);
+        let rules = rules.chain(map.rule_for(spec.task_type.as_ref()).map(|(_, rule)| rule));
+        let of_role = spec.role.as_ref().and_then(|role| map.roles.get(role));
+        rules.flat_map(Rule::in_order).any(|(agent, ..)| agent == handle)
+            || of_role.is_some_and(|role| role.workers.contains(handle))
+    } else {
+        map.reviewers.contains(handle)
+    };
+    if is_allowed {
+        return Ok(());
+    }
+    let detail = format!("{FILE} does not let {handle} review this task");
+    let hint = format!("leave a note: onus note; or add {handle} to reviewers in {FILE} and commit it");
+    Err(vec![Finding::new(Code::RoutingDenied, detail).hint(hint)])
 }
 
 /// The workstations that the map names for a worker: for one task, or for any.

@@ -47,7 +47,7 @@ pub fn changed(event: &Event) -> Option<&TokenId> {
 /// A token that somebody asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Order {
+pub struct TokenOrder {
     /// Default: what the worker is.
     pub kind: Option<TokenKind>,
     pub worker: Option<Handle>,
@@ -63,21 +63,35 @@ pub const LINK: &str = "one-time link";
 /// The label of the token that a browser gets for it.
 pub const BOARD: &str = "board";
 
+/// The label of a token that a person pushes with: good for that, and for no call.
+pub const PUSH: &str = "push";
+
 /// A link is followed at once, or by the person whom it was sent to within minutes.
 const LINK_LASTS: Millis = Millis::minutes(10);
 
 /// One working day.
 const BOARD_LASTS: Millis = Millis::hours(12);
 
-impl Order {
+impl TokenOrder {
     /// A link for one sign-in of this person.
-    pub fn link(worker: Handle) -> Order {
-        Order {
+    pub fn link(worker: Handle) -> TokenOrder {
+        TokenOrder {
             kind: Some(TokenKind::Person),
             worker: Some(worker),
             workstation: None,
             label: Some(LINK.to_owned()),
             expires_in: Some(LINK_LASTS),
+        }
+    }
+
+    /// What a person shows to a shared repository. It stays in their clone, so it opens nothing else.
+    pub fn push(worker: Handle) -> TokenOrder {
+        TokenOrder {
+            kind: Some(TokenKind::Person),
+            worker: Some(worker),
+            workstation: None,
+            label: Some(PUSH.to_owned()),
+            expires_in: None,
         }
     }
 }
@@ -92,7 +106,7 @@ pub struct Named<'a> {
 /// Issues a token: who did, what is recorded, and the text that is shown once.
 pub fn issue(
     caller: &Caller,
-    order: &Order,
+    order: &TokenOrder,
     named: Named<'_>,
     now: Timestamp,
     random: &Random,
@@ -154,6 +168,12 @@ fn is_link(holder: &Principal) -> bool {
 
 /// A link makes no calls: whoever finds one in a message or a history must redeem it, which shows.
 pub fn calls(holder: &Principal) -> Result<(), Refusal> {
+    if holder.label.as_deref() == Some(PUSH) {
+        let detail = format!("{} is good for pushing and makes no calls", holder.token_id);
+        return Err(
+            Refusal::new(Code::Unauthenticated, detail).hint("issue a token: onus worker token add @you")
+        );
+    }
     if !is_link(holder) {
         return Ok(());
     }
@@ -164,7 +184,7 @@ pub fn calls(holder: &Principal) -> Result<(), Refusal> {
     .hint("open it in a browser, or issue a token: onus worker token add @you"))
 }
 
-fn kind(order: &Order, worker: Option<&Worker>) -> Result<TokenKind, String> {
+fn kind(order: &TokenOrder, worker: Option<&Worker>) -> Result<TokenKind, String> {
     let kind = match (order.kind, worker) {
         (Some(kind), _) => kind,
         (None, Some(worker)) => TokenKind::of(worker.kind),
@@ -181,7 +201,7 @@ fn kind(order: &Order, worker: Option<&Worker>) -> Result<TokenKind, String> {
     }
 }
 
-fn findings(order: &Order, named: Named<'_>) -> Vec<Finding> {
+fn findings(order: &TokenOrder, named: Named<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     if let (Some(handle), None) = (&order.worker, named.worker) {
         found.push(
@@ -211,6 +231,18 @@ fn findings(order: &Order, named: Named<'_>) -> Vec<Finding> {
         found.push(Finding::new(Code::InvalidInput, "the token would have expired already"));
     }
     found
+}
+
+/// Who pushes with a token: a person, in their own name. A link is none that could be shown twice.
+pub fn pushes(holder: &Principal) -> Result<Handle, Refusal> {
+    match (&holder.worker, holder.kind) {
+        (Some(worker), TokenKind::Person) if !is_link(holder) => Ok(worker.clone()),
+        _ => Err(Refusal::new(
+            Code::NotPermitted,
+            format!("{} is no person's token: agents push with their lease", holder.token_id),
+        )
+        .hint("push from the workstation where you hold the task")),
+    }
 }
 
 /// Any person may revoke any token: a leak is everybody's business.

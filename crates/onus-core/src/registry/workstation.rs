@@ -8,7 +8,7 @@ use crate::event::{
 };
 use crate::facts::Caller;
 use crate::id::{Handle, TaskId, WorkstationName};
-use crate::probe::{PROBES_MAX, Probe, ProbeResult};
+use crate::probe::{PROBES_MAX, Probe, ProbeKind, ProbeResult};
 use crate::refusal::{Finding, Refusal};
 use crate::task::{Inconsistent, StateName};
 use crate::text::{REASON_MAX, line};
@@ -122,6 +122,11 @@ pub fn register(
         return Err(
             Refusal::invalid(format!("a {} needs its directory", wanted.kind.name())).hint("--path DIR")
         );
+    }
+    let is_of_tree = |probe: &&Probe| matches!(probe.kind, ProbeKind::Git(_));
+    if let (None, Some(probe)) = (&wanted.path, wanted.probes.iter().find(is_of_tree)) {
+        let detail = format!("{} has no directory: the probe `{probe}` could never pass", wanted.name);
+        return Err(Refusal::invalid(detail).hint("--kind checkout --path DIR, or leave the probe out"));
     }
     if wanted.probes.len() > PROBES_MAX {
         return Err(Refusal::invalid(format!("{} probes; the limit is {PROBES_MAX}", wanted.probes.len())));

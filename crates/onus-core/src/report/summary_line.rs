@@ -59,6 +59,7 @@ fn of_the_rest(event: &Event) -> Option<String> {
         None => what,
     };
     Some(match event {
+        Event::Edited(edited) => edited.before.differences(&edited.after).join("; "),
         Event::Reopened(reopened) => reopened.reason.clone(),
         Event::Dropped(dropped) => dropped.reason.clone(),
         Event::DependencyAdded(added) => added.on.to_string(),
@@ -92,12 +93,26 @@ fn of_the_rest(event: &Event) -> Option<String> {
         }
         Event::TokenRevoked(revoked) => because(revoked.id.to_string(), &revoked.reason),
         Event::GenerationRaised(raised) => format!("{}: {}", raised.generation, raised.reason),
-        Event::Imported(imported) => format!("{} created, {} existing", imported.created, imported.existing),
+        Event::Imported(imported) => {
+            let changed = match imported.changed {
+                0 => String::new(),
+                changed => format!(", {changed} of them changed"),
+            };
+            format!("{} created, {} existing{changed}", imported.created, imported.existing)
+        }
         Event::TimesheetApproved(approved) => {
             format!("{}, {} to {}", approved.worker, approved.from, approved.to)
         }
+        Event::CriteriaTicked(ticked) => {
+            let word = if ticked.withdrawn { "open again" } else { "met" };
+            format!("{} {word}", ticked.criteria.len())
+        }
         Event::MilestoneAdded(added) => added.name.to_string(),
         Event::MilestoneClosed(closed) => closed.name.to_string(),
+        Event::PushedByPerson(pushed) => {
+            let names: Vec<&str> = pushed.moves.iter().map(|moved| moved.refname.as_str()).collect();
+            names.join(", ")
+        }
         _ => return None,
     })
 }

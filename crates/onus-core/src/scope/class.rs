@@ -4,27 +4,27 @@ use crate::text::is_unprintable;
 
 /// Ranges of code points, both ends included, in order and apart from each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Class(Vec<(u32, u32)>);
+pub(super) struct CharClass(Vec<(u32, u32)>);
 
 const LAST: u32 = char::MAX as u32;
 const SLASH: u32 = '/' as u32;
 
-impl Class {
-    pub(super) fn one(c: char) -> Class {
-        Class(vec![(u32::from(c), u32::from(c))])
+impl CharClass {
+    pub(super) fn one(c: char) -> CharClass {
+        CharClass(vec![(u32::from(c), u32::from(c))])
     }
 
-    pub(super) fn any() -> Class {
-        Class(vec![(0, LAST)])
+    pub(super) fn any() -> CharClass {
+        CharClass(vec![(0, LAST)])
     }
 
     /// What may stand in a name.
-    pub(super) fn in_name() -> Class {
-        Class::one('/').complement()
+    pub(super) fn in_name() -> CharClass {
+        CharClass::one('/').complement()
     }
 
     /// The listed characters, without the slash: no class crosses a directory.
-    pub(super) fn listed(ranges: &[(char, char)]) -> Class {
+    pub(super) fn listed(ranges: &[(char, char)]) -> CharClass {
         let mut ranges: Vec<(u32, u32)> = ranges.iter().map(|(lo, hi)| (*lo as u32, *hi as u32)).collect();
         ranges.sort_unstable();
         let mut apart: Vec<(u32, u32)> = Vec::new();
@@ -34,15 +34,15 @@ impl Class {
                 _ => apart.push((lo, hi)),
             }
         }
-        Class(apart).without_slash()
+        CharClass(apart).without_slash()
     }
 
     /// Every other character but the slash.
-    pub(super) fn not_listed(ranges: &[(char, char)]) -> Class {
-        Class::listed(ranges).complement().without_slash()
+    pub(super) fn not_listed(ranges: &[(char, char)]) -> CharClass {
+        CharClass::listed(ranges).complement().without_slash()
     }
 
-    fn complement(&self) -> Class {
+    fn complement(&self) -> CharClass {
         let mut gaps = Vec::new();
         let mut next = 0;
         for (lo, hi) in &self.0 {
@@ -54,12 +54,12 @@ impl Class {
         if next <= LAST {
             gaps.push((next, LAST));
         }
-        Class(gaps)
+        CharClass(gaps)
     }
 
-    fn without_slash(&self) -> Class {
+    fn without_slash(&self) -> CharClass {
         let around = |(lo, hi): &(u32, u32)| [(*lo, (*hi).min(SLASH - 1)), ((*lo).max(SLASH + 1), *hi)];
-        Class(self.0.iter().flat_map(around).filter(|(lo, hi)| lo <= hi).collect())
+        CharClass(self.0.iter().flat_map(around).filter(|(lo, hi)| lo <= hi).collect())
     }
 
     pub(super) fn has(&self, c: char) -> bool {
@@ -68,7 +68,7 @@ impl Class {
     }
 
     /// A character of both that is neither a slash nor a dot, the most readable one.
-    pub(super) fn shared_letter(&self, other: &Class) -> Option<char> {
+    pub(super) fn shared_letter(&self, other: &CharClass) -> Option<char> {
         let pairs = self.0.iter().flat_map(|a| other.0.iter().map(move |b| (a.0.max(b.0), a.1.min(b.1))));
         let letters = pairs.filter(|(lo, hi)| lo <= hi).filter_map(|(lo, hi)| letter_in(lo, hi));
         letters.min().map(|(_, c)| c)

@@ -1,7 +1,7 @@
 //! One glob as a small automaton over characters; two of them are compared by walking both at once.
 
 use super::braces::{alternatives, class_end};
-use super::class::Class;
+use super::class::CharClass;
 use crate::text::GLOB_MAX;
 
 /// How many states the patterns of one glob may have together.
@@ -20,9 +20,9 @@ pub struct Glob {
 #[derive(Debug, Clone)]
 enum State {
     /// One character of the class leads to the next state.
-    Step(Class),
+    Step(CharClass),
     /// Any number of them leads to the next state.
-    Loop(Class),
+    Loop(CharClass),
     /// The next `n` states may be left out.
     Optional(usize),
     /// The path may end here.
@@ -102,7 +102,7 @@ impl Glob {
     }
 
     /// Which characters lead on from a state, and where to.
-    fn edge(&self, at: usize) -> Option<(&Class, usize)> {
+    fn edge(&self, at: usize) -> Option<(&CharClass, usize)> {
         match &self.states[at] {
             State::Step(class) => Some((class, at + 1)),
             State::Loop(class) => Some((class, at)),
@@ -143,21 +143,21 @@ fn chain(pattern: &[char]) -> Result<Vec<State>, String> {
                 at += everything(pattern, at, &mut states)?;
                 continue;
             }
-            '*' => states.push(State::Loop(Class::in_name())),
-            '?' => states.push(State::Step(Class::in_name())),
+            '*' => states.push(State::Loop(CharClass::in_name())),
+            '?' => states.push(State::Step(CharClass::in_name())),
             '[' => {
                 let end = class_end(pattern, at)?;
                 states.push(State::Step(class(&pattern[at + 1..end])?));
                 at = end;
             }
             ']' => return Err("has a `]` without its `[`".into()),
-            c => states.push(State::Step(Class::one(*c))),
+            c => states.push(State::Step(CharClass::one(*c))),
         }
         at += 1;
     }
     if slash || !wild {
         // A directory is itself and everything below it.
-        states.extend([State::Optional(2), State::Step(Class::one('/')), State::Loop(Class::any())]);
+        states.extend([State::Optional(2), State::Step(CharClass::one('/')), State::Loop(CharClass::any())]);
     }
     states.push(State::End);
     Ok(states)
@@ -184,11 +184,15 @@ fn everything(pattern: &[char], at: usize, states: &mut Vec<State>) -> Result<us
     let begins = at == 0 || pattern[at - 1] == '/';
     match pattern.get(at + 2) {
         None if begins => {
-            states.push(State::Loop(Class::any()));
+            states.push(State::Loop(CharClass::any()));
             Ok(2)
         }
         Some('/') if begins => {
-            states.extend([State::Optional(2), State::Loop(Class::any()), State::Step(Class::one('/'))]);
+            states.extend([
+                State::Optional(2),
+                State::Loop(CharClass::any()),
+                State::Step(CharClass::one('/')),
+            ]);
             Ok(3)
         }
         _ => Err("has `**` beside other letters; it stands alone between slashes".into()),
@@ -196,7 +200,7 @@ fn everything(pattern: &[char], at: usize, states: &mut Vec<State>) -> Result<us
 }
 
 /// The inside of a pair of brackets.
-fn class(inner: &[char]) -> Result<Class, String> {
+fn class(inner: &[char]) -> Result<CharClass, String> {
     let (negated, mut rest) = match inner {
         ['!' | '^', rest @ ..] => (true, rest),
         _ => (false, inner),
@@ -213,7 +217,7 @@ fn class(inner: &[char]) -> Result<Class, String> {
         ranges.push((*lo, *hi));
         rest = after;
     }
-    Ok(if negated { Class::not_listed(&ranges) } else { Class::listed(&ranges) })
+    Ok(if negated { CharClass::not_listed(&ranges) } else { CharClass::listed(&ranges) })
 }
 
 /// How far a text is a path: an automaton that is walked beside the globs, so that every witness is a path.

@@ -1,10 +1,10 @@
 //! `evolve(row, entry) -> row`: what an event does to its task. Folding a task's ledger with it gives the task's row.
 
 use super::CheckState;
-use super::{Assignment, Closing, Exception, State, StateName, Task};
+use super::{Assignment, Closing, Exception, Spec, State, StateName, Task, Tick};
 use crate::event::{Added, Event, ExceptionRequested, Grant, Renewal, Stamped};
 use crate::lease::Lease;
-use crate::time::Millis;
+use crate::time::{Millis, Timestamp};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -41,12 +41,17 @@ pub fn evolve(before: Option<Task>, entry: &Stamped) -> Result<Task, Inconsisten
 
 fn born(entry: &Stamped, added: &Added) -> Result<Task, Inconsistent> {
     let id = entry.task.clone().ok_or_else(|| Inconsistent("a task was added without an id".into()))?;
-    let closing = || Closing { by: entry.actor.clone(), at: entry.at, forced: false };
-    let state = match added.archived.as_ref().map(|archived| archived.state) {
-        None => State::Open,
-        Some(StateName::Complete) => State::Complete(closing()),
-        Some(StateName::Dropped) => State::Dropped(closing()),
-        Some(other) => return Err(Inconsistent(format!("{id} was archived as {other}"))),
+    let closing = |at: Option<Timestamp>| Closing {
+        by: entry.actor.clone(),
+        at: at.unwrap_or(entry.at),
+        forced: false,
+    };
+    let state = match (&added.archived, &added.blocked) {
+        (None, None) => State::Open,
+        (None, Some(on)) => State::Blocked { on: on.clone(), held: None },
+        (Some(end), None) if end.state == StateName::Complete => State::Complete(closing(end.at)),
+        (Some(end), None) if end.state == StateName::Dropped => State::Dropped(closing(end.at)),
+        (Some(end), _) => return Err(Inconsistent(format!("{id} was archived as {}", end.state))),
     };
     Ok(Task {
         id,
@@ -60,7 +65,7 @@ fn born(entry: &Stamped, added: &Added) -> Result<Task, Inconsistent> {
         archived: added.archived.is_some(),
         born: entry.seq,
         created_by: entry.actor.clone(),
-        created_at: entry.at,
+        created_at: added.created_at.unwrap_or(entry.at),
         updated_at: entry.at,
     })
 }
@@ -99,14 +104,7 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
         (Event::Renewed(renewed), State::Blocked { on, held: Some(held) }) => {
             State::Blocked { on, held: Some(renew(held, entry, &renewed.renewal)) }
         }
-        (Event::Noted(noted), state) => match (&noted.renewal, state) {
-            (None, state) => state,
-            (Some(renewal), State::InProgress(held)) => State::InProgress(renew(held, entry, renewal)),
-            (Some(renewal), State::Blocked { on, held: Some(held) }) => {
-                State::Blocked { on, held: Some(renew(held, entry, renewal)) }
-            }
-            _ => return Err(wrong()),
-        },
+        (Event::Noted(noted), state) => seen(entry, noted.renewal.as_ref(), state).ok_or_else(wrong)?,
         (Event::Blocked(blocked), State::InProgress(held)) => State::Blocked {
             on: blocked.on.clone(),
             held: blocked.kept.as_ref().map(|renewal| renew(held, entry, renewal)),
@@ -124,7 +122,11 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
         (Event::Completed(completed), State::Open | State::Blocked { .. }) if completed.forced => {
             State::Complete(closing(true))
         }
-        (Event::Reopened(_), State::Complete(_)) if !task.archived => State::Open,
+        (Event::Reopened(_), State::Complete(_)) if !task.archived => {
+            // What was found met was not enough: it is looked at anew.
+            task.spec.criteria.iter_mut().for_each(|criterion| criterion.ticked = None);
+            State::Open
+        }
         (Event::Dropped(_), state) if state.name() != StateName::Dropped && !task.archived => {
             State::Dropped(closing(false))
         }
@@ -177,14 +179,21 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
             task.spec.checks.retain(|check| check.id() != removed.check);
             state
         }
-        (Event::CheckRun(run), state) => match (&run.renewal, state) {
-            (None, state) => state,
-            (Some(renewal), State::InProgress(held)) => State::InProgress(renew(held, entry, renewal)),
-            (Some(renewal), State::Blocked { on, held: Some(held) }) => {
-                State::Blocked { on, held: Some(renew(held, entry, renewal)) }
+        (Event::CriteriaTicked(ticked), state) => {
+            for id in &ticked.criteria {
+                let criterion = task.spec.criteria.iter_mut().find(|criterion| criterion.id() == *id);
+                let tick = Tick { by: entry.actor.clone(), at: entry.at };
+                criterion.ok_or_else(wrong)?.ticked = (!ticked.withdrawn).then_some(tick);
             }
-            _ => return Err(wrong()),
-        },
+            state
+        }
+        (Event::CheckRun(run), state) => seen(entry, run.renewal.as_ref(), state).ok_or_else(wrong)?,
+        (Event::Edited(edited), state) => {
+            let checks = std::mem::take(&mut task.spec.checks);
+            let criteria = std::mem::take(&mut task.spec.criteria);
+            task.spec = Spec { checks, criteria, ..(*edited.after).clone() };
+            seen(entry, edited.renewal.as_ref(), state).ok_or_else(wrong)?
+        }
         (Event::SessionStarted(started), State::InProgress(held)) if held.resting => {
             State::InProgress(Assignment { resting: false, ..renew(held, entry, &started.renewal) })
         }
@@ -209,6 +218,7 @@ fn is_holders(event: &Event) -> bool {
         | Event::SessionStopped(_) => true,
         Event::Noted(noted) => noted.renewal.is_some(),
         Event::CheckRun(run) => run.renewal.is_some(),
+        Event::Edited(edited) => edited.renewal.is_some(),
         Event::Unblocked(unblocked) => unblocked.renewal.is_some(),
         Event::Released(released) => !released.forced,
         Event::Completed(completed) => !completed.forced,
@@ -251,6 +261,18 @@ fn asked(entry: &Stamped, requested: &ExceptionRequested) -> Exception {
         rollback: requested.rollback.clone(),
         adr: requested.adr.clone(),
         approved_by: None,
+    }
+}
+
+/// What leaves the state as it is: by the holder it is a sign of life.
+fn seen(entry: &Stamped, renewal: Option<&Renewal>, state: State) -> Option<State> {
+    match (renewal, state) {
+        (None, state) => Some(state),
+        (Some(renewal), State::InProgress(held)) => Some(State::InProgress(renew(held, entry, renewal))),
+        (Some(renewal), State::Blocked { on, held: Some(held) }) => {
+            Some(State::Blocked { on, held: Some(renew(held, entry, renewal)) })
+        }
+        _ => None,
     }
 }
 

@@ -56,11 +56,11 @@ pub struct Difference {
 }
 
 /// What was done on which day.
-type Cell<'a> = (Option<&'a TaskId>, Option<Date>);
+type ApprovedCell<'a> = (Option<&'a TaskId>, Option<Date>);
 
 /// Compares two sheets of one worker, by task and day.
 pub fn differences(approved: &[Row], now: &[Row]) -> Vec<Difference> {
-    let mut both: BTreeMap<Cell<'_>, [Option<&Row>; 2]> = BTreeMap::new();
+    let mut both: BTreeMap<ApprovedCell<'_>, [Option<&Row>; 2]> = BTreeMap::new();
     for (side, rows) in [approved, now].into_iter().enumerate() {
         for row in rows {
             both.entry((row.task.as_ref(), row.day)).or_default()[side] = Some(row);

@@ -1,7 +1,7 @@
 //! By what a sheet adds up.
 
 use super::period::week_name;
-use super::{About, Person, Place, Row};
+use super::{About, Person, Row, SheetPlace};
 use crate::id::TaskId;
 use crate::time::Date;
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ impl Dimension {
 }
 
 /// A group's place among all groups: one rank for each dimension, in the order that was asked for.
-pub(super) type Key = [u32; 7];
+pub(super) type GroupKey = [u32; 7];
 
 /// Ranks of everything that can be grouped by, worked out once.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl<'a> Grouping<'a> {
         }
     }
 
-    pub(super) fn key(&self, (who, what, day): Place) -> Key {
+    pub(super) fn key(&self, (who, what, day): SheetPlace) -> GroupKey {
         let rank = |ranks: &[u32], at: u32| ranks.get(at as usize).copied().unwrap_or(0);
         let mut key = [0; 7];
         for (slot, dimension) in key.iter_mut().zip(self.by) {
@@ -105,7 +105,7 @@ impl<'a> Grouping<'a> {
     }
 
     /// An empty row of the group in which a place lies.
-    pub(super) fn row(&self, (who, what, day): Place) -> Row {
+    pub(super) fn row(&self, (who, what, day): SheetPlace) -> Row {
         let has = |dimension: Dimension| self.by.contains(&dimension);
         let person = &self.people[who as usize];
         let task = &self.tasks[what as usize];

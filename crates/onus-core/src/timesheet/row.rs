@@ -17,6 +17,8 @@ pub struct Row {
     pub week: Option<String>,
     /// Sessions that have a part in it.
     pub sessions: i64,
+    /// How many of them a person corrected.
+    pub corrected: i64,
     pub seconds: i64,
     pub billable_seconds: i64,
     pub counts: Counts,

@@ -40,9 +40,7 @@ fn carried(principal: &Principal, envelope: &Envelope) -> Result<(), Refusal> {
             let by_force = if is_forced(&envelope.command) { " by force" } else { "" };
             return Err(people_only(principal, &format!("{name}{by_force}")));
         }
-        (TokenKind::Service, Power::Work) => {
-            return Err(not_permitted(format!("a service may ask and read, and not {name}")));
-        }
+        (TokenKind::Service, Power::Work) => return works(principal, name),
     }
     let Some(only) = &principal.workstation else {
         return Ok(());
@@ -73,7 +71,7 @@ pub fn judges(principal: &Principal) -> Result<(), Refusal> {
     }
 }
 
-/// Whether the token speaks for a worker: whoever speaks for nobody only reads.
+/// Whether the token belongs to a worker; a token without one may only read.
 pub fn speaks(principal: &Principal) -> Result<(), Refusal> {
     match principal.worker {
         Some(_) => Ok(()),
@@ -81,13 +79,22 @@ pub fn speaks(principal: &Principal) -> Result<(), Refusal> {
     }
 }
 
+/// Whether the token may carry work on a task at all: what exactly it takes is asked once the command is read.
+pub fn works(principal: &Principal, what: &str) -> Result<(), Refusal> {
+    speaks(principal)?;
+    match principal.kind {
+        TokenKind::Person | TokenKind::Agent => Ok(()),
+        TokenKind::Service => Err(not_permitted(format!("a service may ask and read, and not {what}"))),
+    }
+}
+
 /// Whether the token may tell what it saw of a workstation: the rules then say whether it is its worker's place.
 pub fn reports(principal: &Principal) -> Result<(), Refusal> {
     match principal.kind {
         TokenKind::Person | TokenKind::Agent => Ok(()),
-        TokenKind::Service => {
-            Err(not_permitted("a service may ask and read, and not report on workstations".to_owned()))
-        }
+        TokenKind::Service => Err(not_permitted(
+            "a service may ask and read, and not report on workstations or clones".to_owned(),
+        )),
     }
 }
 
@@ -114,7 +121,9 @@ fn power(principal: &Principal, command: &Command) -> Power {
         | Command::AddCheck { .. }
         | Command::RecordCheck { .. }
         | Command::Review { .. }
+        | Command::Tick { .. }
         | Command::Reopen { .. }
+        | Command::Edit { .. }
         | Command::AddDependency { .. }
         | Command::RequestException { .. }
         | Command::Merge { .. }

@@ -2,7 +2,7 @@
 
 use super::{agent, person, policy, signals, task, workstation};
 use onus_core::code::Code;
-use onus_core::identity_map::{Explanation, Policy, Signals, Verdict, explain};
+use onus_core::identity_map::{Explanation, InvalidMap, Policy, Signals, Verdict, explain};
 use onus_core::refusal::Finding;
 use onus_core::worker::{Worker, WorkerState};
 use onus_core::workstation::WorkstationState;
@@ -85,6 +85,7 @@ fn without_a_rule_or_a_valid_map_the_findings_say_why() {
     assert_eq!(explanation.findings[0].detail, "no rule routes the type docs");
     assert_eq!((explanation.rule, explanation.winner), (None, None));
     let broken = vec![Finding::new(Code::MapInvalid, "broken")];
-    assert_eq!(explain(&Policy::Invalid(broken.clone()), &task("fix"), &none).findings, broken);
+    let invalid = InvalidMap { findings: broken.clone(), ..InvalidMap::default() };
+    assert_eq!(explain(&Policy::Invalid(Box::new(invalid)), &task("fix"), &none).findings, broken);
     assert_eq!(explain(&Policy::Absent, &task("fix"), &none), Explanation::default());
 }

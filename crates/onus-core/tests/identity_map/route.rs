@@ -2,7 +2,9 @@
 
 use super::{SEED, agent, details, handle, in_role, person, policy, signals, task, workstation};
 use onus_core::code::Code;
-use onus_core::identity_map::{Policy, Signals, candidates, needs_independence, route, workstation_for};
+use onus_core::identity_map::{
+    InvalidMap, Policy, Signals, candidates, needs_independence, route, workstation_for,
+};
 use onus_core::refusal::Finding;
 use onus_core::task::{Priority, Spec};
 use onus_core::worker::{Worker, WorkerState};
@@ -132,7 +134,8 @@ fn people_may_take_anything_while_the_map_is_valid() {
     }
     let broken = vec![Finding::new(Code::MapInvalid, "broken")];
     for caller in [agent("a"), person("p")] {
-        let invalid = Policy::Invalid(broken.clone());
+        let invalid = InvalidMap { findings: broken.clone(), ..InvalidMap::default() };
+        let invalid = Policy::Invalid(Box::new(invalid));
         assert_eq!(route(&invalid, &task("docs"), &caller, None, &none), Err(broken.clone()));
         assert_eq!(route(&Policy::Absent, &task("docs"), &caller, None, &none), Ok(None));
     }

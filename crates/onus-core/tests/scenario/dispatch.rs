@@ -23,14 +23,18 @@ fn the_map_decides_before_the_gate() {
         "ok; ok; routing_denied+workstation_quarantined",
     );
     mapped("add type=build; claim p; route", "ok; ok e1; person");
-    mapped("add type=build; claim! p ws=q; route", "ok; ok e1 forced; forced");
+    // Force counts against the map only where the map is against it.
+    mapped("add type=build; claim! p ws=q; route", "ok; ok e1 forced; person");
+    mapped("add type=build; claim a; takeover! p; route", "ok; ok e1; ok e2 forced; person");
+    mapped("add type=build; assign! p to=a; route", "ok; ok e1 forced; routing[0] build -> @a in ws-a");
+    mapped("add type=build; assign! p to=v; route", "ok; ok e1 forced; forced");
     check("add type=build; claim v; route", "ok; ok e1; none");
 }
 
 #[test]
 fn a_map_that_cannot_be_followed_gives_nobody_work() {
     check("map invalid; add type=build; claim a; claim p", "ok; ok; map_invalid; map_invalid");
-    check("map invalid; add; claim! p", "ok; ok; ok e1 forced");
+    check("map invalid; add; claim! p; route", "ok; ok; ok e1 forced; forced over an invalid map");
     assert_eq!(refusal("map invalid; add; claim a").code.exit_code(), 2);
 }
 

@@ -113,6 +113,11 @@ fn a_review_is_another_ones_word() {
     check("add; claim a; review b says=rejected; complete a", "ok; ok e1; ok; review_missing");
     check("add; claim a; review b as=design-only; complete a", "ok; ok e1; ok; review_missing");
     check("add; claim a; review b says=rejected; review v; complete a", "ok; ok e1; ok; ok; ok");
+    // Of a text the design is the work itself.
+    for kind in ["design", "docs"] {
+        let steps = format!("add kind={kind}; claim a; review b as=design-only; complete a");
+        check(&steps, "ok; ok e1; ok; ok");
+    }
 }
 
 #[test]
@@ -205,7 +210,7 @@ fn two_clones_need_a_main_of_record() {
     check("add; claim a; complete! p rivals", "ok; ok e1; ok forced");
     assert_eq!(
         refusal("add; claim a; complete a rivals").hint.as_deref(),
-        Some("a person sets git.remote: origin in onus.yaml")
+        Some("a person runs once: onus init --remote origin")
     );
 }
 
@@ -226,4 +231,27 @@ fn only_an_earlier_holders_work_is_adopted() {
         &format!("{taken}; adopt a; adopt b of=2; adopt b of=0"),
         "ok; ok e1; ok; ok e2; fenced; invalid_input; invalid_input",
     );
+}
+
+/// Who may review is the map's to say: nobody else can stop the work.
+#[test]
+fn the_map_names_the_reviewers() {
+    let map = |more: &str| {
+        format!(
+            r#"map {{"routing":[{{"task_type":"build","agent_name":"@a","workstation":"ws-a"}},{{"task_type":"verification","agent_name":"@v","workstation":"ws-v"}}],"roles":{{"ops":{{"workers":["@b"]}}}}{more}}}"#
+        )
+    };
+    let held = "add type=build; claim a";
+    let said = "review b says=rejected; review v says=rejected; review p says=rejected";
+    check(&format!("{}; {held}; {said}", map("")), "ok; ok; ok e1; routing_denied; ok; ok");
+    check(
+        &format!("{}; {held}; {said}", map(r#","reviewers":["@b"]"#)),
+        "ok; ok; ok e1; ok; routing_denied; ok",
+    );
+    check(&format!("{}; add role=ops; claim p; {said}", map("")), "ok; ok; ok e1; ok; ok; self_review");
+    check(
+        &format!("{}; {held}; review b says=rejected; complete a", map("")),
+        "ok; ok; ok e1; routing_denied; ok",
+    );
+    check("map invalid; add; claim! p; review b; review q", "ok; ok; ok e1 forced; map_invalid; ok");
 }

@@ -70,6 +70,7 @@ fn a_person_sets_right_what_a_jump_has_left() {
     assert_eq!(code(correct(&mut world, "p", second, 70, 80, "the clock")), Some(Code::InvalidInput));
     assert!(correct(&mut world, "p", first, 0, 10, "the clock").is_ok());
     assert!(correct(&mut world, "p", second, 70, 80, "the clock").is_ok());
+    assert!(correct(&mut world, "q", second, 70, 80, "the clock").is_ok());
     assert_eq!(seconds(&world), [600, 600]);
 }
 
@@ -82,7 +83,12 @@ fn worked() -> (World, [Seq; 2]) {
 fn worked_with(jump: Millis) -> (World, [Seq; 2]) {
     let mut world = World::new();
     let (a, p) = (handle("a"), handle("p"));
-    let add = Command::Add { spec: Box::new(spec("x")), depends_on: Default::default(), archived: None };
+    let add = Command::Add {
+        spec: Box::new(spec("x")),
+        depends_on: Default::default(),
+        archived: None,
+        arrival: None,
+    };
     world.call(Some(&p), None, None, &add).unwrap();
     let task = task_id(1);
     for jump in [jump.0, 0] {
@@ -140,6 +146,8 @@ fn people_correct_with_a_reason_and_never_into_another_session() {
     assert_eq!(both.findings.len(), 2, "{both:?}");
     let before = world.sessions[0].clone();
     assert!(correct(&mut world, "p", first, 0, 70, "it went on").is_ok());
+    assert_eq!(world.sessions[0], before, "one person's word gives no hours beside the assignment");
+    assert!(correct(&mut world, "q", first, 0, 70, "so it was").is_ok());
     let after = &world.sessions[0];
     assert_eq!((after.from, after.to), (before.from, before.to), "the session itself never changes");
     assert_eq!(after.ended().unwrap().since(after.began()), Millis::minutes(70));
@@ -148,6 +156,27 @@ fn people_correct_with_a_reason_and_never_into_another_session() {
     assert!(matches!(correct(&mut world, "p", first, 0, 70, "again"), Ok(Done::Existing(_))));
     assert!(correct(&mut world, "p", second, 75, 75, "nothing was done").is_ok());
     assert!(correct(&mut world, "p", second, 70, 140, "from the end of the first until now").is_ok());
+    assert_eq!(world.sessions[1].ended().unwrap().since(world.sessions[1].began()), Millis(0), "it waits");
+}
+
+#[test]
+fn hours_beside_the_assignment_need_two_people() {
+    let (mut world, [_, second]) = worked();
+    let length = |world: &World| world.sessions[1].ended().unwrap().since(world.sessions[1].began());
+    // Inside the assignment one person's word is enough.
+    assert!(correct(&mut world, "p", second, 71, 79, "lunch").is_ok());
+    assert_eq!(length(&world), Millis::minutes(8));
+    for (from, to) in [(69, 80), (70, 81), (20, 130)] {
+        assert!(matches!(correct(&mut world, "p", second, from, to, "more"), Ok(Done::Changed { .. })));
+        assert_eq!(length(&world), Millis::minutes(8), "{from}..{to} waits for another person");
+        assert_eq!(code(correct(&mut world, "p", second, from, to, "more")), Some(Code::NotPermitted));
+        assert_eq!(code(correct(&mut world, "b", second, from, to, "more")), Some(Code::HumanRequired));
+    }
+    // Another one who says something else agrees with nothing.
+    assert!(correct(&mut world, "q", second, 21, 130, "more").is_ok());
+    assert_eq!(length(&world), Millis::minutes(8));
+    assert!(correct(&mut world, "p", second, 21, 130, "yes, from 21").is_ok());
+    assert_eq!(length(&world), Millis::minutes(109));
 }
 
 #[test]

@@ -132,8 +132,14 @@ fn a_free_task_stays_blocked_until_a_person_or_the_blockers_end_opens_it() {
         "ok; ok e1; ok; human_required; human_required; blocked",
     );
     check(
-        "add; claim a; block a on=exception:E-1 free; unblock b; unblock p",
-        "ok; ok e1; ok; human_required; ok",
+        "add; add on=1; claim! p; except p on=1; block p on=exception:T-1 free; unblock b; unblock p",
+        "ok; ok; ok e1 forced; ok; ok; human_required; ok",
+    );
+    // What is not there, or not waited for any more, would be waited for for ever.
+    check("add; claim a; block a on=exception:77", "ok; ok e1; unknown_name");
+    check(
+        "add; add on=1; claim! p; block p on=exception:T-1; except p on=1; approve q on=1; block p on=exception:T-1",
+        "ok; ok; ok e1 forced; unknown_name; ok; ok; invalid_input",
     );
     check(
         "add; claim a; block a free; takeover b; takeover p; takeover! p",

@@ -1,7 +1,7 @@
 //! Random histories: several workers, right and wrong tokens, clocks that jump.
 
 use super::{Done, World, handle, process, spec, task_id, text, workstation_of};
-use onus_core::command::{Command, Warrant, WhileBlocked};
+use onus_core::command::{Changes, Command, Patch, Warrant, WhileBlocked};
 use onus_core::id::{Handle, TaskId};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
@@ -84,7 +84,7 @@ fn command() -> impl Strategy<Value = Command> {
         2 => (origin, prop::collection::btree_set(other(), 0..2)).prop_map(|(origin, depends_on)| {
             let mut spec = spec("a task");
             spec.origin = origin;
-            Command::Add { spec: Box::new(spec), depends_on, archived: None }
+            Command::Add { spec: Box::new(spec), depends_on, archived: None, arrival: None }
         }),
         14 => (workstation(), ttl(), warrant())
             .prop_map(|(workstation, ttl, warrant)| Command::Claim { workstation, here: None, assignee: None, ttl, warrant }),
@@ -103,7 +103,19 @@ fn command() -> impl Strategy<Value = Command> {
         1 => reason().prop_map(|reason| Command::Drop { reason }),
         2 => other().prop_map(|on| Command::AddDependency { on }),
         4 => other().prop_map(|on| Command::RemoveDependency { on }),
+        5 => edit().prop_map(|changes| Command::Edit { changes: Box::new(changes) }),
     ]
+}
+
+fn edit() -> impl Strategy<Value = Changes> {
+    let word = || prop_oneof![Just("x"), Just("+y"), Just("-x"), Just("-y")].prop_map(str::to_owned);
+    let body = prop_oneof![Just(Patch::Keep), Just(Patch::Clear), Just(Patch::To(text("more words")))];
+    let on =
+        prop_oneof![2 => Just(None), 1 => (1..=TASKS).prop_map(|n| Some(vec![format!("+{}", task_id(n))]))];
+    let parent = prop_oneof![2 => Just(Patch::Keep), 1 => (1..=TASKS).prop_map(|n| Patch::To(task_id(n)))];
+    (prop::option::of(prop::collection::vec(word(), 0..3)), body, on, parent).prop_map(
+        |(tags, body, depends_on, parent)| Changes { tags, body, depends_on, parent, ..Changes::default() },
+    )
 }
 
 fn pid() -> impl Strategy<Value = i32> {
@@ -156,8 +168,12 @@ impl History {
     pub(crate) fn new() -> History {
         let mut world = World::new();
         for _ in 0..TASKS {
-            let add =
-                Command::Add { spec: Box::new(spec("a task")), depends_on: BTreeSet::new(), archived: None };
+            let add = Command::Add {
+                spec: Box::new(spec("a task")),
+                depends_on: BTreeSet::new(),
+                archived: None,
+                arrival: None,
+            };
             world.call(Some(&handle("p")), None, None, &add).unwrap();
         }
         History { world, given: Vec::new() }

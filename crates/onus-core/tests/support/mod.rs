@@ -20,7 +20,7 @@ use onus_core::probe::{ProbeResult, Verdict};
 use onus_core::process::{Birth, Process, Vital};
 use onus_core::refusal::Refusal;
 use onus_core::registry::{self, workstation::readiness};
-use onus_core::session::{Recorded, Usage};
+use onus_core::session::{Proposal, Recorded, Usage};
 use onus_core::settings::Settings;
 use onus_core::task::{Assignment, Blocker, Spec, State, StateName, Task, evolve};
 use onus_core::text::Text;
@@ -91,6 +91,7 @@ pub(crate) struct World {
     pub(crate) assignments: Vec<AssignmentRow>,
     pub(crate) sessions: Vec<Session>,
     pub(crate) usages: Vec<(Seq, Usage)>,
+    pub(crate) proposals: Vec<(Seq, Proposal)>,
     pub(crate) notes: Vec<(TaskId, NoteKind, Text)>,
     pub(crate) policy: Policy,
     pub(crate) evidence: Vec<(TaskId, Evidence)>,
@@ -173,6 +174,7 @@ impl World {
             assignments: Vec::new(),
             sessions: Vec::new(),
             usages: Vec::new(),
+            proposals: Vec::new(),
             notes: Vec::new(),
             policy: Policy::Absent,
             evidence: Vec::new(),
@@ -278,6 +280,9 @@ impl World {
             Command::AddDependency { on } | Command::Block { on: Blocker::Task(on), .. } => {
                 ids.extend([on.clone()]);
             }
+            Command::Edit { changes } => {
+                ids.extend(changes.named_dependencies().chain(changes.parent.given().cloned()));
+            }
             _ => {}
         }
         if let Some(State::Blocked { on: Blocker::Task(on), .. }) = task.map(|task| &task.state) {
@@ -378,6 +383,7 @@ impl World {
         let mut found = BTreeMap::new();
         let mut todo = match command {
             Command::AddDependency { on } => vec![on.clone()],
+            Command::Edit { changes } => changes.named_dependencies().collect(),
             _ => Vec::new(),
         };
         while let Some(id) = todo.pop() {
@@ -385,6 +391,19 @@ impl World {
             let next: Vec<TaskId> = task.depends_on.iter().cloned().collect();
             todo.extend(next.iter().cloned());
             found.insert(id, next);
+        }
+        found
+    }
+
+    fn ancestors(&self, command: &Command) -> Vec<TaskId> {
+        let mut found: Vec<TaskId> = match command {
+            Command::Edit { changes } => changes.parent.given().cloned().into_iter().collect(),
+            _ => Vec::new(),
+        };
+        while let Some(next) = found.last().and_then(|id| self.tasks.get(id)?.spec.parent.clone())
+            && !found.contains(&next)
+        {
+            found.push(next);
         }
         found
     }
@@ -446,6 +465,7 @@ impl World {
             dependencies: self.dependencies(task.as_ref(), command),
             live_scopes: self.live_scopes(task.as_ref()),
             reachable: self.reachable(command),
+            ancestors: self.ancestors(command),
             existing: origin.and_then(|origin| {
                 self.tasks.values().find(|t| t.spec.origin.as_ref() == Some(origin)).map(|t| t.id.clone())
             }),
@@ -514,6 +534,10 @@ impl World {
             _ => return None,
         };
         let session = self.sessions.iter().find(|session| session.from.0 == id)?;
+        let held = self
+            .assignments
+            .iter()
+            .find(|row| row.task == session.task && row.assignment.epoch == session.epoch)?;
         let here = || {
             self.sessions
                 .iter()
@@ -527,6 +551,9 @@ impl World {
             ended_at: session.ended(),
             before: here().rfind(|other| other.from.0 < id).and_then(Session::ended),
             after: here().find(|other| other.from.0 > id).map(Session::began),
+            held_from: held.assignment.assigned_at,
+            held_to: held.ended.map(|(at, _)| at),
+            proposal: self.proposals.iter().rfind(|(of, _)| *of == id).map(|(_, said)| said.clone()),
             usage: self
                 .usages
                 .iter()
@@ -601,12 +628,17 @@ impl World {
                 open.next().expect("a session to stop").to = Some((entry.seq, at, reason));
                 assert!(open.next().is_none(), "two open sessions of {id} at epoch {epoch}");
             }
-            Effect::SessionCorrected { session, started_at, ended_at } => {
+            Effect::SessionCorrected { session, started_at, ended_at, proposed: true } => {
+                let by = entry.actor.clone();
+                let said = Proposal { seq: entry.seq, by, started_at, ended_at };
+                self.proposals.push((session, said));
+            }
+            Effect::SessionCorrected { session, started_at, ended_at, proposed: false } => {
                 let mut found = self.sessions.iter_mut().filter(|s| s.from.0 == session);
                 found.next().expect("a session to correct").corrected = Some((started_at, ended_at));
             }
             Effect::SessionUsed { session, usage } => self.usages.push((session, usage)),
-            Effect::NoteWritten { kind, text } => self.notes.push((id.clone(), kind, text)),
+            Effect::NoteWritten { kind, text, .. } => self.notes.push((id.clone(), kind, text)),
             Effect::CheckRan(run) => {
                 let evidence = Evidence {
                     stated: run.sandbox == "stated",

@@ -7,12 +7,12 @@
 
 use super::{BEGIN, Done, World, handle, process, spec, task_id, text, workstation_of};
 use onus_core::code::Code;
-use onus_core::command::{Archive, Command, Stage, Warrant, WhileBlocked};
+use onus_core::command::{Archive, Changes, Command, Patch, Stage, Warrant, WhileBlocked};
 use onus_core::command::{Opinion, Run};
 use onus_core::event::Event;
 use onus_core::evidence::{Classification, Ground, Proof, ReviewVerdict, RootCause};
 use onus_core::id::{Handle, TaskId, WorkstationName};
-use onus_core::identity_map::{InForce, Policy};
+use onus_core::identity_map::{InForce, InvalidMap, Policy};
 use onus_core::lease::Token;
 use onus_core::ledger::Entry;
 use onus_core::main_of_record::RepositoryClone;
@@ -207,10 +207,26 @@ impl<'a> Step<'a> {
             },
             "reopen" => Command::Reopen { reason },
             "drop" => Command::Drop { reason },
+            "edit" => Command::Edit { changes: Box::new(self.changes()) },
             "dep" => Command::AddDependency { on: self.ids().pop_first().unwrap() },
             "undep" => Command::RemoveDependency { on: self.ids().pop_first().unwrap() },
             other => panic!("no such step: {other}"),
         }
+    }
+
+    /// A document such as `{"title":"other"}`, with `~` for blanks.
+    fn changes(&self) -> Changes {
+        let document = self.words.iter().find(|word| word.starts_with('{')).expect("a document");
+        let mut document: serde_json::Value = serde_json::from_str(&document.replace('~', " ")).unwrap();
+        // A document names a text by its digest; here it is the text.
+        let body = document.as_object_mut().unwrap().remove("body");
+        let mut changes: Changes = serde_json::from_value(document).unwrap();
+        changes.body = match body {
+            None => Patch::Keep,
+            Some(serde_json::Value::String(words)) => Patch::To(super::text(&words)),
+            Some(_) => Patch::Clear,
+        };
+        changes
     }
 
     fn cause(&self) -> Option<RootCause> {
@@ -290,8 +306,8 @@ impl<'a> Step<'a> {
             spec.checks.push(Check { command: "make test".into(), state, kind });
         }
         let state = self.value("archived").map(|state| StateName::parse(state).unwrap());
-        let archived = state.map(|state| Archive { state, resolution: None });
-        Command::Add { spec: Box::new(spec), depends_on: self.ids(), archived }
+        let archived = state.map(|state| Archive { state, resolution: None, at: None });
+        Command::Add { spec: Box::new(spec), depends_on: self.ids(), archived, arrival: None }
     }
 }
 
@@ -439,6 +455,19 @@ impl Script {
                 let kinds: Vec<&str> = world.notes.iter().map(|(_, kind, _)| kind.name()).collect();
                 Some(kinds.join(" "))
             }
+            "task" => {
+                let task = &world.tasks[&id];
+                let spec = &task.spec;
+                let on: Vec<String> = task.depends_on.iter().map(ToString::to_string).collect();
+                Some(format!(
+                    "{} {} [{}] [{}] [{}]",
+                    spec.title,
+                    spec.priority,
+                    spec.tags.join(" "),
+                    spec.scope.join(" "),
+                    on.join(" ")
+                ))
+            }
             "checks" => {
                 let states: Vec<String> =
                     world.tasks[&id].spec.checks.iter().map(|check| format!("{:?}", check.state)).collect();
@@ -481,7 +510,9 @@ impl Script {
 /// A map in force, from JSON without blanks; `invalid` is one that cannot be followed.
 fn policy(json: &str) -> Policy {
     if json == "invalid" {
-        return Policy::Invalid(vec![Finding::new(Code::MapInvalid, "routing is no list")]);
+        let findings = vec![Finding::new(Code::MapInvalid, "routing is no list")];
+        let (commit, hash) = (Some("c0ffee".to_owned()), Some("bad".to_owned()));
+        return Policy::Invalid(Box::new(InvalidMap { findings, commit, hash }));
     }
     let map = serde_json::from_str(json).unwrap();
     Policy::InForce(Box::new(InForce { map, commit: None, hash: "h".repeat(64), edited: false }))

@@ -35,7 +35,7 @@ fn complete(warrant: Warrant) -> Command {
 }
 
 fn add(archived: Option<Archive>) -> Command {
-    Command::Add { spec: Box::new(spec("a task")), depends_on: BTreeSet::new(), archived }
+    Command::Add { spec: Box::new(spec("a task")), depends_on: BTreeSet::new(), archived, arrival: None }
 }
 
 fn run(check: CheckId) -> Command {
@@ -77,7 +77,7 @@ fn table() -> Vec<(Command, Option<Code>, Option<Code>)> {
     let usage = Usage { key: "k".into(), source: "s".into(), model: None, counts: Counts::default() };
     let never = Some(Code::HumanRequired);
     let not_it = Some(Code::NotPermitted);
-    let archive = Archive { state: StateName::Complete, resolution: None };
+    let archive = Archive { state: StateName::Complete, resolution: None, at: None };
     let on = task_id(2);
     vec![
         (add(None), None, None),
@@ -113,6 +113,7 @@ fn table() -> Vec<(Command, Option<Code>, Option<Code>)> {
         (review(), None, not_it),
         (Command::Reopen { reason: None }, None, not_it),
         (Command::Drop { reason: None }, never, never),
+        (Command::Edit { changes: Box::default() }, None, not_it),
         (Command::AddDependency { on: on.clone() }, None, not_it),
         (Command::RemoveDependency { on: on.clone() }, never, never),
         (Command::RequestException { on: on.clone(), reason: None, rollback: None, adr: None }, None, not_it),
@@ -145,6 +146,7 @@ fn table() -> Vec<(Command, Option<Code>, Option<Code>)> {
             never,
         ),
         (Command::RecordUsage { session: 1, usage }, None, not_it),
+        (Command::Tick { criteria: vec!["1".into()], withdrawn: false, workstation: None }, None, not_it),
     ]
 }
 
@@ -180,6 +182,8 @@ fn place(command: &Command) -> usize {
         Command::RecordUsage { .. } => 26,
         Command::RequestReview { .. } => 27,
         Command::Adopt { .. } => 28,
+        Command::Edit { .. } => 29,
+        Command::Tick { .. } => 30,
     }
 }
 
@@ -213,7 +217,7 @@ fn said(principal: &Principal, envelope: &Envelope) -> Option<Code> {
 fn the_kind_of_a_token_decides_every_command() {
     let table = table();
     let covered: BTreeSet<usize> = table.iter().map(|(command, ..)| place(command)).collect();
-    assert_eq!(covered, (0..29).collect());
+    assert_eq!(covered, (0..31).collect());
     for (command, agent, service) in table {
         let call = envelope(Some("a"), command);
         let name = format!("{:?}", call.command);

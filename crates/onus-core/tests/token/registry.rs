@@ -3,7 +3,7 @@ use onus_core::code::Code;
 use onus_core::event::{Event, Stamped, TokenIssued, TokenRevoked};
 use onus_core::facts::Caller;
 use onus_core::refusal::Refusal;
-use onus_core::registry::token::{Named, Order, calls, changed, evolve, issue, redeem, revoke};
+use onus_core::registry::token::{Named, TokenOrder, calls, changed, evolve, issue, redeem, revoke};
 use onus_core::time::{Millis, Timestamp};
 use onus_core::token::{AccessToken, Random, TokenKind, TokenState, TokenText};
 use onus_core::worker::{Kind, Worker, WorkerState};
@@ -32,12 +32,12 @@ fn place(state: WorkstationState) -> Workstation {
     }
 }
 
-fn order(kind: Option<TokenKind>, whom: Option<&str>) -> Order {
-    Order { kind, worker: whom.map(handle), ..Order::default() }
+fn order(kind: Option<TokenKind>, whom: Option<&str>) -> TokenOrder {
+    TokenOrder { kind, worker: whom.map(handle), ..TokenOrder::default() }
 }
 
 /// Somebody asks for a token; `p` and `q` are people, the others agents.
-fn ask(who: &str, order: &Order) -> Result<(TokenIssued, TokenText), Refusal> {
+fn ask(who: &str, order: &TokenOrder) -> Result<(TokenIssued, TokenText), Refusal> {
     let kind = |name: &str| if ["@p", "@q"].contains(&name) { Kind::Human } else { Kind::Agent };
     let caller = Caller::Registered(worker(who, kind(&format!("@{who}"))));
     let whom = order.worker.as_ref().map(|name| worker(&name.as_str()[1..], kind(name.as_str())));
@@ -83,7 +83,7 @@ fn people_issue_and_agents_cannot() {
 
 #[test]
 fn everything_wrong_is_told_at_once() {
-    let wrong = Order {
+    let wrong = TokenOrder {
         kind: Some(TokenKind::Service),
         worker: Some(handle("x")),
         workstation: Some(workstation_of("z")),
@@ -98,7 +98,7 @@ fn everything_wrong_is_told_at_once() {
 fn a_retired_workstation_gets_no_token() {
     let caller = Caller::Registered(worker("p", Kind::Human));
     let agent = worker("a", Kind::Agent);
-    let order = Order { workstation: Some(workstation_of("a")), ..order(None, Some("a")) };
+    let order = TokenOrder { workstation: Some(workstation_of("a")), ..order(None, Some("a")) };
     for (state, fine) in [(WorkstationState::Ready, true), (WorkstationState::Retired, false)] {
         let place = place(state);
         let named = Named { worker: Some(&agent), workstation: Some(&place) };
@@ -110,14 +110,14 @@ fn entry(at: Timestamp, event: Event) -> Stamped {
     Stamped { seq: 1, task: None, at, actor: handle("p"), workstation: None, epoch: 0, event }
 }
 
-fn issued(order: &Order) -> (AccessToken, TokenText) {
+fn issued(order: &TokenOrder) -> (AccessToken, TokenText) {
     let (event, text) = ask("p", order).unwrap();
     (evolve(None, &entry(BEGIN, event.into())).unwrap(), text)
 }
 
 #[test]
 fn a_token_is_good_until_it_expires_or_is_revoked() {
-    let (token, text) = issued(&Order { expires_in: Some(Millis::hours(1)), ..order(None, Some("a")) });
+    let (token, text) = issued(&TokenOrder { expires_in: Some(Millis::hours(1)), ..order(None, Some("a")) });
     let agent = worker("a", Kind::Agent);
     let admit = |token: &AccessToken, at: Timestamp| token.admit(&text, &text.hash(), Some(&agent), at);
     let last = BEGIN.plus(Millis(3_599_999));
@@ -179,7 +179,7 @@ fn a_link_makes_no_calls_and_is_exchanged_once() {
     let admitted = |token: &AccessToken, text: &TokenText| {
         token.admit(text, &text.hash(), Some(&person), BEGIN).unwrap()
     };
-    let (link, text) = issued(&Order::link(handle("p")));
+    let (link, text) = issued(&TokenOrder::link(handle("p")));
     assert_eq!(link.state(BEGIN.plus(Millis(599_999))), TokenState::Active);
     assert_eq!(link.state(BEGIN.plus(Millis::minutes(10))), TokenState::Expired);
     let holder = admitted(&link, &text);

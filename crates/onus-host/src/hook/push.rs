@@ -1,6 +1,6 @@
 //! What git tells a hook: on its standard input, and in its push options.
 
-use onus_core::id::shown;
+use onus_core::id::{CommitId, shown};
 use onus_core::refusal::Refusal;
 
 /// One line of `reference-transaction` or `pre-receive`. An absent side is zeros in git's words.
@@ -31,18 +31,35 @@ pub fn pushed(text: &str) -> Result<Vec<Pushed>, Refusal> {
     lines(text).map(|line| fields(line, read)).collect()
 }
 
-/// The lease token that was pushed along as `-o onus=TOKEN`; `variable` reads the environment.
+/// The token that was pushed along as `-o onus=TOKEN`; `variable` reads the environment. A lease's counts more than the
+/// person's token that lies in the same clone.
 pub fn pushed_token(variable: impl Fn(&str) -> Option<String>) -> Result<Option<String>, Refusal> {
-    let count = variable("GIT_PUSH_OPTION_COUNT").and_then(|n| n.parse::<u32>().ok()).unwrap_or(0);
-    let options = (0..count).filter_map(|n| variable(&format!("GIT_PUSH_OPTION_{n}")));
-    let mut tokens: Vec<String> =
-        options.filter_map(|option| option.strip_prefix("onus=").map(str::to_owned)).collect();
+    let mut tokens = options(&variable, "onus=");
+    if tokens.iter().any(|token| !is_persons(token)) {
+        tokens.retain(|token| !is_persons(token));
+    }
     tokens.dedup();
     match tokens.len() {
         0 | 1 => Ok(tokens.pop()),
         n => Err(Refusal::invalid(format!("{n} lease tokens were pushed; one push has one holder"))
             .hint("git push -o onus=TOKEN, once")),
     }
+}
+
+/// The commits of others that the holder answers for, pushed along as `-o onus-adopt=COMMIT`.
+pub fn pushed_adopted(variable: impl Fn(&str) -> Option<String>) -> Result<Vec<CommitId>, Refusal> {
+    options(&variable, "onus-adopt=").iter().map(|id| id.parse().map_err(Refusal::invalid)).collect()
+}
+
+fn options(variable: &impl Fn(&str) -> Option<String>, name: &str) -> Vec<String> {
+    let count = variable("GIT_PUSH_OPTION_COUNT").and_then(|n| n.parse::<u32>().ok()).unwrap_or(0);
+    let all = (0..count).filter_map(|n| variable(&format!("GIT_PUSH_OPTION_{n}")));
+    all.filter_map(|option| option.strip_prefix(name).map(str::to_owned)).collect()
+}
+
+/// Whether a token is a person's own, and no lease's.
+pub fn is_persons(token: &str) -> bool {
+    token.starts_with("onus_")
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {
@@ -102,6 +119,8 @@ mod tests {
         assert_eq!(token(&["ci.skip", "onus=1.2.ab"]), Ok(Some("1.2.ab".into())));
         assert_eq!(token(&["onus=a", "onus=a"]), Ok(Some("a".into())));
         assert!(token(&["onus=a", "onus=b"]).is_err());
+        assert_eq!(token(&["onus=onus_p1", "onus=1.2.ab"]), Ok(Some("1.2.ab".into())));
+        assert_eq!(token(&["onus=onus_p1"]), Ok(Some("onus_p1".into())));
         assert_eq!(pushed_token(|_| None), Ok(None));
     }
 }

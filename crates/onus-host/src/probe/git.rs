@@ -22,7 +22,7 @@ pub(super) fn see(tree: &Tree, around: &Around) -> Result<Seen, Seen> {
             shown(&root)
         )));
     }
-    let mut look = Look { root: &root, seen: Vec::new(), findings: Vec::new() };
+    let mut look = GitLook { root: &root, seen: Vec::new(), findings: Vec::new() };
     look.at_commit(tree.at.as_deref())?;
     look.on_branch(tree.branch.as_deref().or(around.branch.as_deref()))?;
     if tree.cleanness == Cleanness::Clean {
@@ -37,13 +37,13 @@ pub(super) fn see(tree: &Tree, around: &Around) -> Result<Seen, Seen> {
     }
 }
 
-struct Look<'a> {
+struct GitLook<'a> {
     root: &'a Path,
     seen: Vec<String>,
     findings: Vec<String>,
 }
 
-impl Look<'_> {
+impl GitLook<'_> {
     fn at_commit(&mut self, wanted: Option<&str>) -> Result<(), Seen> {
         let head = one(git(self.root, "rev-parse").args(&["--verify", "--quiet", "HEAD^{commit}"]))?;
         match (head, wanted) {

@@ -90,6 +90,12 @@ impl<'a> History<'a> {
         })
     }
 
+    /// How many parents a commit has.
+    pub(crate) fn parents(&self, commit: &str) -> Result<usize, Refusal> {
+        let line = self.git("rev-list").args(&["--parents", "--max-count=1"]).values(&[commit]).line()?;
+        Ok(line.split_whitespace().count().saturating_sub(1))
+    }
+
     /// Whether `commit` can be reached from `tip`.
     pub fn reaches(&self, tip: &str, commit: &str) -> Result<bool, Refusal> {
         Ok(self.git("merge-base").args(&["--is-ancestor"]).values(&[commit, tip]).yes()?)
@@ -137,12 +143,60 @@ impl<'a> History<'a> {
         Ok(found.into_iter().collect())
     }
 
+    /// These commits, each with what it says about itself; one that is not here is left out.
+    pub fn named(&self, ids: &[onus_core::id::CommitId]) -> Result<Vec<Commit>, Refusal> {
+        let mut found = Vec::with_capacity(ids.len());
+        for id in ids {
+            if self.resolve(id.as_str())?.is_some() {
+                found.extend(self.log(&["--max-count=1"], &[id.to_string()])?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether two commits are the same work on top of `onto`: the same patches, whatever they are called and wherever
+    /// they were made. One that is not here cannot be told.
+    pub fn is_same_work(&self, one: &str, other: &str, onto: &str) -> Result<bool, Refusal> {
+        if self.resolve(one)?.is_none() || self.resolve(other)?.is_none() {
+            return Ok(false);
+        }
+        Ok(one == other || self.patches(one, onto)? == self.patches(other, onto)?)
+    }
+
+    /// The patches that `tip` brings to `onto`, in a fixed order.
+    fn patches(&self, tip: &str, onto: &str) -> Result<Vec<String>, Refusal> {
+        let args = ["--no-merges", "--patch", "--binary", "--full-index", "--no-ext-diff", "--no-textconv"];
+        let log = self.git("log").args(&args).args(&["--no-show-signature", "--no-color"]);
+        let range = range(tip, &[onto]);
+        let values: Vec<&str> = range.iter().map(String::as_str).collect();
+        let patches = log.values(&values).run()?;
+        let ids = self.git("patch-id").args(&["--stable"]).input(&patches).line()?;
+        let mut ids: Vec<String> =
+            ids.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect();
+        ids.sort();
+        Ok(ids)
+    }
+
     /// Every path that these commits change.
     pub fn paths_of(&self, commits: &[Commit]) -> Result<Vec<String>, Refusal> {
         if commits.is_empty() {
             return Ok(Vec::new());
         }
         let list: String = commits.iter().map(|commit| format!("{}\n", commit.id)).collect();
+        Ok(self.touched(list.as_bytes())?.into_iter().collect())
+    }
+
+    /// The ids of the commits that `new` brings and none of `not` has, newest first.
+    pub fn ids(&self, new: &str, not: &[&str]) -> Result<Vec<String>, Refusal> {
+        let range = range(new, not);
+        let values: Vec<&str> = range.iter().map(String::as_str).collect();
+        let lines = self.git("rev-list").values(&values).line()?;
+        Ok(lines.lines().map(str::to_owned).collect())
+    }
+
+    /// Every path that these very commits change.
+    pub fn changed_by(&self, commits: &[String]) -> Result<Vec<String>, Refusal> {
+        let list: String = commits.iter().map(|id| format!("{id}\n")).collect();
         Ok(self.touched(list.as_bytes())?.into_iter().collect())
     }
 

@@ -13,6 +13,9 @@ use onus_core::salvage_reference;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// How the commit begins that holds what nobody had committed.
+pub const SUBJECT: &str = "onus: salvaged work";
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Salvaged {
     pub refname: String,
@@ -34,10 +37,52 @@ pub fn salvage(
     epoch: Epoch,
 ) -> Result<Option<Salvaged>, Refusal> {
     let target = salvage_reference(task, epoch);
-    let history = History::at(&repo.common_dir);
-    if let Some(commit) = history.resolve(&target)? {
+    if let Some(commit) = History::at(&repo.common_dir).resolve(&target)? {
         return Ok(Some(known(target, commit)));
     }
+    keep(repo, dir, refname, main, &target, &format!("{task}, epoch {epoch}"), &trailers(task, epoch))
+}
+
+/// The same for what is found where new work is to begin: nothing is assumed of an earlier call, and the name is the first
+/// free one behind `target`.
+pub fn set_aside(
+    repo: &Repo,
+    dir: &Path,
+    refname: &str,
+    main: &str,
+    target: &str,
+    of: Option<(&TaskId, Epoch)>,
+) -> Result<Option<Salvaged>, Refusal> {
+    let history = History::at(&repo.common_dir);
+    let mut name = target.to_owned();
+    for number in 2..=1_000 {
+        if history.resolve(&name)?.is_none() {
+            break;
+        }
+        name = format!("{target}.{number}");
+    }
+    let (whose, trailers) = match of {
+        Some((task, epoch)) => (format!("{task}, epoch {epoch}"), trailers(task, epoch)),
+        None => ("nobody's task".to_owned(), String::new()),
+    };
+    keep(repo, Some(dir), refname, main, &name, &whose, &trailers)
+}
+
+fn trailers(task: &TaskId, epoch: Epoch) -> String {
+    format!("Onus-Task: {task}\nOnus-Epoch: {epoch}\n")
+}
+
+fn keep(
+    repo: &Repo,
+    dir: Option<&Path>,
+    refname: &str,
+    main: &str,
+    target: &str,
+    whose: &str,
+    trailers: &str,
+) -> Result<Option<Salvaged>, Refusal> {
+    let target = target.to_owned();
+    let history = History::at(&repo.common_dir);
     let tip = history.resolve(refname)?;
     let tree = dir.filter(|dir| dir.is_dir()).map(|dir| Tree::read(repo, dir)).transpose()?;
     let mut parents: Vec<String> = tree.as_ref().and_then(|tree| tree.head.clone()).into_iter().collect();
@@ -58,7 +103,7 @@ pub fn salvage(
     }
     let commit = match (&tree, parents.as_slice()) {
         (Some(tree), _) if !uncommitted.is_empty() || parents.len() > 1 => {
-            write(repo, &tree.id, &parents, task, epoch)?
+            write(repo, &tree.id, &parents, whose, trailers)?
         }
         (_, [only]) => only.clone(),
         _ => return Err(Refusal::new(Code::Internal, "salvage found changes but no commit")),
@@ -86,8 +131,8 @@ fn write(
     repo: &Repo,
     tree: &str,
     parents: &[String],
-    task: &TaskId,
-    epoch: Epoch,
+    whose: &str,
+    trailers: &str,
 ) -> Result<String, Refusal> {
     let mut commit = Git::on_common(repo, "commit-tree").args(&["--no-gpg-sign"]);
     for role in ["AUTHOR", "COMMITTER"] {
@@ -96,8 +141,7 @@ fn write(
     for parent in parents {
         commit = commit.args(&["-p", parent]);
     }
-    let message =
-        format!("onus: salvaged work of {task}, epoch {epoch}\n\nOnus-Task: {task}\nOnus-Epoch: {epoch}\n");
+    let message = format!("{SUBJECT} of {whose}\n\n{trailers}");
     Ok(commit.args(&["-F", "-", tree]).input(message.as_bytes()).line()?)
 }
 

@@ -1,13 +1,13 @@
 //! Sessions and timesheets.
 
-use super::body::{Lease, limit, token};
-use crate::route::{After, Asked, Next, Order, Rendered, Route, administration, get, submitting};
+use super::body::limit;
+use crate::route::{Asked, Rendered, Route, administration, get, post};
 use crate::store::Store;
+use onus_app::input;
 use onus_app::remote::CallName;
 use onus_app::session::SessionsView;
 use onus_app::timesheet::{ApprovedView, Ask, TimesheetView};
 use onus_app::view::{ChangeView, TaskView};
-use onus_core::command::{Command, Envelope};
 use onus_core::id::{Handle, TaskId};
 use onus_core::refusal::Refusal;
 use onus_core::time::Date;
@@ -18,11 +18,11 @@ use serde::Deserialize;
 pub(super) fn routes() -> Vec<Route> {
     vec![
         get("/v1/sessions", "sessions", "Stretches of work, the latest first", sessions),
-        submitting::<SessionBody, ChangeView>(
+        post::<input::SessionInput, _>(
             "/v1/sessions",
             "session",
             "Go on working on a task that you hold, or rest and keep it",
-            session,
+            |receipt| ChangeView { task: TaskView::from(&receipt.task) },
         ),
         get(
             "/v1/timesheets",
@@ -51,37 +51,6 @@ struct SessionsQuery {
 fn sessions(store: &mut Store, _: &Asked, query: SessionsQuery) -> Result<SessionsView, Refusal> {
     let limit = limit(store, query.limit)?;
     store.sessions(query.task.as_ref(), query.worker.as_ref(), limit)
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct SessionBody {
-    task: TaskId,
-    lease: Option<Lease>,
-    action: SessionAction,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum SessionAction {
-    Start,
-    Stop,
-}
-
-fn session(_: &mut Store, asked: &Asked, body: SessionBody) -> Result<Next, Refusal> {
-    let command = match body.action {
-        SessionAction::Start => Command::StartSession,
-        SessionAction::Stop => Command::StopSession,
-    };
-    let order = Order::held(command, token(body.lease));
-    let (envelope, target) = asked.envelope(asked.key.clone(), order)?;
-    Ok(Next::Submit {
-        calls: vec![(Envelope { task: Some(body.task), ..envelope }, target)],
-        tell: Box::new(|answers| {
-            let receipt = answers.into_iter().next().ok_or_else(crate::route::unanswered)??;
-            ChangeView { task: TaskView::from(&receipt.task) }.told().map(After::Answer)
-        }),
-    })
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

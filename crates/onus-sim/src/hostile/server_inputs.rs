@@ -10,7 +10,7 @@ use onus_app::{Onus, Sight};
 use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::id::{Handle, RequestId};
 use onus_core::refusal::Refusal;
-use onus_core::registry::token::Order;
+use onus_core::registry::token::TokenOrder;
 use onus_core::settings::Settings;
 use onus_core::task::Spec;
 use onus_server::store::{Open, Store};
@@ -101,14 +101,14 @@ impl House {
         let person = team::worker(0)?;
         for title in ["open", "held", "third"] {
             let spec = Box::new(Spec { kind: "chore".into(), ..Spec::titled(title) });
-            let add = Command::Add { spec, depends_on: BTreeSet::new(), archived: None };
+            let add = Command::Add { spec, depends_on: BTreeSet::new(), archived: None, arrival: None };
             submit(&mut store, title, &person, None, add)?;
         }
         let workstation = Some(team::workstation(0)?);
         let warrant = Warrant::Ordinary;
         let claim = Command::Claim { workstation, here: None, assignee: None, ttl: None, warrant };
         let lease = submit(&mut store, "claim", &person, Some("T-2"), claim)?;
-        let order = Order {
+        let order = TokenOrder {
             kind: None,
             worker: Some(person.clone()),
             workstation: None,

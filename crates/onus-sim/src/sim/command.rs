@@ -100,7 +100,7 @@ fn add(
     spec.scope = scope.map(|scope| format!("{}/**", SCOPES[scope])).into_iter().collect();
     spec.origin = origin.map(|n| format!("gh:{n}").parse()).transpose().map_err(Refusal::invalid)?;
     let depends_on: BTreeSet<TaskId> = on.map(team::task).transpose()?.into_iter().collect();
-    Ok(Command::Add { spec: Box::new(spec), depends_on, archived: None })
+    Ok(Command::Add { spec: Box::new(spec), depends_on, archived: None, arrival: None })
 }
 
 fn claim(place: usize, to: Option<usize>, warrant: Warrant) -> Result<Command, Refusal> {

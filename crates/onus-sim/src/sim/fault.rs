@@ -2,6 +2,7 @@
 
 use super::clock::Clock;
 use super::seeded_bugs::SeededBug;
+use onus_core::hash::Digest;
 use onus_core::id::{Seq, WorkspaceId};
 use onus_core::time::Now;
 use onus_store::error::{Result, StoreError};
@@ -229,7 +230,15 @@ impl Tx for FaultyTx<'_> {
         self.inner.prefetch(questions)
     }
 
-    fn announce(&mut self, entry: Seq) {
-        self.inner.announce(entry);
+    fn announce(&mut self, seq: Seq, hash: &Digest) {
+        self.inner.announce(seq, hash);
+    }
+
+    fn lost(&self) -> Option<Seq> {
+        self.inner.lost()
+    }
+
+    fn give_up_lost(&mut self) {
+        self.inner.give_up_lost();
     }
 }

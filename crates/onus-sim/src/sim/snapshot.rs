@@ -8,7 +8,7 @@ use onus_core::task::Task;
 use onus_core::time::Timestamp;
 use onus_store::error::Result as StoreResult;
 use onus_store::port::{Row, Store as _, Tx};
-use onus_store::read::ledger::{self, Part};
+use onus_store::read::ledger::{self, LedgerPart};
 use onus_store::read::queue::{self, After, Filter, Which};
 use onus_store::{load, sql};
 
@@ -69,7 +69,7 @@ impl Seen {
             Ok(Seen {
                 uid: load::workspace(tx)?.uid,
                 known: ledger::entry(tx, known)?,
-                entries: ledger::log(tx, &Part::After(known), ALL)?,
+                entries: ledger::log(tx, &LedgerPart::After(known), ALL)?,
                 tasks: queue::list(tx, Which::All, &Filter::default(), After::START, ALL)?,
                 live: live(tx)?,
                 sessions: sessions(tx)?,

@@ -5,12 +5,12 @@ use onus_core::decide::{Decision, decide};
 use onus_core::event::Stamped;
 use onus_core::evidence::Proof;
 use onus_core::facts::{Caller, Facts, Fresh, Place};
-use onus_core::guard::{Change, Credentials, Held, Mover, Post, Push, pushed};
+use onus_core::guard::{Change, Credentials, Held, Mover, News, Post, Push, pushed};
 use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::identity_map::{Policy, Signals};
 use onus_core::lease::{Lease, LeaseId, Token};
 use onus_core::process::Vital;
-use onus_core::settings::Settings;
+use onus_core::settings::{PeoplePolicy, Settings};
 use onus_core::task::{Assignment, Spec, State, Task, evolve};
 use onus_core::text::Text;
 use onus_core::time::{Millis, Now, Tick, Timestamp};
@@ -231,6 +231,7 @@ impl Rules {
             live_scopes: Vec::new(),
             mentioned: None,
             reachable: BTreeMap::new(),
+            ancestors: Vec::new(),
             existing: None,
             policy: &self.policy,
             signals: Signals::default(),
@@ -297,9 +298,12 @@ impl Rules {
         let push = Push {
             refname: "refs/heads/work",
             change: Change::Forward,
+            news: News::Unseen,
             main: "refs/heads/main",
             owner: None,
             holder,
+            person: None,
+            people: PeoplePolicy::Free,
             credentials: Credentials { token: Some(&token), generation: 1, mover: Mover::Nobody },
         };
         pushed(&push).is_ok()

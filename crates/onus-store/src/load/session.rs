@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::port::{Row, Tx};
 use crate::sql;
 use onus_core::id::{Handle, Seq, WorkstationName};
-use onus_core::session::{Counts, Recorded, Usage};
+use onus_core::session::{Counts, Proposal, Recorded, Usage};
 use onus_core::time::Timestamp;
 
 /// Sessions, each with its last correction, if there is one.
@@ -19,8 +19,12 @@ pub(crate) use corrected_session;
 
 sql! {
     pub(crate) RECORDED(session) = "SELECT s.task, s.worker, s.workstation, coalesce(c.started_at, s.started_at), \
-        coalesce(c.ended_at, s.ended_at) FROM ", corrected_session!(), "WHERE s.workspace = :workspace AND s.id = \
-        :session";
+        coalesce(c.ended_at, s.ended_at), a.assigned_at, a.ended_at FROM ", corrected_session!(),
+        "JOIN assignment a ON a.workspace = s.workspace AND a.task = s.task AND a.epoch = s.epoch \
+        WHERE s.workspace = :workspace AND s.id = :session";
+    PROPOSAL(session) = "SELECT f.seq, f.started_at, f.ended_at, l.actor FROM session_fact f \
+        JOIN ledger l ON l.workspace = f.workspace AND l.seq = f.seq \
+        WHERE f.workspace = :workspace AND f.kind = 'proposed' AND f.session = :session ORDER BY f.seq DESC LIMIT 1";
     pub(crate) BEFORE(worker, workstation, session) = "SELECT coalesce(c.ended_at, s.ended_at) FROM ",
         corrected_session!(),
         "WHERE s.workspace = :workspace AND s.worker = :worker AND s.workstation = :workstation AND s.id < :session \
@@ -54,11 +58,31 @@ pub(super) fn recorded(tx: &mut dyn Tx, id: Seq, usage_key: Option<&str>) -> Res
     let task = row.parsed()?;
     let (worker, workstation): (Handle, WorkstationName) = (row.parsed()?, row.parsed()?);
     let (started_at, ended_at) = (Timestamp(row.int()?), row.opt_int()?.map(Timestamp));
+    let (held_from, held_to) = (Timestamp(row.int()?), row.opt_int()?.map(Timestamp));
+    let proposal = tx.row(&PROPOSAL { session: id })?.map(proposal).transpose()?;
     let before = moment(tx.row(&BEFORE { worker: &worker, workstation: &workstation, session: id })?)?;
     let after = moment(tx.row(&AFTER { worker: &worker, workstation: &workstation, session: id })?)?;
     let last = usage_key.map(|key| tx.row(&LAST_USAGE { session: id, key })).transpose()?;
     let usage = last.flatten().map(|mut row| usage(&mut row)).transpose()?;
-    Ok(Some(Recorded { id, task, worker, started_at, ended_at, before, after, usage }))
+    Ok(Some(Recorded {
+        id,
+        task,
+        worker,
+        started_at,
+        ended_at,
+        before,
+        after,
+        held_from,
+        held_to,
+        proposal,
+        usage,
+    }))
+}
+
+fn proposal(mut row: Row) -> Result<Proposal> {
+    let seq = row.int()?;
+    let (started_at, ended_at) = (Timestamp(row.int()?), Timestamp(row.int()?));
+    Ok(Proposal { seq, by: row.parsed()?, started_at, ended_at })
 }
 
 fn moment(row: Option<Row>) -> Result<Option<Timestamp>> {

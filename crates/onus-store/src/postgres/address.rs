@@ -142,7 +142,7 @@ fn security(config: &Config, mode: Option<&str>, roots: Option<PathBuf>) -> Resu
         Some("require" | "verify-ca" | "verify-full") => Ok(Security::Verified { roots }),
         None if all_near && roots.is_none() => Ok(Security::Clear),
         None => Ok(Security::Verified { roots }),
-        // What falls back to clear text when somebody in between says so protects from nobody.
+        // `prefer` and `allow` fall back to clear text when an attacker in between asks for it: they protect from nothing.
         Some(_) => Err("sslmode is verify-full (the default for another machine) or disable".into()),
     }
 }

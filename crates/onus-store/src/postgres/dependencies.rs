@@ -4,14 +4,14 @@
 
 use super::answer_cache::Rows;
 use super::bound::Bound;
-use crate::statement::Effect;
+use crate::statement::StatementEffect;
 
 /// Rows of the first table refer to rows of the second: they are written after them.
 const REFERS: &[(&str, &str)] = &[("session", "assignment")];
 
 /// A change that waits to be sent.
 #[derive(Debug)]
-pub(super) struct Change {
+pub(super) struct PendingChange {
     pub(super) bound: Bound,
     /// How many rows it must touch.
     pub(super) wanted: Option<u64>,
@@ -20,7 +20,7 @@ pub(super) struct Change {
 /// Whether the answer to a question may be another one after a change.
 pub(super) fn may_alter(change: &Bound, question: &Bound, answer: &Rows) -> bool {
     match (change.sql.effect, question.sql.effect) {
-        (Effect::Touches { rows: touched, .. }, Effect::Reads { rows, found }) => {
+        (StatementEffect::Touches { rows: touched, .. }, StatementEffect::Reads { rows, found }) => {
             touched.iter().any(|touched| {
                 let value = change.values.get(touched.at);
                 rows.iter().any(|read| read.name == touched.name && question.values.get(read.at) == value)
@@ -28,16 +28,16 @@ pub(super) fn may_alter(change: &Bound, question: &Bound, answer: &Rows) -> bool
                         && answer.iter().flatten().any(|cell| Some(cell) == value)
             })
         }
-        (Effect::Last, Effect::Reads { .. }) => false,
+        (StatementEffect::Last, StatementEffect::Reads { .. }) => false,
         _ => true,
     }
 }
 
 /// Changes as they can be made: those of a group in one statement, the groups one after the other.
-pub(super) fn groups(changes: Vec<Change>) -> Vec<Vec<Change>> {
-    let is_last = |change: &Change| matches!(change.bound.sql.effect, Effect::Last);
-    let (last, rest): (Vec<Change>, Vec<Change>) = changes.into_iter().partition(is_last);
-    let mut groups: Vec<Vec<Change>> = Vec::new();
+pub(super) fn groups(changes: Vec<PendingChange>) -> Vec<Vec<PendingChange>> {
+    let is_last = |change: &PendingChange| matches!(change.bound.sql.effect, StatementEffect::Last);
+    let (last, rest): (Vec<PendingChange>, Vec<PendingChange>) = changes.into_iter().partition(is_last);
+    let mut groups: Vec<Vec<PendingChange>> = Vec::new();
     for change in rest {
         match group_for(&groups, &change.bound) {
             Some(group) => groups[group].push(change),
@@ -56,20 +56,20 @@ pub(super) fn groups(changes: Vec<Change>) -> Vec<Vec<Change>> {
 }
 
 /// The group that a change can join: of the same text, with nothing behind it that the change must come after.
-fn group_for(groups: &[Vec<Change>], change: &Bound) -> Option<usize> {
-    let Effect::Touches { row, .. } = change.sql.effect else {
+fn group_for(groups: &[Vec<PendingChange>], change: &Bound) -> Option<usize> {
+    let StatementEffect::Touches { row, .. } = change.sql.effect else {
         return None;
     };
     for (place, group) in groups.iter().enumerate().rev() {
         let other = group.first()?.bound.sql;
         if std::ptr::eq(other, change.sql) {
-            let is_same_row = |other: &Change| {
+            let is_same_row = |other: &PendingChange| {
                 row.iter().all(|key| other.bound.values.get(key.at) == change.values.get(key.at))
             };
             return (!group.iter().any(is_same_row)).then_some(place);
         }
         let (own, earlier) = (table(change.sql.text), table(other.text));
-        let is_known = matches!(other.effect, Effect::Touches { .. });
+        let is_known = matches!(other.effect, StatementEffect::Touches { .. });
         if !is_known || own == earlier || REFERS.contains(&(own, earlier)) {
             return None;
         }
@@ -88,16 +88,16 @@ mod tests {
     use super::super::answer_cache::AnswerCache;
     use super::*;
     use crate::port::Value;
-    use crate::statement::{Effect, Sql};
+    use crate::statement::{Sql, StatementEffect};
     use crate::tables::{ASSIGNMENT, LEDGER, NOTE, SESSION};
     use crate::{apply, load, load::grant, load::session, token};
 
     /// A statement about these rows; what else it writes does not matter here.
     fn bound(sql: &'static Sql, named: &[(&str, &str)]) -> Bound {
         let keys: Vec<_> = match sql.effect {
-            Effect::Reads { rows, .. } => rows.to_vec(),
-            Effect::Touches { rows, row } => [rows, row].concat(),
-            Effect::Unknown | Effect::Last => Vec::new(),
+            StatementEffect::Reads { rows, .. } => rows.to_vec(),
+            StatementEffect::Touches { rows, row } => [rows, row].concat(),
+            StatementEffect::Unknown | StatementEffect::Last => Vec::new(),
         };
         let value = |at| {
             let name = keys.iter().find(|key| key.at == at).map(|key| key.name)?;
@@ -106,11 +106,11 @@ mod tests {
         Bound { sql, values: (0..20).map(|at| value(at).unwrap_or(Value::Null)).collect() }
     }
 
-    fn change(sql: &'static Sql, named: &[(&str, &str)]) -> Change {
-        Change { bound: bound(sql, named), wanted: Some(1) }
+    fn change(sql: &'static Sql, named: &[(&str, &str)]) -> PendingChange {
+        PendingChange { bound: bound(sql, named), wanted: Some(1) }
     }
 
-    fn shown(groups: &[Vec<Change>]) -> Vec<String> {
+    fn shown(groups: &[Vec<PendingChange>]) -> Vec<String> {
         groups.iter().map(|group| format!("{} {}", group[0].bound.sql.name, group.len())).collect()
     }
 
@@ -151,7 +151,7 @@ mod tests {
             "INSERT session 1",
         ];
         assert_eq!(shown(&groups(twice)), wanted);
-        // Nothing passes a statement that declares nothing; what is computed from the rest comes last.
+        // No statement is moved across one without a declaration; those of effect `Last` come last.
         let undeclared = vec![
             change(&apply::REFRESH_DEPENDENTS, &[]),
             change(&apply::REFRESH_DEPENDENTS, &[]),

@@ -2,6 +2,7 @@
 
 use super::{Postgres, migrate};
 use crate::error::{Result, StoreError};
+use std::collections::BTreeSet;
 
 /// How the database is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +49,23 @@ impl Postgres {
         )
     }
 
+    /// What the tables have, lack or say otherwise than this program wrote them: a trigger or an index more, one less. The
+    /// schema is made once more among the session's own temporary tables, and compared; nothing of it stays.
+    pub fn strange_schema(&mut self) -> Result<Vec<String>> {
+        let mut expected = format!("BEGIN; SET LOCAL search_path = pg_temp; {};", migrate::whole());
+        expected.push_str(&objects("pg_my_temp_schema()"));
+        expected.push_str("; ROLLBACK");
+        let made = self.script(&expected);
+        if made.is_err() {
+            drop(self.script("ROLLBACK"));
+        }
+        let expected: BTreeSet<String> = made?.into_iter().collect();
+        let found: BTreeSet<String> = self.script(&objects("'public'::regnamespace"))?.into_iter().collect();
+        let gone = expected.difference(&found).map(|one| format!("it lacks: {one}"));
+        let more = found.difference(&expected).map(|one| format!("somebody added: {one}"));
+        Ok(gone.chain(more).collect())
+    }
+
     fn script(&mut self, text: &str) -> Result<Vec<String>> {
         let mut pipeline = match self.pipeline.take().filter(|pipeline| !pipeline.is_lost()) {
             Some(pipeline) => pipeline,
@@ -57,4 +75,31 @@ impl Postgres {
         self.end(pipeline);
         said
     }
+}
+
+/// Everything in a namespace that decides what can be written there, one line each.
+fn objects(namespace: &str) -> String {
+    let plain = |text: &str| format!("regexp_replace({text}, '(public|pg_temp(_[0-9]+)?)\\.', '', 'g')");
+    let index = plain("pg_get_indexdef(i.indexrelid)");
+    let constraint = plain("pg_get_constraintdef(k.oid)");
+    let trigger = plain("pg_get_triggerdef(t.oid)");
+    let own = format!("c.relnamespace = {namespace} AND c.relname <> 'onus_schema'");
+    format!(
+        "SELECT 'column ' || c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod) \
+             || CASE WHEN a.attnotnull THEN ' not null' ELSE '' END \
+             || coalesce(' default ' || pg_get_expr(d.adbin, d.adrelid), '') \
+             FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
+             LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum \
+             WHERE {own} AND c.relkind IN ('r', 'p', 'v', 'm', 'f'); \
+         SELECT 'index ' || {index} FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE {own}; \
+         SELECT 'constraint ' || c.relname || '.' || k.conname || ' ' || {constraint} \
+             FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid WHERE {own} AND k.contype <> 'n'; \
+         SELECT 'trigger ' || {trigger} FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid \
+             WHERE {own} AND NOT t.tgisinternal; \
+         SELECT 'rule ' || c.relname || '.' || r.rulename FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class \
+             WHERE {own}; \
+         SELECT 'policy ' || c.relname || '.' || p.polname FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid \
+             WHERE {own}; \
+         SELECT 'row security of ' || c.relname FROM pg_class c WHERE {own} AND c.relrowsecurity"
+    )
 }

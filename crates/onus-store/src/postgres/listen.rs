@@ -1,7 +1,7 @@
 //! Being woken by other programs' commits.
 
 use super::address::Address;
-use super::session::{self, Made};
+use super::session::{self, MaybeConnection};
 use super::{CHANNEL, failure};
 use crate::error::{Result, StoreError};
 use futures_util::{StreamExt as _, stream};
@@ -75,11 +75,11 @@ fn listen(address: &Address) -> Result<Ear> {
     let runtime = session::runtime()?;
     let (tell, heard) = unbounded_channel();
     let client = match session::connect(&runtime, address)? {
-        Made::Plain(client, connection) => {
+        MaybeConnection::Plain(client, connection) => {
             runtime.spawn(follow(*connection, tell));
             client
         }
-        Made::Secret(client, connection) => {
+        MaybeConnection::Secret(client, connection) => {
             runtime.spawn(follow(*connection, tell));
             client
         }

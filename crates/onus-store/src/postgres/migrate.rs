@@ -12,7 +12,13 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (8, include_str!("../../schema/postgres/008_queue.sql")),
     (9, include_str!("../../schema/postgres/009_answer.sql")),
     (10, include_str!("../../schema/postgres/010_road.sql")),
+    (11, include_str!("../../schema/postgres/011_outside.sql")),
 ];
+
+/// The text that makes all tables.
+pub(super) fn whole() -> String {
+    MIGRATIONS.iter().map(|(_, text)| *text).collect::<Vec<_>>().join(";\n")
+}
 
 pub(super) const LATEST: i64 = crate::tables::SCHEMA;
 

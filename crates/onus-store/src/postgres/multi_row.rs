@@ -6,7 +6,7 @@ use crate::port::Value;
 use tokio_postgres::types::{ToSql, Type};
 
 /// One parameter's values, one for each list.
-pub(super) type Column = Box<dyn ToSql + Sync + Send>;
+pub(super) type ParameterColumn = Box<dyn ToSql + Sync + Send>;
 
 /// Any number of lists. A range of their numbers is a condition that always holds; the planner takes what it leaves for one
 /// row, and so begins with the lists and finds each row by its key. Else it would begin with a table that it thinks small.
@@ -51,11 +51,11 @@ fn split_outside<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
 }
 
 /// Lists of values, turned: all first values, all second ones, ….
-pub(super) fn columns(types: &[Type], lists: &[&[Value<'static>]]) -> Vec<Column> {
+pub(super) fn columns(types: &[Type], lists: &[&[Value<'static>]]) -> Vec<ParameterColumn> {
     let column = |(n, ty): (usize, &Type)| {
         let values = lists.iter().map(move |list| list.get(n));
         match *ty {
-            Type::INT8 => Box::new(values.map(int).collect::<Vec<_>>()) as Column,
+            Type::INT8 => Box::new(values.map(int).collect::<Vec<_>>()) as ParameterColumn,
             Type::BYTEA => Box::new(values.map(bytes).collect::<Vec<_>>()),
             _ => Box::new(values.map(text).collect::<Vec<_>>()),
         }

@@ -6,7 +6,7 @@
 
 use super::answer_cache::AnswerCache;
 use super::bound::Bound;
-use super::dependencies::{Change, groups};
+use super::dependencies::{PendingChange, groups};
 use super::in_flight::{Failure, InFlight, Request, Sent, settle};
 use super::placeholders::postgres_text;
 use super::value::{self, type_of};
@@ -33,7 +33,7 @@ const WORTH_PREPARING: u32 = 3;
 type Each<'a> = &'a mut dyn FnMut(Vec<Value<'_>>) -> Result<()>;
 
 /// A statement as this connection knows it.
-struct Known {
+struct KnownStatement {
     text: Arc<str>,
     uses: u32,
     prepared: Option<Statement>,
@@ -73,8 +73,8 @@ enum Savepoint {
 pub(super) struct Pipeline {
     runtime: Runtime,
     client: Arc<Client>,
-    known: HashMap<&'static str, Known>,
-    unsent: Vec<Change>,
+    known: HashMap<&'static str, KnownStatement>,
+    unsent: Vec<PendingChange>,
     savepoint: Savepoint,
     in_flight: VecDeque<InFlight>,
     cache: AnswerCache,
@@ -214,7 +214,7 @@ impl Pipeline {
         }
         self.settle_questions()?;
         self.cache.invalidate(&change);
-        self.unsent.push(Change { bound: change, wanted });
+        self.unsent.push(PendingChange { bound: change, wanted });
         Ok(())
     }
 
@@ -245,12 +245,12 @@ impl Pipeline {
         Ok(())
     }
 
-    fn send_changes(&mut self, changes: Vec<Change>) -> Result<()> {
+    fn send_changes(&mut self, changes: Vec<PendingChange>) -> Result<()> {
         groups(changes).into_iter().try_for_each(|group| self.send_group(group))
     }
 
     /// Sends changes of one text.
-    fn send_group(&mut self, group: Vec<Change>) -> Result<()> {
+    fn send_group(&mut self, group: Vec<PendingChange>) -> Result<()> {
         if let [first, _, ..] = group.as_slice() {
             let (sql, wanted) = (first.bound.sql, group.iter().map(|change| change.wanted).sum());
             let lists: Vec<&[Value<'static>]> =
@@ -260,7 +260,7 @@ impl Pipeline {
                 return Ok(());
             }
         }
-        for Change { bound, wanted } in group {
+        for PendingChange { bound, wanted } in group {
             let name = bound.sql.name;
             let sent = self.send(bound)?;
             self.await_count(name, wanted, sent);
@@ -430,8 +430,8 @@ impl Pipeline {
         Ok(Some(Sent::new(Box::pin(async move { client.query_raw(&statement, columns).await }))))
     }
 
-    fn known(&mut self, sql: &'static Sql) -> &mut Known {
-        self.known.entry(sql.text).or_insert_with(|| Known {
+    fn known(&mut self, sql: &'static Sql) -> &mut KnownStatement {
+        self.known.entry(sql.text).or_insert_with(|| KnownStatement {
             text: postgres_text(sql.text).into(),
             uses: 0,
             prepared: None,

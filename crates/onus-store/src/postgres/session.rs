@@ -24,7 +24,7 @@ const SESSION_SETTINGS: &str = "SET search_path = public, pg_temp; SET lock_time
     DO $$ BEGIN IF current_setting('synchronous_commit') = 'off' THEN SET synchronous_commit = on; END IF; END $$;";
 
 /// A connection that has not been made yet.
-pub(super) enum Made {
+pub(super) enum MaybeConnection {
     Plain(Client, Box<Connection<Socket, NoTlsStream>>),
     Secret(Client, Box<Connection<Socket, super::tls::Wrapped<Socket>>>),
 }
@@ -33,11 +33,11 @@ pub(super) enum Made {
 pub(super) fn open(address: &Address) -> Result<Pipeline> {
     let runtime = runtime()?;
     let client = match connect(&runtime, address)? {
-        Made::Plain(client, connection) => {
+        MaybeConnection::Plain(client, connection) => {
             runtime.spawn(connection);
             client
         }
-        Made::Secret(client, connection) => {
+        MaybeConnection::Secret(client, connection) => {
             runtime.spawn(connection);
             client
         }
@@ -77,7 +77,7 @@ pub(super) fn runtime() -> Result<Runtime> {
 }
 
 /// A server that starts, or is full, gets a little time.
-pub(super) fn connect(runtime: &Runtime, address: &Address) -> Result<Made> {
+pub(super) fn connect(runtime: &Runtime, address: &Address) -> Result<MaybeConnection> {
     let config = super::password::completed(address)?;
     let tls = Tls::new(&address.security)?;
     let began = Instant::now();
@@ -94,15 +94,15 @@ pub(super) fn connect(runtime: &Runtime, address: &Address) -> Result<Made> {
     }
 }
 
-async fn once(config: &Config, tls: Option<Tls>) -> std::result::Result<Made, Error> {
+async fn once(config: &Config, tls: Option<Tls>) -> std::result::Result<MaybeConnection, Error> {
     Ok(match tls {
         None => {
             let (client, connection) = config.connect(NoTls).await?;
-            Made::Plain(client, Box::new(connection))
+            MaybeConnection::Plain(client, Box::new(connection))
         }
         Some(tls) => {
             let (client, connection) = config.connect(tls).await?;
-            Made::Secret(client, Box::new(connection))
+            MaybeConnection::Secret(client, Box::new(connection))
         }
     })
 }

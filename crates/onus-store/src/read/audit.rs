@@ -13,7 +13,7 @@ use crate::tables::{
 };
 use crate::{evidence, load, sql};
 use onus_core::effect::Effect;
-use onus_core::event::{CheckRun, Reviewed};
+use onus_core::event::{CheckRun, Reviewed, Said};
 use onus_core::hash::Digest;
 use onus_core::id::Seq;
 use onus_core::lease::LeaseId;
@@ -46,12 +46,14 @@ sql! {
     FACTS_OF(task) = "SELECT ", SessionFactRow::LIST, " FROM session_fact f WHERE f.workspace = :workspace AND f.task \
         = :task \
         ORDER BY f.seq";
-    NOTES_OF(task) = "SELECT seq, kind, text FROM note WHERE workspace = :workspace AND task = :task ORDER BY seq";
+    NOTES_OF(task) = "SELECT seq, kind, text, said_by, said_at, said_key FROM note WHERE workspace = :workspace AND task = :task ORDER BY seq";
 }
 
 /// Where the part of a task's row begins that says what became of it; before it stand what is computed, the fence and the head.
 const LIFECYCLE: usize = TaskAsked::WIDTH + TaskQueue::WIDTH + FENCE_AND_HEAD;
 const FENCE_AND_HEAD: usize = 2;
+/// The texts of an ask, which the record has by their digests.
+const ASKED_TEXTS: usize = 2;
 
 /// A task's row as it stands.
 #[derive(Debug)]
@@ -77,12 +79,15 @@ pub fn tasks(
 ) -> Result<()> {
     tx.visit(&TASKS { first: *born.start(), last: *born.end() }, &mut |row| {
         let TaskRow { asked, moving, given, .. } = TaskRow::view(row).ok_or_else(|| wrong("a task's"))?;
-        let (seal, text) = (sealed(moving.lease_id), digest_of(asked.body));
+        let (seal, body, extra) = (sealed(moving.lease_id), digest_of(asked.body), digest_of(asked.extra));
         look(RawTask {
             id: text_of(given.id)?,
             version: int_of(moving.version)?,
             head: blob_of(moving.head).and_then(Digest::from_slice),
-            asked: [&[Value::from(text.as_ref())], &row[1..TaskAsked::WIDTH]],
+            asked: [
+                &[Value::from(body.as_ref()), Value::from(extra.as_ref())],
+                &row[ASKED_TEXTS..TaskAsked::WIDTH],
+            ],
             lifecycle: [&[seal], &row[LIFECYCLE..]],
         })
     })
@@ -176,10 +181,12 @@ fn entry<'a>(row: &'a [Value<'a>]) -> Result<EntryRef<'a>> {
     })
 }
 
-/// The columns that say what was asked for: first the body's digest, then the rest.
+/// The columns that say what was asked for: first the digests of body and extra, then the rest.
 pub fn asked(spec: &Spec) -> Result<[Vec<Value<'_>>; 2]> {
-    let rest = behind(1, codec::asked_row(spec)?.into_values());
-    Ok([vec![Value::from(spec.body.as_ref().map(Text::digest))], rest])
+    let rest = behind(ASKED_TEXTS, codec::asked_row(spec)?.into_values());
+    let digest =
+        |text: &'_ Option<Text>| Value::from(text.as_ref().map(Text::digest).copied().as_ref()).into_owned();
+    Ok([vec![digest(&spec.body), digest(&spec.extra)], rest])
 }
 
 /// The columns that a lifecycle moves, and those that are given at birth: first the lease's seal, then the rest.
@@ -230,6 +237,11 @@ pub fn run(seq: Seq, run: &CheckRun) -> [Vec<Value<'_>>; 2] {
 pub fn review(seq: Seq, review: &Reviewed) -> [Vec<Value<'_>>; 2] {
     let digest = review.note.as_ref().map(|note| note.digest());
     [vec![digest.into()], behind(2, evidence::review_row("", seq, review).into_values())]
+}
+
+/// The columns of a note behind its text: its entry, its kind, and who said it elsewhere.
+pub fn note<'a>(seq: Seq, kind: &'a str, said: Option<&'a Said>) -> Vec<Value<'a>> {
+    behind(2, codec::note_row("", "", seq, kind, said).into_values())
 }
 
 /// What comes behind the columns that are compared in another way.
@@ -297,12 +309,16 @@ pub struct RowNote {
     pub seq: Seq,
     pub kind: String,
     pub text: String,
+    pub said: Option<Said>,
 }
 
 pub fn notes_of(tx: &mut dyn Tx, task: &str) -> Result<Vec<RowNote>> {
     tx.rows(&NOTES_OF { task })?
         .into_iter()
-        .map(|mut row| Ok(RowNote { seq: row.int()?, kind: row.text()?, text: row.text()? }))
+        .map(|mut row| {
+            let (seq, kind, text) = (row.int()?, row.text()?, row.text()?);
+            Ok(RowNote { seq, kind, text, said: codec::said(&mut row)? })
+        })
         .collect()
 }
 
@@ -326,11 +342,11 @@ mod tests {
     #[test]
     fn the_record_vouches_for_every_column_of_a_task() {
         let names: Vec<&str> = TASK.columns.iter().map(|Column { name, .. }| *name).collect();
-        let apart = [&names[..1], &names[TaskAsked::WIDTH..LIFECYCLE]].concat();
-        // By its digest, computed from dependencies, by its seal, compared with the chain's last entry.
-        assert_eq!(apart, ["body", "waits", "lease_id", "head"]);
+        let apart = [&names[..ASKED_TEXTS], &names[TaskAsked::WIDTH..LIFECYCLE]].concat();
+        // By their digests, computed from dependencies, by its seal, compared with the chain's last entry.
+        assert_eq!(apart, ["body", "extra", "waits", "lease_id", "head"]);
         let spec = Spec::titled("one");
         let [_, rest] = asked(&spec).unwrap();
-        assert_eq!(rest.len(), TaskAsked::WIDTH - 1);
+        assert_eq!(rest.len(), TaskAsked::WIDTH - ASKED_TEXTS);
     }
 }

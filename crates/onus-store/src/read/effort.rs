@@ -16,6 +16,8 @@ use std::collections::HashMap;
 
 /// The kinds of facts about a session.
 pub const CORRECTED: &str = "corrected";
+/// A correction that waits for another person.
+pub const PROPOSED: &str = "proposed";
 pub const USED: &str = "used";
 
 macro_rules! long_or_running {
@@ -27,7 +29,7 @@ macro_rules! long_or_running {
 macro_rules! listed_columns {
     () => {
         "s.id, s.task, s.worker, s.workstation, s.started_at, s.ended_at, s.end_reason, s.epoch, c.seq, c.started_at, c.ended_at, \
-         a.renewed_at "
+         a.renewed_at, p.seq, p.started_at, p.ended_at "
     };
 }
 
@@ -36,7 +38,10 @@ macro_rules! listed_from {
         concat!(
             "FROM ",
             corrected_session!(),
-            "LEFT JOIN assignment a ON a.workspace = s.workspace AND a.task = s.task AND a.epoch = s.epoch "
+            "LEFT JOIN assignment a ON a.workspace = s.workspace AND a.task = s.task AND a.epoch = s.epoch \
+             LEFT JOIN session_fact p ON p.workspace = s.workspace AND p.seq = (SELECT f.seq FROM session_fact f \
+             WHERE f.workspace = s.workspace AND f.kind = 'proposed' AND f.session = s.id \
+             AND f.seq > coalesce(c.seq, 0) ORDER BY f.seq DESC LIMIT 1) "
         )
     };
 }
@@ -113,6 +118,8 @@ pub struct Counted<'a> {
     pub from: Timestamp,
     pub to: Timestamp,
     pub is_running: bool,
+    /// A person gave its beginning and end.
+    pub is_corrected: bool,
 }
 
 /// A session whose beginning and end a person gave.
@@ -150,7 +157,8 @@ pub fn sessions(
     let is_about = |worker: &str| period.worker.is_none_or(|only| only.as_str() == worker);
     for (id, Correction { task, worker, from, to }) in &corrections.0 {
         if is_about(worker) && *from < period.to && *to >= period.from {
-            look(Counted { id: *id, task, worker, from: *from, to: *to, is_running: false })?;
+            let (from, to) = (*from, *to);
+            look(Counted { id: *id, task, worker, from, to, is_running: false, is_corrected: true })?;
         }
     }
     let mut tell = |row: &[Value<'_>], is_running| match row {
@@ -161,7 +169,7 @@ pub fn sessions(
             let (from, to) = (Timestamp(*from), Timestamp(*to));
             // A sign of life may have come in the very second in which the session began.
             let to = if is_running { to.whole_second().max(from) } else { to };
-            look(Counted { id: *id, task, worker, from, to, is_running })
+            look(Counted { id: *id, task, worker, from, to, is_running, is_corrected: false })
         }
         _ => Err(StoreError::Corrupt("a session makes no sense".into())),
     };
@@ -263,6 +271,8 @@ pub struct Listed {
     pub correction: Option<(Seq, Timestamp, Timestamp)>,
     /// The holder's last sign of life.
     pub renewed_at: Option<Timestamp>,
+    /// A correction that waits for another person.
+    pub proposal: Option<(Seq, Timestamp, Timestamp)>,
 }
 
 impl Listed {
@@ -306,6 +316,12 @@ pub fn list(tx: &mut dyn Tx, which: Which<'_>, limit: i64) -> Result<Vec<Listed>
     rows.into_iter().map(listed).collect()
 }
 
+/// What an entry says about a session's times.
+fn said(row: &mut Row) -> Result<Option<(Seq, Timestamp, Timestamp)>> {
+    let (seq, from, to) = (row.opt_int()?, row.opt_int()?, row.opt_int()?);
+    Ok(seq.zip(from).zip(to).map(|((seq, from), to)| (seq, Timestamp(from), Timestamp(to))))
+}
+
 fn listed(mut row: Row) -> Result<Listed> {
     let id = row.int()?;
     let (task, worker, workstation) = (row.parsed()?, row.parsed()?, row.text()?);
@@ -313,9 +329,9 @@ fn listed(mut row: Row) -> Result<Listed> {
     let ended_at = row.opt_int()?.map(Timestamp);
     let end_reason = row.opt_text()?;
     let epoch = row.int()?;
-    let (seq, from, to) = (row.opt_int()?, row.opt_int()?, row.opt_int()?);
-    let correction = seq.zip(from).zip(to).map(|((seq, from), to)| (seq, Timestamp(from), Timestamp(to)));
+    let correction = said(&mut row)?;
     let renewed_at = row.opt_int()?.map(Timestamp);
+    let proposal = said(&mut row)?;
     Ok(Listed {
         id,
         task,
@@ -327,6 +343,7 @@ fn listed(mut row: Row) -> Result<Listed> {
         epoch,
         correction,
         renewed_at,
+        proposal,
     })
 }
 

@@ -38,16 +38,16 @@ pub fn grants(tx: &mut dyn Tx, each: &mut dyn FnMut(Grant) -> Result<()>) -> Res
 
 /// How far a task is, and whether its history is from elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct TaskStanding {
     pub task: TaskId,
     pub state: StateName,
     pub archived: bool,
 }
 
 /// Streams every task.
-pub fn states(tx: &mut dyn Tx, each: &mut dyn FnMut(Standing) -> Result<()>) -> Result<()> {
+pub fn states(tx: &mut dyn Tx, each: &mut dyn FnMut(TaskStanding) -> Result<()>) -> Result<()> {
     tx.each(&STATES {}, &mut |mut row| {
-        each(Standing {
+        each(TaskStanding {
             task: row.parsed()?,
             state: codec::word(row.text()?.as_str(), StateName::parse)?,
             archived: row.flag()?,

@@ -48,7 +48,7 @@ sql! {
 
 /// Which part of the record.
 #[derive(Debug, Clone)]
-pub enum Part<'a> {
+pub enum LedgerPart<'a> {
     After(Seq),
     Latest,
     Task(&'a TaskId, Seq),
@@ -57,16 +57,16 @@ pub enum Part<'a> {
 }
 
 /// Entries in the order of their writing, at most `limit`.
-pub fn log(tx: &mut dyn Tx, part: &Part<'_>, limit: i64) -> Result<Vec<Entry>> {
+pub fn log(tx: &mut dyn Tx, part: &LedgerPart<'_>, limit: i64) -> Result<Vec<Entry>> {
     let rows = match part {
-        Part::After(seq) => tx.rows(&LOG { after: *seq, limit })?,
-        Part::Task(task, seq) => tx.rows(&TASK_LOG { task, after: *seq, limit })?,
-        Part::TaskBefore(task, before) => {
+        LedgerPart::After(seq) => tx.rows(&LOG { after: *seq, limit })?,
+        LedgerPart::Task(task, seq) => tx.rows(&TASK_LOG { task, after: *seq, limit })?,
+        LedgerPart::TaskBefore(task, before) => {
             let mut rows = tx.rows(&TASK_BEFORE { task, before: *before, limit })?;
             rows.reverse();
             rows
         }
-        Part::Latest => {
+        LedgerPart::Latest => {
             let mut rows = tx.rows(&LATEST { limit })?;
             rows.reverse();
             rows

@@ -26,6 +26,10 @@ sql! {
     /// Answered from the index `ledger_verb` alone.
     pub(crate) TIMES(verb, from, to) = "SELECT l.at FROM ledger l WHERE l.workspace = :workspace AND l.verb = :verb \
         AND l.at >= :from AND l.at < :to";
+    TIMES_OF_SPRINT(verb, from, to, sprint) = "SELECT l.at FROM ledger l \
+        JOIN task t ON t.workspace = l.workspace AND t.id = l.task \
+        WHERE l.workspace = :workspace AND l.verb = :verb AND l.at >= :from AND l.at < :to \
+        AND (CAST(:sprint AS TEXT) IS NULL OR t.sprint = :sprint)";
     pub(crate) HAPPENED(verb, from, to, limit) = "SELECT ", EntryRow::LIST, " FROM ledger l \
         WHERE l.workspace = :workspace AND l.verb = :verb AND l.at >= :from AND l.at < :to ORDER BY l.at DESC, l.seq \
         DESC LIMIT :limit";
@@ -36,11 +40,11 @@ sql! {
         SEARCHED_BY;
     SEARCHED_OF(task, ..by: SearchParams) = "SELECT ", EntryRow::LIST, " FROM ledger l \
         WHERE l.workspace = :workspace AND l.task = :task ", SEARCHED_BY;
-    TAKEN(sprint) = "SELECT a.task, a.assignee, a.workstation, a.ended_at, a.end_reason, a.forced, a.route, t.type, \
+    TAKEN(sprint) = "SELECT a.task, a.assignee, a.workstation, a.end_reason, a.forced, a.route, t.type, \
         t.sprint \
         FROM assignment a JOIN task t ON t.workspace = a.workspace AND t.id = a.task \
         WHERE a.workspace = :workspace AND (CAST(:sprint AS TEXT) IS NULL OR t.sprint = :sprint)";
-    PLANNED(sprint) = "SELECT t.state, t.created_at, t.closed_at FROM task t \
+    PLANNED(sprint) = "SELECT t.state, t.created_at FROM task t \
         WHERE +t.workspace = :workspace AND (CAST(:sprint AS TEXT) IS NULL OR t.sprint = :sprint)";
     /// The head of the queue; what of it waits for somebody is seen row by row.
     pub(crate) WANTING(limit) = "SELECT t.id, t.title, t.state, t.blocker, t.checks, t.risk, t.updated_at, \
@@ -62,13 +66,32 @@ pub struct Span {
 
 /// Tells when each entry of a verb was made.
 pub fn times(tx: &mut dyn Tx, verb: &str, span: Span, look: &mut dyn FnMut(Timestamp)) -> Result<()> {
-    tx.visit(&TIMES { verb, from: span.from, to: span.to }, &mut |row| match row {
-        [Value::Int(at)] => {
-            look(Timestamp(*at));
-            Ok(())
-        }
-        _ => Err(StoreError::Corrupt("an entry without its time".into())),
+    tx.visit(&TIMES { verb, from: span.from, to: span.to }, &mut |row| {
+        look(time(row)?);
+        Ok(())
     })
+}
+
+/// The same of a sprint's tasks, or of all.
+pub fn times_of_sprint(
+    tx: &mut dyn Tx,
+    verb: &str,
+    span: Span,
+    sprint: Option<&str>,
+    look: &mut dyn FnMut(Timestamp),
+) -> Result<()> {
+    let question = TIMES_OF_SPRINT { verb, from: span.from, to: span.to, sprint };
+    tx.visit(&question, &mut |row| {
+        look(time(row)?);
+        Ok(())
+    })
+}
+
+fn time(row: &[Value<'_>]) -> Result<Timestamp> {
+    match row {
+        [Value::Int(at)] => Ok(Timestamp(*at)),
+        _ => Err(StoreError::Corrupt("an entry without its time".into())),
+    }
 }
 
 /// Entries of a verb, the newest first.
@@ -126,7 +149,6 @@ pub struct TakenRow {
     pub task: String,
     pub assignee: Handle,
     pub workstation: String,
-    pub ended_at: Option<Timestamp>,
     pub end_reason: Option<String>,
     pub forced: bool,
     pub route: Option<Route>,
@@ -145,7 +167,6 @@ pub fn taken(
             task: row.text()?,
             assignee: row.parsed()?,
             workstation: row.text()?,
-            ended_at: row.opt_int()?.map(Timestamp),
             end_reason: row.opt_text()?,
             forced: row.flag()?,
             route: codec::route_of(row.opt_text()?)?,
@@ -155,12 +176,11 @@ pub fn taken(
     })
 }
 
-/// One task of a sprint: where it stands, when it was asked for and when it ended.
+/// One task of a sprint: where it stands, and when it was asked for.
 #[derive(Debug)]
 pub struct Planned {
     pub state: StateName,
     pub created_at: Timestamp,
-    pub closed_at: Option<Timestamp>,
 }
 
 /// Tells every task of a sprint, or of all.
@@ -173,7 +193,6 @@ pub fn planned(
         each(Planned {
             state: codec::word(row.text()?.as_str(), StateName::parse)?,
             created_at: Timestamp(row.int()?),
-            closed_at: row.opt_int()?.map(Timestamp),
         })
     })
 }

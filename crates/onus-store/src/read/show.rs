@@ -5,6 +5,7 @@ use crate::error::{Result, StoreError};
 use crate::port::{Row, Tx};
 use crate::tables::{AssignmentEnd, AssignmentHeld, SessionRow};
 use crate::{evidence, sql};
+use onus_core::event::Said;
 use onus_core::evidence::Review;
 use onus_core::id::{Epoch, Handle, Seq, TaskId};
 use onus_core::task::{Assignment, Exception};
@@ -21,7 +22,7 @@ sql! {
     pub(crate) LAST_ASSIGNMENTS(task, epoch, limit) = "SELECT ", AssignmentHeld::LIST, ", ", AssignmentEnd::LIST, " \
         FROM assignment a WHERE a.workspace = :workspace AND a.task = :task AND a.epoch <= :epoch \
         ORDER BY a.epoch DESC LIMIT :limit";
-    pub(crate) NOTES(task, from, before) = "SELECT n.seq, n.kind, n.text, l.actor, l.at FROM note n \
+    pub(crate) NOTES(task, from, before) = "SELECT n.seq, n.kind, n.text, l.actor, l.at, n.said_by, n.said_at, n.said_key FROM note n \
         JOIN ledger l ON l.workspace = n.workspace AND l.seq = n.seq \
         WHERE n.workspace = :workspace AND n.task = :task AND n.seq >= :from AND n.seq < :before ORDER BY n.seq";
     pub(crate) LAST_NOTE(task, kind) = "SELECT text FROM note WHERE workspace = :workspace AND task = :task AND kind = :kind \
@@ -119,22 +120,25 @@ pub struct Note {
     pub text: String,
     pub by: String,
     pub at: Timestamp,
+    /// Who said it elsewhere; `by` brought it in.
+    pub said: Option<Said>,
 }
 
 /// The notes of a task between two entries: from the first one on, and before the other.
 pub fn notes(tx: &mut dyn Tx, task: &TaskId, from: Seq, before: Seq) -> Result<Vec<Note>> {
     let rows = tx.rows(&NOTES { task, from, before })?;
-    rows.into_iter()
-        .map(|mut row| {
-            Ok(Note {
-                seq: row.int()?,
-                kind: row.text()?,
-                text: row.text()?,
-                by: row.text()?,
-                at: Timestamp(row.int()?),
-            })
-        })
-        .collect()
+    rows.into_iter().map(|mut row| note_of(&mut row)).collect()
+}
+
+pub(crate) fn note_of(row: &mut Row) -> Result<Note> {
+    Ok(Note {
+        seq: row.int()?,
+        kind: row.text()?,
+        text: row.text()?,
+        by: row.text()?,
+        at: Timestamp(row.int()?),
+        said: codec::said(row)?,
+    })
 }
 
 /// A review with its words.
@@ -181,7 +185,7 @@ pub fn exceptions(tx: &mut dyn Tx) -> Result<Vec<(TaskId, BTreeMap<TaskId, Excep
 
 /// A task that somebody holds now.
 #[derive(Debug, Clone)]
-pub struct Held {
+pub struct HeldNow {
     pub task: TaskId,
     pub title: String,
     pub state: String,
@@ -190,14 +194,14 @@ pub struct Held {
 }
 
 /// Every live assignment, the longest silent first.
-pub fn live(tx: &mut dyn Tx) -> Result<Vec<Held>> {
+pub fn live(tx: &mut dyn Tx) -> Result<Vec<HeldNow>> {
     let rows = tx.rows(&LIVE {})?;
     rows.into_iter()
         .map(|mut row| {
             let (task, title, state, task_type) = (row.parsed()?, row.text()?, row.text()?, row.opt_text()?);
             let assignment = codec::assignment(AssignmentHeld::read(&mut row)?)?
                 .ok_or_else(|| StoreError::Corrupt(format!("{task}: an assignment without an assignee")))?;
-            Ok(Held { task, title, state, task_type, assignment })
+            Ok(HeldNow { task, title, state, task_type, assignment })
         })
         .collect()
 }

@@ -17,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../schema/sqlite/008_queue.sql"),
     include_str!("../../schema/sqlite/009_answer.sql"),
     include_str!("../../schema/sqlite/010_road.sql"),
+    include_str!("../../schema/sqlite/011_outside.sql"),
 ];
 
 pub(super) const LATEST: i64 = MIGRATIONS.len() as i64;
@@ -62,10 +63,14 @@ pub(super) fn create(store: &Sqlite) -> Result<()> {
         });
     }
     ensure_log(store)?;
-    let _turn = store.queue.wait()?;
+    let turn = store.queue.wait()?;
     match version(&store.connection)? {
         version if version == LATEST => Ok(()),
-        0 => run(&store.connection, MIGRATIONS, 0),
+        0 => {
+            // What is recorded there is of a store that somebody took away.
+            turn.forget()?;
+            run(&store.connection, MIGRATIONS, 0)
+        }
         version => upgrade_in_turn(store, MIGRATIONS, version),
     }
 }

@@ -116,7 +116,8 @@ fn connect(path: &Path, options: &Options) -> Result<Sqlite> {
         connection.execute_batch(STAYING).map_err(before_commit)?;
     }
     let queue = WriterQueue::new(path, options.patience);
-    Ok(Sqlite { connection, queue, path: path.to_owned(), clock: options.clock, stay: options.stay })
+    let (clock, stay) = (options.clock, options.stay);
+    Ok(Sqlite { connection, queue, path: path.to_owned(), clock, stay, seen: None, synced: None })
 }
 
 fn unusable(path: &Path, error: &io::Error) -> StoreError {

@@ -1,5 +1,6 @@
 //! Writers stand in line. The kernel serves `flock` waiters in turn, where SQLite's busy handler polls and starves.
 
+use super::newest::Newest;
 use crate::error::{Result, StoreError};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -27,6 +28,29 @@ pub(super) struct WriterQueue {
 #[derive(Debug)]
 pub(super) struct Turn {
     file: Option<File>,
+}
+
+impl Turn {
+    /// The newest entry that a writer was told of.
+    pub(super) fn record(&self) -> Option<Newest> {
+        self.file.as_ref().and_then(Newest::read)
+    }
+
+    pub(super) fn keep(&self, newest: &Newest) {
+        if let Some(file) = &self.file {
+            newest.write(file);
+        }
+    }
+
+    pub(super) fn forget(&self) -> Result<()> {
+        self.file.as_ref().map_or(Ok(()), Newest::forget)
+    }
+
+    pub(super) fn sync(&self) {
+        if let Some(file) = &self.file {
+            Newest::sync(file);
+        }
+    }
 }
 
 impl Drop for Turn {
@@ -57,6 +81,15 @@ impl WriterQueue {
             PathBuf::from(name)
         };
         WriterQueue { line: beside("-line"), turn: beside("-queue"), patience }
+    }
+
+    /// What is recorded, for whoever only looks.
+    pub(super) fn record(&self) -> Result<Option<Newest>> {
+        match File::open(&self.turn) {
+            Ok(file) => Ok(Newest::read(&file)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(unusable(&self.turn, &error.to_string())),
+        }
     }
 
     /// Waits at the head of the line for the turn. With one lock alone, whoever has just given it up gets it again before
@@ -120,7 +153,7 @@ impl WriterQueue {
 
 fn open(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
-    options.create(true).write(true).truncate(false).mode(0o600);
+    options.create(true).read(true).write(true).truncate(false).mode(0o600);
     options.open(path).map_err(|error| unusable(path, &error.to_string()))
 }
 

@@ -87,7 +87,14 @@ pub(crate) fn a_period_has_every_session_that_touches_it<H: Harness>(harness: &H
 
 fn correct(tx: &mut dyn Tx, session: Seq, from: i64, to: i64) -> onus_store::error::Result<Seq> {
     let task = load::task(tx, &id("T-1"))?.unwrap().task;
-    let said = SessionCorrected { session, started_at: hour(from), ended_at: hour(to), reason: "why".into() };
+    let said = SessionCorrected {
+        session,
+        started_at: hour(from),
+        ended_at: hour(to),
+        reason: "why".into(),
+        proposed: false,
+        approves: None,
+    };
     write(tx, Some(task.clone()), &task.id, "@ada", None, said)?;
     Ok(load::workspace(tx)?.last_seq)
 }

@@ -202,7 +202,14 @@ pub(crate) fn add(tx: &mut dyn Tx, spec: Spec, depends_on: &[&str]) -> Result<Ta
     let task = apply::allocate(tx, &id("T"))?.unwrap();
     let depends_on: BTreeSet<TaskId> = depends_on.iter().map(|on| id(on)).collect();
     let uid = uuid::Uuid::from_u128(task.number as u128);
-    write(tx, None, &task, "@ada", None, Added { uid, spec, depends_on, archived: None })
+    write(
+        tx,
+        None,
+        &task,
+        "@ada",
+        None,
+        Added { uid, spec, depends_on, archived: None, created_at: None, blocked: None },
+    )
 }
 
 /// A claim's event.

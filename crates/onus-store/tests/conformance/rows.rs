@@ -1,10 +1,10 @@
 //! What is written is what is read; the database itself refuses what must never be.
 
 use super::harness::{Harness, add, ask, claimed, commit, furnished, id, now, spec, worker, write};
-use onus_core::event::{Blocked, Completed, Dropped, Event, Released, Renewal, Unblocked};
+use onus_core::event::{Blocked, Completed, Dropped, Edited, Event, Released, Renewal, Unblocked};
 use onus_core::hash::Digest;
 use onus_core::id::TaskId;
-use onus_core::task::{Blocker, Check, CheckState, Priority, Risk, Spec, StateName, Task};
+use onus_core::task::{Blocker, Check, CheckState, Criterion, Priority, Risk, Spec, StateName, Task, Tick};
 use onus_core::text::Text;
 use onus_core::worker::Kind;
 use onus_store::error::StoreError;
@@ -38,6 +38,11 @@ fn full_spec() -> Spec {
             state: CheckState::Proposed,
             kind: Default::default(),
         }],
+        criteria: vec![
+            Criterion::open("the limit is told"),
+            Criterion { text: "two\nlines".into(), ticked: Some(Tick { by: id("@ada"), at: now().wall }) },
+        ],
+        extra: Some(Text::new(r#"{"design":"ü","n":1.5}"#.into())),
     }
 }
 
@@ -52,6 +57,28 @@ pub(crate) fn every_value_reads_back<H: Harness>(harness: &H) {
     let someone = worker("@grace", Kind::Human);
     commit(&mut store, |tx| registry::insert_worker(tx, &someone)).unwrap();
     assert_eq!(ask(&mut store, |tx| load::worker(tx, &someone.handle)), Some(someone));
+}
+
+pub(crate) fn an_edit_reaches_every_column<H: Harness>(harness: &H) {
+    let mut store = furnished(harness);
+    let parent = commit(&mut store, |tx| add(tx, spec("parent"), &[])).unwrap();
+    let before = Spec { body: Some(Text::new("earlier words".into())), ..spec("plain") };
+    let plain = commit(&mut store, |tx| add(tx, before.clone(), &[])).unwrap();
+    let after = Spec { parent: Some(parent.id), checks: Vec::new(), ..full_spec() };
+    let edited = Edited { before: Box::new(before), after: Box::new(after.clone()), renewal: None };
+    let (id, seen) = (plain.id.clone(), plain.clone());
+    let written = commit(&mut store, |tx| write(tx, Some(plain), &id, "@bot", None, edited.clone())).unwrap();
+    // What a reviewer ticks is not edited.
+    assert_eq!(written.spec, Spec { criteria: Vec::new(), ..after });
+    let stored = read_back(&mut harness.connect(), &id);
+    assert_eq!(stored, written);
+    assert_eq!(stored.spec.body.as_ref().and_then(|body| body.content()), Some("line\n\ttab \u{1F600}"));
+    let kept = ask(&mut store, |tx| load::earlier_body(tx, &id, &Digest::of(b"earlier words")));
+    assert_eq!(kept.as_deref(), Some("earlier words"));
+    // Whoever edits what is no longer there changes nothing.
+    let late = commit(&mut store, |tx| write(tx, Some(seen), &id, "@bot", None, edited));
+    assert!(late.is_err());
+    assert_eq!(read_back(&mut store, &id), written);
 }
 
 pub(crate) fn every_state_reads_back<H: Harness>(harness: &H) {
@@ -99,7 +126,7 @@ pub(crate) fn every_state_reads_back<H: Harness>(harness: &H) {
         })
         .unwrap();
         assert_eq!(read_back(&mut store, &written.id), written, "story {n}");
-        let entries = ask(&mut store, |tx| ledger::log(tx, &ledger::Part::Task(&written.id, 0), 100));
+        let entries = ask(&mut store, |tx| ledger::log(tx, &ledger::LedgerPart::Task(&written.id, 0), 100));
         assert_eq!(entries.len() as i64, written.version);
         assert_eq!(
             ask(&mut store, |tx| load::task(tx, &written.id)).unwrap().head,

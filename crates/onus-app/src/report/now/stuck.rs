@@ -124,7 +124,7 @@ fn is_only_busy(finding: &Finding) -> bool {
 
 fn nobody_for(judge: &mut Judge<'_>, policy: &Policy, task: &Task) -> Result<Option<StuckView>, Refusal> {
     let mut against: Vec<String> = match policy {
-        Policy::Invalid(findings) => findings.iter().map(|finding| finding.detail.clone()).collect(),
+        Policy::Invalid(broken) => broken.findings.iter().map(|finding| finding.detail.clone()).collect(),
         _ => Vec::new(),
     };
     let candidates = identity_map::candidates(policy, &task.spec);

@@ -1,17 +1,19 @@
 //! `onus hook agent EVENT`: what an agent's client asks around its tools. The client writes one JSON object to standard
 //! input; exit code 2 stops the tool, and what is on standard error reaches the model.
 //!
-//! It only ever stops somebody who holds a task, or lost one here: whoever works without tasks notices nothing, and neither
-//! does anybody when the store cannot be asked. What must not fail open are git's own hooks.
+//! In a repository whose hooks are in place an agent that holds nothing writes nothing. All pass while the store cannot be
+//! reached: this hook is a convenience. Git's own hooks are the ones that must refuse then.
 
 use crate::cli;
 use crate::commands::submit;
 use crate::context::{Store, World};
 use crate::render::error_text;
-use onus_app::agent_hooks::{Holding, Seat};
+use anstream::adapter::strip_str;
+use onus_app::agent_hooks::{HeldTask, Seat, ToolTarget};
 use onus_core::code::Code;
 use onus_core::command::Command;
 use onus_core::refusal::Refusal;
+use onus_core::shell_line::{self, LineWrite};
 use onus_core::task::StateName;
 use onus_host::lease_file;
 use serde::Deserialize;
@@ -36,22 +38,47 @@ struct Input {
     stop_hook_active: bool,
 }
 
+/// The words of several clients for the same things.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ToolInput {
     file_path: Option<PathBuf>,
     notebook_path: Option<PathBuf>,
-    command: Option<String>,
+    command: Option<ShellInput>,
+    /// A patch in Codex's form, which names its files.
+    input: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum ShellInput {
+    Text(String),
+    Words(Vec<String>),
+}
+
+impl ShellInput {
+    /// As one would type it. A shell that is named with its line (`bash -lc LINE`) is that line.
+    fn text(&self) -> String {
+        match self {
+            ShellInput::Text(text) => text.clone(),
+            ShellInput::Words(words) => match words.as_slice() {
+                [_, option, line] if option.starts_with('-') && option.ends_with('c') => line.clone(),
+                words => words.join(" "),
+            },
+        }
+    }
 }
 
 pub(crate) fn run(event: &str) -> ExitCode {
     match answer(event) {
         Ok(said) => {
-            drop(std::io::stdout().write_all(said.as_bytes()));
+            drop(std::io::stdout().write_all(strip_str(&said).to_string().as_bytes()));
             ExitCode::SUCCESS
         }
         Err(refusal) if stops(&refusal) => {
-            drop(std::io::stderr().write_all(error_text(&refusal).as_bytes()));
+            // A model reads it: no colours.
+            let text = strip_str(&error_text(&refusal)).to_string();
+            drop(std::io::stderr().write_all(text.as_bytes()));
             ExitCode::from(STOP)
         }
         Err(_) => ExitCode::SUCCESS,
@@ -59,7 +86,10 @@ pub(crate) fn run(event: &str) -> ExitCode {
 }
 
 fn stops(refusal: &Refusal) -> bool {
-    matches!(refusal.code, Code::Fenced | Code::ScopeViolation | Code::NotPermitted | Code::LeaseRequired)
+    matches!(
+        refusal.code,
+        Code::Fenced | Code::ScopeViolation | Code::NotPermitted | Code::LeaseRequired | Code::UnknownWorker
+    )
 }
 
 fn answer(event: &str) -> Result<String, Refusal> {
@@ -70,7 +100,7 @@ fn answer(event: &str) -> Result<String, Refusal> {
     if let Some(cwd) = &input.cwd {
         std::env::set_current_dir(cwd).map_err(|error| Refusal::invalid(error.to_string()))?;
     }
-    let world = World::find(&cli::global_of_environment()?)?;
+    let world = World::find(&cli::global_of_environment()?)?.of_client()?;
     let mut store = world.open()?;
     match event {
         "session-start" => start(&world, &mut store),
@@ -82,7 +112,7 @@ fn answer(event: &str) -> Result<String, Refusal> {
     }
 }
 
-fn holdings(world: &World, store: &mut Store) -> Result<Vec<Holding>, Refusal> {
+fn holdings(world: &World, store: &mut Store) -> Result<Vec<HeldTask>, Refusal> {
     world.actor.as_ref().map_or(Ok(Vec::new()), |worker| store.holdings(worker))
 }
 
@@ -96,20 +126,46 @@ fn start(world: &World, store: &mut Store) -> Result<String, Refusal> {
 }
 
 fn before(world: &World, store: &mut Store, input: &Input) -> Result<String, Refusal> {
-    let Some(worker) = world.actor.clone() else {
+    let touched = touched(&world.place.cwd, input);
+    if touched.is_empty() {
         return Ok(String::new());
-    };
-    let path = match input.tool_name.as_deref() {
-        Some("Edit" | "Write" | "MultiEdit") => input.tool_input.file_path.as_deref(),
-        Some("NotebookEdit") => input.tool_input.notebook_path.as_deref(),
-        Some("Bash") if input.tool_input.command.as_deref().is_some_and(writes_by_git) => None,
-        _ => return Ok(String::new()),
-    };
-    let leases = lease_file::of(&world.own_lease_dir(), &worker);
+    }
+    let worker = world.actor.as_ref();
+    let leases = worker.map(|worker| lease_file::of(&world.own_lease_dir(), worker)).unwrap_or_default();
     let leases = leases.into_iter().filter_map(|(task, text)| Some((task, text.parse().ok()?))).collect();
-    let path = path.map(|path| real(&world.place.cwd.join(path)));
-    store.may_write(&Seat { worker, leases }, path.as_deref())?;
+    store.may_write(&Seat { worker, leases }, &touched)?;
     Ok(String::new())
+}
+
+/// What a tool is about to change, as far as its input tells. Names as in Claude Code, Gemini CLI and Codex.
+fn touched(cwd: &Path, input: &Input) -> Vec<ToolTarget> {
+    let file = |path: &Path| ToolTarget::File(real(&cwd.join(path)));
+    let ToolInput { file_path, notebook_path, command, input: patch } = &input.tool_input;
+    match input.tool_name.as_deref().unwrap_or_default() {
+        "Edit" | "Write" | "MultiEdit" | "write_file" | "replace" => {
+            file_path.iter().map(|path| file(path)).collect()
+        }
+        "NotebookEdit" => notebook_path.iter().map(|path| file(path)).collect(),
+        "apply_patch" => {
+            let text = patch.clone().or(command.as_ref().map(ShellInput::text)).unwrap_or_default();
+            patched(&text).map(|path| file(Path::new(path))).collect()
+        }
+        "Bash" | "run_shell_command" | "shell" | "local_shell" | "exec_command" => {
+            let line = command.as_ref().map(ShellInput::text).unwrap_or_default();
+            let place = |one| match one {
+                LineWrite::Path { dir, path } => ToolTarget::File(real(&cwd.join(dir).join(path))),
+                LineWrite::Git { dir } => ToolTarget::Repository(real(&cwd.join(dir))),
+            };
+            shell_line::written(&line).into_iter().map(place).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The files of a patch in Codex's form.
+fn patched(text: &str) -> impl Iterator<Item = &str> {
+    const MARKS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+    text.lines().filter_map(|line| MARKS.iter().find_map(|mark| line.strip_prefix(mark)).map(str::trim))
 }
 
 /// Where a file is, also one that is still to be made.
@@ -120,28 +176,6 @@ fn real(path: &Path) -> PathBuf {
         }
     }
     path.to_owned()
-}
-
-/// Whether a shell's line asks git to change something. A guess that saves the model a detour: git's own hooks decide.
-fn writes_by_git(line: &str) -> bool {
-    const VERBS: &[&str] =
-        &["commit", "push", "merge", "rebase", "cherry-pick", "revert", "reset", "am", "branch", "tag"];
-    let words: Vec<&str> = line.split(|c: char| c.is_whitespace() || ";&|()".contains(c)).collect();
-    words.iter().enumerate().any(|(at, word)| {
-        let mut rest = words[at + 1..].iter();
-        *word == "git" && verb(&mut rest).is_some_and(|verb| VERBS.contains(&verb))
-    })
-}
-
-/// The first word that is no option of git itself.
-fn verb<'a>(words: &mut std::slice::Iter<'_, &'a str>) -> Option<&'a str> {
-    loop {
-        match *words.next()? {
-            "-c" | "-C" => drop(words.next()),
-            word if word.starts_with('-') => {}
-            word => return Some(word),
-        }
-    }
 }
 
 /// A lease that is a third over is renewed: the agent is at work.
@@ -180,7 +214,7 @@ fn end(world: &World, store: &mut Store) -> Result<String, Refusal> {
 }
 
 /// With the lease token that lies here; another session's task is none of ours.
-fn by_holder(world: &World, store: &mut Store, held: &Holding, command: Command) -> Result<(), Refusal> {
+fn by_holder(world: &World, store: &mut Store, held: &HeldTask, command: Command) -> Result<(), Refusal> {
     match world.token(store, &held.task, None)? {
         Some(token) => submit(world, store, &held.task, Some(token), command).map(drop),
         None => Ok(()),
@@ -192,17 +226,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_write_by_git_are_told_from_the_rest() {
-        for line in
-            ["git commit -m x", "cd a && git -c a=b push", "true;git rebase main", "(git reset --hard)"]
-        {
-            assert!(writes_by_git(line), "{line}");
-        }
-        for line in
-            ["git status", "git log --grep commit", "cargo test", "echo git", "gitk commit", "git diff && ls"]
-        {
-            assert!(!writes_by_git(line), "{line}");
-        }
+    fn tools_of_several_clients_name_what_they_change() {
+        let told = |name: &str, tool_input: serde_json::Value| {
+            let input = serde_json::json!({ "tool_name": name, "tool_input": tool_input });
+            touched(Path::new("/nowhere"), &serde_json::from_value(input).unwrap())
+        };
+        let file = |path: &str| vec![ToolTarget::File(path.into())];
+        assert_eq!(told("Write", serde_json::json!({ "file_path": "a/b" })), file("/nowhere/a/b"));
+        assert_eq!(told("replace", serde_json::json!({ "file_path": "/x" })), file("/x"));
+        assert_eq!(
+            told("run_shell_command", serde_json::json!({ "command": "echo >a" })),
+            file("/nowhere/a")
+        );
+        let words = serde_json::json!({ "command": ["bash", "-lc", "cd b && touch a"] });
+        assert_eq!(told("shell", words), file("/nowhere/b/a"));
+        let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-a\n+b\n*** End Patch\n";
+        assert_eq!(told("apply_patch", serde_json::json!({ "input": patch })), file("/nowhere/src/a.rs"));
+        assert_eq!(told("apply_patch", serde_json::json!({ "command": patch })), file("/nowhere/src/a.rs"));
+        let git = serde_json::json!({ "command": "git commit -m x" });
+        assert_eq!(told("Bash", git), [ToolTarget::Repository("/nowhere".into())]);
+        assert_eq!(told("Read", serde_json::json!({ "file_path": "a" })), []);
     }
 
     #[test]

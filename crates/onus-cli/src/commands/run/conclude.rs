@@ -1,14 +1,14 @@
 //! The end of a run: complete, or give back, and say which.
 
-use super::lease::Held;
-use super::{Outcome, Run};
-use crate::commands::LeaseArg;
-use crate::commands::check::{Request, run_checks};
+use super::lease::GrantedLease;
+use super::{Outcome, RunCommand};
+use crate::commands::merge::tell_behind;
 use crate::context::{Store, World};
 use crate::output::Output;
-use onus_app::check::Sandbox;
+use crate::progress::Bar;
+use onus_app::finish::{Finish, Landing};
+use onus_app::merge::Merge;
 use onus_core::code::Code;
-use onus_core::command::{Command, Warrant};
 use onus_core::id::shown;
 use onus_core::refusal::Refusal;
 use onus_core::task::{State, StateName};
@@ -18,10 +18,10 @@ use onus_host::supervise::End;
 const INTERRUPTED: u8 = 130;
 
 pub(super) fn conclude(
-    run: &Run,
+    run: &RunCommand,
     world: &World,
     out: &mut Output,
-    held: &Held,
+    held: &GrantedLease,
     end: End,
 ) -> Result<Outcome, Refusal> {
     match end {
@@ -46,7 +46,13 @@ pub(super) fn conclude(
     }
 }
 
-fn ended(run: &Run, world: &World, out: &mut Output, held: &Held, code: u8) -> Result<Outcome, Refusal> {
+fn ended(
+    run: &RunCommand,
+    world: &World,
+    out: &mut Output,
+    held: &GrantedLease,
+    code: u8,
+) -> Result<Outcome, Refusal> {
     let mut store = world.open()?;
     let task = store.task(&held.task)?;
     if !held.is_in(&task) {
@@ -84,30 +90,32 @@ fn ended(run: &Run, world: &World, out: &mut Output, held: &Held, code: u8) -> R
     }
 }
 
+/// The whole end of the road: checks, merge, completion, handoff.
 fn complete(
-    run: &Run,
+    run: &RunCommand,
     world: &World,
     store: &mut Store,
     out: &mut Output,
-    held: &Held,
+    held: &GrantedLease,
 ) -> Result<(), Refusal> {
-    let task = store.task(&held.task)?;
-    let lease = LeaseArg { lease: Some(held.token.to_string()) };
-    let request = Request { only: None, jobs: 1, sandbox: Sandbox::None, lease: &lease };
-    if let Some(refusal) = run_checks(world, store, out, &task, &request)? {
-        return Err(refusal);
-    }
-    let command = Command::Complete {
-        resolution: Some(Text::new(resolution(run, store, held)?)),
+    let resolution = Text::new(resolution(run, store, held)?);
+    let request = world.another_request()?;
+    let merge = Merge {
+        request: &request,
+        actor: Some(&held.worker),
+        token: Some(&held.token),
+        task: &held.task,
+        adopt: &[],
         root_cause: None,
-        warrant: Warrant::Ordinary,
-        proof: store.proof(&held.task)?,
     };
-    held.submit(world, store, command).map(drop)
+    let call = Finish { merge, resolution: Some(&resolution), landing: Landing::Merge };
+    let view = store.finish(&call, &mut Bar::new(out))?;
+    tell_behind(out, &view.behind);
+    Ok(())
 }
 
 /// As asked for, else as the command said in its last handoff of this very run.
-fn resolution(run: &Run, store: &mut Store, held: &Held) -> Result<String, Refusal> {
+fn resolution(run: &RunCommand, store: &mut Store, held: &GrantedLease) -> Result<String, Refusal> {
     if let Some(words) = &run.resolution {
         return Ok(words.clone());
     }
@@ -116,12 +124,18 @@ fn resolution(run: &Run, store: &mut Store, held: &Held) -> Result<String, Refus
     Ok(own.unwrap_or_else(|| format!("done by {}", named(run))))
 }
 
-fn give_back(world: &World, out: &Output, held: &Held, exit: u8, why: String) -> Result<Outcome, Refusal> {
+fn give_back(
+    world: &World,
+    out: &Output,
+    held: &GrantedLease,
+    exit: u8,
+    why: String,
+) -> Result<Outcome, Refusal> {
     held.release(world, &why)?;
     Ok(outcome(out, held, "released", exit, Some(why)))
 }
 
-fn outcome(out: &Output, held: &Held, what: &'static str, exit: u8, why: Option<String>) -> Outcome {
+fn outcome(out: &Output, held: &GrantedLease, what: &'static str, exit: u8, why: Option<String>) -> Outcome {
     match &why {
         Some(why) => out.warn(&format!("{} {what}: {why}", held.task)),
         None => out.hint(&format!("{} {what}", held.task)),
@@ -142,7 +156,7 @@ fn told(refusal: &Refusal) -> String {
 }
 
 /// The command as people know it: its name, without what was passed to it.
-fn named(run: &Run) -> String {
+fn named(run: &RunCommand) -> String {
     let name = run.command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     shown(&name)
 }

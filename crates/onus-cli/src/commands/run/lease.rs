@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// What a grant gave.
 #[derive(Debug, Clone)]
-pub(super) struct Held {
+pub(super) struct GrantedLease {
     pub(super) task: TaskId,
     pub(super) worker: Handle,
     pub(super) workstation: WorkstationName,
@@ -30,12 +30,12 @@ pub(super) struct Held {
     process: Arc<OnceLock<Process>>,
 }
 
-impl Held {
-    pub(super) fn new(store: &mut Store, receipt: &Receipt) -> Result<Held, Refusal> {
+impl GrantedLease {
+    pub(super) fn new(store: &mut Store, receipt: &Receipt) -> Result<GrantedLease, Refusal> {
         let (Some(held), Some(token)) = (receipt.task.assignment(), &receipt.token) else {
             return Err(unexpected("a grant without a lease"));
         };
-        Ok(Held {
+        Ok(GrantedLease {
             task: receipt.task.id.clone(),
             worker: held.assignee.clone(),
             workstation: held.workstation.clone(),

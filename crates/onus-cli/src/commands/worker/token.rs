@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use onus_app::token::{TokenView, TokensView};
 use onus_core::id::{Handle, TokenId, WorkstationName};
 use onus_core::refusal::Refusal;
-use onus_core::registry::token::Order;
+use onus_core::registry::token::TokenOrder;
 use onus_core::time::Millis;
 use onus_core::token::TokenKind;
 use onus_store::location::Location;
@@ -25,7 +25,7 @@ pub(crate) struct Token {
 
 #[derive(Debug, Subcommand)]
 enum TokenVerb {
-    Add(Add),
+    Add(TokenAdd),
     /// The tokens that were issued, and when each was used last
     List {
         /// This worker's only
@@ -58,7 +58,7 @@ enum TokenVerb {
 /// An agent's or a service's token can never carry force, approval or administration. People issue their own, and those
 /// of agents and services.
 #[derive(Debug, Args)]
-struct Add {
+struct TokenAdd {
     /// Whose token; a service that only reads needs none
     #[arg(value_name = "@HANDLE", value_parser = handle)]
     handle: Option<Handle>,
@@ -119,7 +119,7 @@ impl Token {
                 Ok(shown)
             }
             TokenVerb::Link { handle, server } => {
-                let issued = store.issue_token(asker, &Order::link(handle.clone()))?;
+                let issued = store.issue_token(asker, &TokenOrder::link(handle.clone()))?;
                 let server = server.clone().unwrap_or_else(|| match &world.location {
                     Location::Server(url) => url.clone(),
                     Location::File(_) | Location::Database(_) => "http://127.0.0.1:7420".to_owned(),
@@ -139,9 +139,9 @@ impl Token {
     }
 }
 
-impl Add {
-    fn order(&self) -> Order {
-        Order {
+impl TokenAdd {
+    fn order(&self) -> TokenOrder {
+        TokenOrder {
             kind: self.kind,
             worker: self.handle.clone(),
             workstation: self.workstation.clone(),

@@ -1,7 +1,7 @@
 //! `onus workstation add`
 
 use super::NameArg;
-use crate::commands::{file_error, word};
+use crate::commands::{file_error, setup, word};
 use crate::context::{Store, World};
 use crate::output::Output;
 use clap::Args;
@@ -24,7 +24,7 @@ use std::process::ExitCode;
 /// A worktree is really made: a directory of its own beside the main checkout, on a branch of its own. With probes it
 /// is ready once they all pass.
 #[derive(Debug, Args)]
-pub(super) struct Add {
+pub(super) struct WorkstationAdd {
     #[command(flatten)]
     name: NameArg,
 
@@ -57,7 +57,7 @@ pub(super) struct Add {
     probes: Vec<Probe>,
 }
 
-impl Add {
+impl WorkstationAdd {
     pub(super) fn run(&self, world: &World, store: &mut Store, out: &Output) -> Result<ExitCode, Refusal> {
         let actor = world.actor.as_ref();
         let name = &self.name.name;
@@ -146,6 +146,7 @@ impl Add {
         };
         worktree::create(repo, &path, branch.as_str(), &main)?;
         let path = path.canonicalize().map_err(|error| file_error(&path, &error))?;
+        setup::follow(repo, &path)?;
         Ok((path, branch))
     }
 

@@ -5,6 +5,7 @@ use crate::commands::{LeaseArg, submit_as_holder};
 use crate::context::{Store, World};
 use crate::output::Output;
 use clap::Args;
+use onus_app::clean_start::Begins;
 use onus_core::code::Code;
 use onus_core::command::Command;
 use onus_core::id::WorkstationName;
@@ -22,7 +23,8 @@ use std::process::ExitCode;
 /// Rebase a worktree on the main branch
 ///
 /// While a task is held there only its holder may do it, and it counts as a sign of life. On a conflict nothing is
-/// changed, and the tasks that changed the same paths are named.
+/// changed, and the tasks that changed the same paths are named. One that nobody holds is put back on the main branch; what
+/// lay there is kept.
 #[derive(Debug, Args)]
 pub(super) struct Sync {
     #[command(flatten)]
@@ -66,7 +68,12 @@ impl Sync {
                     Command::Renew { ttl: None, process: None },
                 )?);
             }
-            None => drop(known(&store.caller(world.actor.as_ref())?)?),
+            None => {
+                known(&store.caller(world.actor.as_ref())?)?;
+                if let Some(code) = self.put_back(world, store, out, &row)? {
+                    return Ok(code);
+                }
+            }
         }
         let (repo, dir, main) = tree_of(world, store, &row)?;
         let (outcome, head) = match worktree::sync(repo, &dir, &main)? {
@@ -79,6 +86,29 @@ impl Sync {
         };
         let view = SyncView { workstation: self.name.name.clone(), outcome, head };
         out.show(&view, |view| format!("{} is {} at {}\n", view.workstation, view.outcome, view.head))
+    }
+}
+
+impl Sync {
+    /// A worktree that nobody holds goes back on the main of record; what lay there is kept.
+    fn put_back(
+        &self,
+        world: &World,
+        store: &mut Store,
+        out: &Output,
+        row: &WorkstationHolding,
+    ) -> Result<Option<ExitCode>, Refusal> {
+        let request = world.another_request()?;
+        let begins = Begins { request: &request, actor: world.actor.as_ref(), token: None };
+        let Some((trunk, kept)) = store.put_back_free(&begins, &row.workstation)? else {
+            return Ok(None);
+        };
+        if let Some(kept) = kept {
+            out.hint(&format!("what lay there is kept in {} ({})", kept.refname, kept.commit));
+        }
+        let view = SyncView { workstation: self.name.name.clone(), outcome: "current", head: trunk.seen()? };
+        out.show(&view, |view| format!("{} is {} at {}\n", view.workstation, view.outcome, view.head))
+            .map(Some)
     }
 }
 

@@ -1,0 +1,123 @@
+//! The end of the road: `onus complete` (fetch, rebase, checks, push, record) beside the same git commands and checks typed by
+//! hand. Each has a clone and a shared bare repository of its own.
+
+use crate::Extent;
+use crate::measure::{Contender, Outcome, interleaved, millis, output, ratio};
+use crate::place::Programs;
+use crate::table::Table;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A clone with a worktree, and the repository that it pushes to.
+struct Desk {
+    dir: TempDir,
+    onus: PathBuf,
+}
+
+impl Desk {
+    fn new(programs: &Programs) -> Outcome<Desk> {
+        let dir = tempfile::Builder::new().prefix("onus-bench-road-").tempdir()?;
+        let desk = Desk { dir, onus: programs.onus.clone() };
+        std::fs::create_dir(desk.repo())?;
+        for args in [
+            &["init", "--quiet", "--initial-branch=main"][..],
+            &["config", "user.name", "Ada"],
+            &["config", "user.email", "ada@example.org"],
+            &["config", "gc.auto", "0"],
+            &["commit", "--quiet", "--allow-empty", "--message=start"],
+            &["init", "--quiet", "--bare", "--initial-branch=main", "../origin.git"],
+            &["remote", "add", "origin", "../origin.git"],
+            &["push", "--quiet", "origin", "main"],
+        ] {
+            output(&mut desk.git(&desk.repo(), args))?;
+        }
+        Ok(desk)
+    }
+
+    fn repo(&self) -> PathBuf {
+        self.dir.path().join("repo")
+    }
+
+    fn tree(&self) -> PathBuf {
+        self.dir.path().join("repo-ws-a")
+    }
+
+    fn surroundings<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.dir.path())
+            .env("ONUS_KEY_DIR", self.dir.path().join("keys"))
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("ONUS", &self.onus)
+    }
+
+    fn git(&self, dir: &Path, args: &[&str]) -> Command {
+        let mut git = Command::new("git");
+        self.surroundings(&mut git).args(args).current_dir(dir);
+        git
+    }
+
+    fn shell(&self, dir: &Path, line: &str) -> Command {
+        let mut shell = Command::new("sh");
+        self.surroundings(&mut shell).args(["-euc", line]).current_dir(dir);
+        shell
+    }
+}
+
+/// One commit in the worktree, as an agent makes it, and one by others in the shared main branch.
+const WORK: &str = "echo $N > f$N; git add f$N; git commit --quiet -m work";
+const OTHERS: &str = "git fetch -q origin; git checkout -q --detach origin/main; git commit -q --allow-empty -m other; git push -q origin HEAD:main; git checkout -q main";
+
+pub(crate) fn run(programs: &Programs, extent: &Extent) -> Outcome<Vec<Table>> {
+    let mut table = Table::new("The road: fetch, rebase, checks, push");
+    for (what, check) in [("a check that takes no time", "true"), ("a check of one second", "sleep 1")] {
+        let (whole, by_hand) = compared(programs, extent, check)?;
+        let figure = format!("{:.0} ms against {:.0} ms by hand", millis(whole), millis(by_hand));
+        table.at_most(format!("onus complete, {what}"), 1.5, ratio(whole, by_hand), &figure);
+    }
+    Ok(vec![table])
+}
+
+fn compared(
+    programs: &Programs,
+    extent: &Extent,
+    check: &str,
+) -> Outcome<(std::time::Duration, std::time::Duration)> {
+    let (team, hand) = (Desk::new(programs)?, Desk::new(programs)?);
+    let found = "export ONUS_AS=@ada; $ONUS init --project B --remote origin; $ONUS worker add @a --kind agent; \
+        $ONUS workstation add ws-a --kind worktree";
+    output(&mut team.shell(&team.repo(), found))?;
+    output(&mut hand.git(&hand.repo(), &["worktree", "add", "-q", "-b", "agent/ws-a", "../repo-ws-a"]))?;
+    // A check that cannot fail would be refused as one.
+    let check = format!("{check} && test -d .");
+    let ask = format!(
+        "export ONUS_AS=@ada; $ONUS add work --check '{check}' >/dev/null; cd ../repo-ws-a; export ONUS_AS=@a; \
+         $ONUS claim B-$N >/dev/null; {WORK}; cd ../repo; export ONUS_AS=@ada; {OTHERS}"
+    );
+    let next_by_hand = format!("cd ../repo-ws-a; {WORK}; cd ../repo; {OTHERS}");
+    let prepared = |desk: &Desk, line: &str, n: usize| {
+        let mut shell = desk.shell(&desk.repo(), line);
+        shell.env("N", n.to_string());
+        shell
+    };
+    output(&mut prepared(&team, &ask, 1))?;
+    output(&mut prepared(&hand, &next_by_hand, 1))?;
+    let by_hand = format!(
+        "git fetch -q origin main; git rebase -q origin/main; {check}; git push -q origin HEAD:main; \
+         cd ../repo; git merge -q --ff-only origin/main"
+    );
+    let mut contenders = [
+        Contender::new(|turn| {
+            let mut onus = team.shell(&team.tree(), "exec $ONUS complete B-$N --resolution done");
+            onus.env("ONUS_AS", "@a").env("N", (turn + 1).to_string());
+            onus
+        })
+        .undone_by(|turn| prepared(&team, &ask, turn + 2)),
+        Contender::new(|_| hand.shell(&hand.tree(), &by_hand))
+            .undone_by(|turn| prepared(&hand, &next_by_hand, turn + 2)),
+    ];
+    let costs = interleaved(&mut contenders, extent.pick(5, 20, 20))?;
+    Ok((costs[0].wall, costs[1].wall))
+}

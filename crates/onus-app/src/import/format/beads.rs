@@ -1,0 +1,189 @@
+//! beads (bd and beads_rust): one issue per line.
+
+use super::item::{Item, Remark, Stand, name_of, take_name, take_names, take_text};
+use super::{Reading, SourceFile, kind_of, objects};
+use onus_core::task::{Priority, StateName};
+use serde_json::{Map, Value as Json, json};
+
+pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
+    for file in files.iter().filter(|file| is_issues(&file.name)) {
+        for (line, fields) in objects(file, &["\"issues\""], reading) {
+            let item = match fields.get("_type").and_then(Json::as_str) {
+                Some("memory") => Ok(memory(fields, reading)),
+                _ => issue(fields, reading),
+            };
+            match item {
+                Ok(item) => {
+                    let place = if files.len() > 1 { file.name.clone() } else { String::new() };
+                    reading.items.push(Item { line, place, ..item });
+                }
+                Err(detail) => reading.wrong(line, &file.name, detail),
+            }
+        }
+    }
+}
+
+/// A directory of beads has other files as well.
+fn is_issues(name: &str) -> bool {
+    let last = name.rsplit('/').next().unwrap_or(name);
+    !last.contains('.')
+        || last == "-"
+        || last.ends_with(".json")
+        || last.ends_with(".jsonl") && last != "interactions.jsonl"
+}
+
+/// What agents remembered: kept, and nobody's work.
+fn memory(mut fields: Map<String, Json>, reading: &mut Reading) -> Item {
+    let key = take_name(&mut fields, "key").unwrap_or_default();
+    let mut item = Item {
+        key: format!("memory/{key}"),
+        title: key,
+        body: take_text(&mut fields, "value"),
+        kind: Some("memory".to_owned()),
+        stand: Stand::ended(StateName::Complete, None, None),
+        ..Item::default()
+    };
+    item.keep_rest(fields, &mut reading.unmapped);
+    item
+}
+
+fn issue(mut fields: Map<String, Json>, reading: &mut Reading) -> Result<Item, String> {
+    let key = take_name(&mut fields, "id").ok_or("the issue has no id")?;
+    let mut item =
+        Item { key, title: take_text(&mut fields, "title").unwrap_or_default(), ..Item::default() };
+    item.body = take_text(&mut fields, "description");
+    item.tags = take_names(&mut fields, "labels").unwrap_or_default();
+    if let Some(word) = take_text(&mut fields, "issue_type") {
+        let kind = kind_of(&word);
+        if kind != word {
+            item.keep("issue_type", word);
+        }
+        item.kind = Some(kind);
+    }
+    if let Some(text) = fields.get("acceptance_criteria").and_then(Json::as_str) {
+        item.criteria = super::front_matter::listed(text);
+    }
+    item.priority = priority(&mut fields)?;
+    if let Some(text) = take_text(&mut fields, "created_at") {
+        item.created_at = item.moment("created_at", &text);
+    }
+    links(&mut item, &mut fields);
+    item.remarks = remarks(&mut fields);
+    item.stand = stand(&mut item, &mut fields)?;
+    beyond(&mut item, &mut fields);
+    fields.remove("_type");
+    for known in ["status", "parent", "dependencies", "acceptance_criteria"] {
+        if let Some(value) = fields.remove(known) {
+            item.keep(known, value);
+        }
+    }
+    item.keep_rest(fields, &mut reading.unmapped);
+    Ok(item)
+}
+
+/// What an export of ours has put beside the fields of beads.
+fn beyond(item: &mut Item, fields: &mut Map<String, Json>) {
+    let Some(Json::Object(mut own)) = fields.remove("onus") else {
+        return;
+    };
+    item.risk = take_text(&mut own, "risk").and_then(|word| onus_core::task::Risk::parse(&word));
+    item.role = take_name(&mut own, "role");
+    item.sprint = take_name(&mut own, "sprint");
+    item.task_type = take_name(&mut own, "type");
+    item.lane = own.remove("lane").and_then(|lane| lane.as_i64());
+    item.merge_order = own.remove("merge_order").and_then(|order| order.as_i64());
+    item.scope = take_names(&mut own, "scope").unwrap_or_default();
+    let checks = own.remove("checks");
+    let checks = checks.iter().filter_map(Json::as_array).flatten();
+    item.commands = checks.filter_map(|check| name_of(check.get("command").unwrap_or(check))).collect();
+}
+
+fn priority(fields: &mut Map<String, Json>) -> Result<Option<Priority>, String> {
+    let Some(value) = fields.remove("priority").filter(|value| !value.is_null()) else {
+        return Ok(None);
+    };
+    let word = name_of(&value).unwrap_or_default();
+    word.parse().map(Some)
+}
+
+/// What blocks is waited for; a parent is a parent; every other relation stays as it is.
+fn links(item: &mut Item, fields: &mut Map<String, Json>) {
+    let listed = fields.get("dependencies").and_then(Json::as_array).into_iter().flatten();
+    for link in listed {
+        // Older files have a name instead of an object.
+        let (on, kind) = match link {
+            Json::Object(link) => {
+                let on = link.get("depends_on_id").or_else(|| link.get("id")).and_then(name_of);
+                (on, link.get("type").or_else(|| link.get("dependency_type")).and_then(Json::as_str))
+            }
+            other => (name_of(other), None),
+        };
+        let Some(on) = on else { continue };
+        match kind.unwrap_or("blocks") {
+            "blocks" | "conditional-blocks" | "waits-for" => item.depends_on.push(on),
+            "parent-child" if item.parent.is_none() => item.parent = Some(on),
+            _ => {}
+        }
+    }
+    if item.parent.is_none() {
+        item.parent = fields.get("parent").and_then(name_of);
+    }
+}
+
+fn remarks(fields: &mut Map<String, Json>) -> Vec<Remark> {
+    let Some(Json::Array(comments)) = fields.get("comments") else {
+        return Vec::new();
+    };
+    let mut beyond = Vec::new();
+    let remarks = comments
+        .iter()
+        .filter_map(|comment| {
+            let mut comment = comment.as_object()?.clone();
+            let remark = Remark {
+                by: take_name(&mut comment, "author").unwrap_or_default(),
+                at: take_text(&mut comment, "created_at"),
+                key: take_name(&mut comment, "id"),
+                text: take_text(&mut comment, "text").or_else(|| take_text(&mut comment, "body"))?,
+            };
+            comment.remove("issue_id");
+            if !comment.is_empty() {
+                beyond.push(json!({ "id": remark.key, "fields": comment }));
+            }
+            Some(remark)
+        })
+        .collect();
+    fields.remove("comments");
+    if !beyond.is_empty() {
+        fields.insert("comment_fields".into(), Json::Array(beyond));
+    }
+    remarks
+}
+
+fn stand(item: &mut Item, fields: &mut Map<String, Json>) -> Result<Stand, String> {
+    let status = fields.get("status").and_then(Json::as_str).unwrap_or("open").to_owned();
+    let is_template = fields.get("is_template").and_then(Json::as_bool).unwrap_or(false);
+    Ok(match stand_of(&status) {
+        Some(Stand::Ended { state, .. }) => {
+            let (at, why) = match state {
+                StateName::Dropped => ("deleted_at", "delete_reason"),
+                _ => ("closed_at", "close_reason"),
+            };
+            let at = take_text(fields, at).and_then(|text| item.moment(at, &text));
+            Stand::Ended { state, at, resolution: take_text(fields, why) }
+        }
+        Some(_) if is_template => Stand::Parked("a template in beads".to_owned()),
+        Some(stand) => stand,
+        None => return Err(format!("{} is not a status of beads", onus_core::id::shown(&status))),
+    })
+}
+
+/// What a status of beads means here; none for one that it does not have.
+pub(crate) fn stand_of(status: &str) -> Option<Stand> {
+    Some(match status {
+        "open" | "in_progress" | "hooked" | "review" => Stand::Open,
+        "blocked" | "deferred" | "draft" | "pinned" => Stand::Parked(format!("{status} in beads")),
+        "closed" => Stand::ended(StateName::Complete, None, None),
+        "tombstone" => Stand::ended(StateName::Dropped, None, None),
+        _ => return None,
+    })
+}

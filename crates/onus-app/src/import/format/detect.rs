@@ -1,0 +1,105 @@
+//! What a file is, by what stands in it.
+
+use super::{Format, SourceFile};
+use serde_json::Value as Json;
+
+pub(super) fn detect(files: &[SourceFile]) -> Option<Format> {
+    if let [file] = files {
+        return of_text(&file.text);
+    }
+    let ends = |end: &str| files.iter().find(|file| file.name.ends_with(end));
+    let pages = files.iter().filter(|file| file.name.ends_with(".md"));
+    pages
+        .filter_map(|file| of_page(&file.text))
+        .next()
+        .or_else(|| ends("tasks.json").and_then(|file| of_text(&file.text)))
+        .or_else(|| ends(".jsonl").and_then(|file| of_text(&file.text)))
+        .or_else(|| files.iter().find_map(|file| of_text(&file.text)))
+}
+
+fn of_text(text: &str) -> Option<Format> {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    match text.chars().next()? {
+        '{' | '[' => of_json(text),
+        _ if text.starts_with("---\n") || text.starts_with("---\r\n") => {
+            of_page(text).or_else(|| of_yaml(text))
+        }
+        _ => of_table(text).or_else(|| of_yaml(text)),
+    }
+}
+
+/// Only as much is read as it takes: the first line, or the document.
+fn of_json(text: &str) -> Option<Format> {
+    let first = text.lines().next().unwrap_or_default();
+    let (value, is_line) = match serde_json::from_str::<Json>(first) {
+        Ok(value) => (value, true),
+        Err(_) => (serde_json::from_str(text).ok()?, false),
+    };
+    match &value {
+        Json::Array(list) => list.first().and_then(of_object),
+        Json::Object(document) => {
+            let holds_tasks = |value: &Json| value.get("tasks").is_some_and(Json::is_array);
+            let is_redmine = document.get("issues").is_some_and(Json::is_array)
+                || document.get("issue").is_some_and(Json::is_object);
+            if is_redmine {
+                Some(Format::Redmine)
+            } else if holds_tasks(&value)
+                || (!is_line || document.len() < 50) && document.values().any(holds_tasks)
+            {
+                Some(Format::Taskmaster)
+            } else if document.get("items").is_some_and(Json::is_array) {
+                Some(Format::Github)
+            } else {
+                of_object(&value)
+            }
+        }
+        _ => None,
+    }
+}
+
+fn of_object(value: &Json) -> Option<Format> {
+    let has = |name: &str| value.get(name).is_some();
+    if has("format") && has("workspace") {
+        Some(Format::Onus)
+    } else if has("_type")
+        || has("issue_type")
+        || (has("id") && has("title") && has("status") && !has("state"))
+    {
+        Some(Format::Beads)
+    } else if has("number") && has("title") {
+        Some(Format::Github)
+    } else if has("subject") && has("id") {
+        Some(Format::Redmine)
+    } else {
+        has("title").then_some(Format::Jsonl)
+    }
+}
+
+fn of_page(text: &str) -> Option<Format> {
+    let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+    let (head, _) = text.strip_prefix("---\n")?.split_once("\n---")?;
+    let has = |name: &str| head.lines().any(|line| line.starts_with(name));
+    if !has("id:") {
+        return None;
+    }
+    if has("state:") || has("uid:") { Some(Format::Kano) } else { Some(Format::Backlog) }
+}
+
+fn of_table(text: &str) -> Option<Format> {
+    let head = text.lines().next()?;
+    let names: Vec<&str> = head.split([',', ';']).map(|name| name.trim().trim_matches('"')).collect();
+    let has = |name: &str| names.contains(&name);
+    if has("title") && has("origin_ask_ref") {
+        Some(Format::Csv)
+    } else {
+        (has("#") && (has("Subject") || has("Status"))).then_some(Format::Redmine)
+    }
+}
+
+fn of_yaml(text: &str) -> Option<Format> {
+    let mut lines =
+        text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#') && *line != "---");
+    let has_list = lines.clone().any(|line| ["tasks:", "queue:", "items:"].contains(&line.trim_end()));
+    let is_list = lines.next().is_some_and(|line| line.starts_with("- id:"));
+    (has_list || is_list).then_some(Format::Queue)
+}

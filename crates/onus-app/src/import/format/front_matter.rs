@@ -1,0 +1,129 @@
+//! Markdown with a YAML head, and the lists in it.
+
+use super::{Reading, SourceFile};
+use serde_json::{Map, Value as Json};
+
+/// The head's fields and the text behind it; none where the file has no head.
+pub(super) fn split(file: &SourceFile, reading: &mut Reading) -> Option<(Map<String, Json>, String)> {
+    let text = file.text.strip_prefix('\u{feff}').unwrap_or(&file.text).replace("\r\n", "\n");
+    let rest = text.strip_prefix("---\n")?;
+    let (head, body) = rest
+        .split_once("\n---\n")
+        .or_else(|| rest.strip_suffix("\n---").map(|head| (head, "")))
+        .or_else(|| {
+            reading.wrong(1, &file.name, "the head that begins with --- has no end");
+            None
+        })?;
+    match onus_host::yaml::foreign(head) {
+        Ok(Json::Object(fields)) => Some((fields, body.to_owned())),
+        Ok(_) => {
+            reading.wrong(1, &file.name, "its head is no list of fields");
+            None
+        }
+        Err((line, detail)) => {
+            reading.wrong(line + 1, &file.name, detail);
+            None
+        }
+    }
+}
+
+/// A heading and what stands below it. What a tool has put between its own marks is not looked into.
+pub(super) struct Section {
+    pub(super) heading: String,
+    pub(super) text: String,
+}
+
+/// The parts of a text below headings of one level; what stands before the first one has no heading.
+pub(super) fn sections(text: &str, level: &str) -> Vec<Section> {
+    let mut found = vec![Section { heading: String::new(), text: String::new() }];
+    let (mut is_marked, mut is_code) = (false, false);
+    for line in text.lines() {
+        let trimmed = line.trim();
+        if trimmed.starts_with("<!--") {
+            is_marked = (is_marked || trimmed.contains(":BEGIN")) && !trimmed.contains(":END");
+        }
+        is_code ^= trimmed.starts_with("```");
+        let heading = line.strip_prefix(level).and_then(|rest| rest.strip_prefix(' '));
+        match heading.filter(|_| !is_marked && !is_code) {
+            Some(heading) => {
+                found.push(Section { heading: heading.trim().to_owned(), text: String::new() });
+            }
+            None => {
+                if let Some(last) = found.last_mut() {
+                    last.text.push_str(line);
+                    last.text.push('\n');
+                }
+            }
+        }
+    }
+    found
+}
+
+/// A section without the marks that its tool has put around it.
+pub(super) fn unmarked(text: &str) -> String {
+    let is_mark = |line: &&str| {
+        let line = line.trim();
+        line.starts_with("<!--")
+            && line.ends_with("-->")
+            && (line.contains(":BEGIN") || line.contains(":END"))
+    };
+    let lines: Vec<&str> = text.lines().filter(|line| !is_mark(line)).collect();
+    lines.join("\n").trim().to_owned()
+}
+
+/// One entry of a list of criteria, and whether it was checked off there.
+pub(super) struct Listed {
+    pub(super) text: String,
+    pub(super) is_checked: bool,
+}
+
+/// The entries of a list; a text without one is a single entry per paragraph.
+pub(super) fn entries(text: &str) -> Vec<Listed> {
+    let mut found: Vec<Listed> = Vec::new();
+    let mut is_new = true;
+    for line in text.lines() {
+        let trimmed = line.trim();
+        let bullet = ["- ", "* ", "+ "].iter().find_map(|mark| trimmed.strip_prefix(mark)).or_else(|| {
+            let (number, rest) = trimmed.split_once(". ")?;
+            (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())).then_some(rest)
+        });
+        match bullet {
+            Some(rest) if line.len() - line.trim_start().len() < 2 || found.is_empty() => {
+                let rest = rest.trim_start();
+                let is_checked = rest.starts_with("[x]") || rest.starts_with("[X]");
+                let rest =
+                    ["[x]", "[X]", "[ ]"].iter().find_map(|mark| rest.strip_prefix(mark)).unwrap_or(rest);
+                found.push(Listed { text: unnumbered(rest.trim()).to_owned(), is_checked });
+                is_new = false;
+            }
+            _ if trimmed.is_empty() => is_new = true,
+            _ => match found.last_mut().filter(|_| !is_new) {
+                Some(last) => {
+                    last.text.push('\n');
+                    last.text.push_str(trimmed);
+                }
+                None => {
+                    found.push(Listed { text: trimmed.to_owned(), is_checked: false });
+                    is_new = false;
+                }
+            },
+        }
+    }
+    found.retain(|entry| !entry.text.is_empty());
+    found
+}
+
+/// `#3 the text` is the text.
+fn unnumbered(text: &str) -> &str {
+    let numbered = text.strip_prefix('#').and_then(|rest| rest.split_once(' '));
+    match numbered {
+        Some((number, rest)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => {
+            rest.trim()
+        }
+        _ => text,
+    }
+}
+
+pub(super) fn listed(text: &str) -> Vec<String> {
+    entries(text).into_iter().map(|entry| entry.text).collect()
+}

@@ -1,0 +1,304 @@
+//! The last step: the main of record moves, and the record says so.
+
+use super::{Arrived, Attempt, BehindView, MergeCheckView, MergeView, Site, Tried};
+use crate::Onus;
+use crate::handoff::made;
+use crate::main_of_record::{Shared, Trunk};
+use crate::submit::{Target, unexpected};
+use crate::view::LandedView;
+use onus_core::code::Code;
+use onus_core::command::{Command, Envelope, Stage};
+use onus_core::event::Landed;
+use onus_core::evidence::Proof;
+use onus_core::id::CommitId;
+use onus_core::own_commits::{self, Holding, Made, Ownership};
+use onus_core::refusal::Refusal;
+use onus_core::task::Task;
+use onus_host::refs::{self, Commit, Forwarded, History, Move, Pushed};
+use std::path::{Path, PathBuf};
+
+/// How many commits an entry names; the rest lie between its two ends.
+const NAMED_MAX: usize = 500;
+
+impl Onus {
+    /// Moves the main of record to `commit` and records it. None when somebody else was quicker.
+    pub(super) fn land(
+        &mut self,
+        attempt: &Attempt<'_>,
+        envelope: &Envelope,
+        commit: &str,
+    ) -> Result<Option<Vec<BehindView>>, Refusal> {
+        match &attempt.trunk.shared {
+            None => self.land_here(attempt, envelope, commit),
+            Some(shared) => self.land_there(attempt, shared, envelope, commit),
+        }
+    }
+
+    fn land_here(
+        &mut self,
+        attempt: &Attempt<'_>,
+        envelope: &Envelope,
+        commit: &str,
+    ) -> Result<Option<Vec<BehindView>>, Refusal> {
+        let (main, repo) = (attempt.trunk.local.as_str(), &attempt.trunk.repo);
+        let history = History::at(&repo.common_dir);
+        let forwarded = refs::fast_forward(repo, main, commit, || {
+            if history.commit(main)? != attempt.onto {
+                return Err(Refusal::new(Code::NotMerged, "the main branch has moved"));
+            }
+            self.submit(envelope, &Target::Named).map(drop)
+        });
+        match forwarded {
+            Ok(forwarded) => Ok(Some(behind(&forwarded))),
+            Err(_) if history.commit(main)? != attempt.onto => Ok(None),
+            Err(refusal) => Err(refusal.task(attempt.call.task)),
+        }
+    }
+
+    /// The rules are asked right before the push, and once more by a guarded repository. The record follows the push: it
+    /// says what is there. After a crash in between, the next call finds the commits and records them.
+    fn land_there(
+        &mut self,
+        attempt: &Attempt<'_>,
+        shared: &Shared,
+        envelope: &Envelope,
+        commit: &str,
+    ) -> Result<Option<Vec<BehindView>>, Refusal> {
+        let trunk = attempt.trunk;
+        self.rehearse_one(envelope)?;
+        let branch = shared.branch.as_str();
+        let adopted = match &envelope.command {
+            Command::Merge { proof: Proof { landed: Some(landed), .. }, .. } => landed.adopted.as_slice(),
+            _ => &[],
+        };
+        match self.pushed(attempt, shared, (branch, commit), adopted, Move::Forward)? {
+            Pushed::Done => {}
+            Pushed::Behind => return Ok(None),
+            Pushed::Refused(words) => return Err(self.turned_away(attempt, &words)),
+        }
+        self.submit(envelope, &Target::Named)?;
+        Ok(Some(follow(trunk, commit)))
+    }
+
+    /// Pushes; the token is shown where it is asked for, and which commits the holder answers for though others made them.
+    fn pushed(
+        &self,
+        attempt: &Attempt<'_>,
+        shared: &Shared,
+        (branch, commit): (&str, &str),
+        adopted: &[CommitId],
+        how: Move,
+    ) -> Result<Pushed, Refusal> {
+        let (repo, remote) = (&attempt.trunk.repo, shared.remote.as_str());
+        let mut options: Vec<String> =
+            attempt.call.token.iter().map(|token| format!("onus={token}")).collect();
+        options.extend(adopted.iter().map(|id| format!("onus-adopt={id}")));
+        let shown: &[String] = if shared.guarded { &options } else { &[] };
+        match refs::push(repo, remote, branch, commit, shown, how)? {
+            Pushed::Refused(words) if shown.is_empty() && words.contains(Code::LeaseRequired.name()) => {
+                refs::push(repo, remote, branch, commit, &options, how)
+            }
+            pushed => Ok(pushed),
+        }
+    }
+
+    fn turned_away(&self, attempt: &Attempt<'_>, words: &str) -> Refusal {
+        let code = [Code::Fenced, Code::ScopeViolation, Code::LeaseRequired, Code::NotOwnCommits];
+        let code = code.into_iter().find(|code| words.contains(code.name())).unwrap_or(Code::NotMerged);
+        Refusal::new(code, format!("{} refused it: {words}", attempt.trunk.name()))
+            .task(attempt.call.task)
+            .hint("mend what it names, then run it again")
+    }
+
+    /// Where a team lands by pull requests: the branch is pushed, and somebody merges it there.
+    pub(super) fn offered(
+        &mut self,
+        attempt: &Attempt<'_>,
+        task: &Task,
+        site: &Site,
+        commit: &str,
+    ) -> Result<Refusal, Refusal> {
+        let trunk = attempt.trunk;
+        let Some(shared) = &trunk.shared else {
+            return Err(unexpected("a pull request to nowhere"));
+        };
+        match self.pushed(attempt, shared, (&site.branch, commit), &[], Move::Anywhere)? {
+            Pushed::Done => {
+                let detail = format!("{} is pushed and not yet in {}", site.branch, trunk.name());
+                Ok(Refusal::new(Code::NotMerged, detail).task(&task.id).hint(format!(
+                    "merge its pull request, then: onus complete {} --resolution TEXT",
+                    task.id
+                )))
+            }
+            Pushed::Behind => Err(unexpected("a branch of one workstation was pushed by two")),
+            Pushed::Refused(words) => Err(self.turned_away(attempt, &words)),
+        }
+    }
+
+    /// What is about to arrive: the commits of the rebased branch, and which of them are adopted.
+    pub(super) fn arriving(
+        &self,
+        history: &History<'_>,
+        trunk: &Trunk,
+        commit: &str,
+        onto: &str,
+        mine: &[(Made, Ownership)],
+    ) -> Result<Landed, Refusal> {
+        let mut commits = history.commits(commit, &[onto])?;
+        commits.reverse();
+        // A rebase gives a commit another name and leaves its words.
+        let is_adopted = |commit: &&Commit| {
+            mine.iter().any(|(made, whose)| {
+                *whose == Ownership::Adopted
+                    && made.subject == commit.subject
+                    && made.task == commit.trailers.task
+                    && made.epoch == commit.trailers.epoch
+            })
+        };
+        let adopted = ids(commits.iter().filter(is_adopted));
+        Ok(landed(trunk, ids(commits.iter()), adopted, commit.parse().ok()))
+    }
+
+    /// The answer to a call whose work is in the main of record already: the one it had, or the record of what an earlier
+    /// call brought there before it died.
+    pub(super) fn landed_before(
+        &mut self,
+        attempt: &Attempt<'_>,
+        task: &Task,
+        arrived: &Arrived,
+    ) -> Result<Tried, Refusal> {
+        let held = task.assignment().ok_or_else(|| unexpected("a merge of what nobody holds"))?;
+        if let Some(merged) = arrived.last_merge(held.epoch) {
+            let mut view = LandedView::default();
+            for (_, merged) in arrived.merges.iter().filter(|(epoch, _)| *epoch == held.epoch) {
+                view.add(merged.landed.clone().unwrap_or_else(|| LandedView::last_commit(&merged.commit)));
+            }
+            return Ok(Tried::landed(MergeView {
+                task: task.id.clone(),
+                commit: merged.commit.clone(),
+                onto: merged.onto.clone(),
+                landed: view,
+                checks: merged.checks.iter().cloned().map(MergeCheckView::passed).collect(),
+                attempts: 1,
+                behind: Vec::new(),
+            }));
+        }
+        match self.found_in_main(attempt.trunk, &attempt.onto, task, arrived)? {
+            Some(found) => self.record_found(attempt, task, found).map(Tried::landed),
+            None => Ok(Tried::Nothing),
+        }
+    }
+
+    fn record_found(
+        &mut self,
+        attempt: &Attempt<'_>,
+        task: &Task,
+        found: Landed,
+    ) -> Result<MergeView, Refusal> {
+        let history = History::at(&attempt.trunk.repo.common_dir);
+        let (Some(first), Some(last)) = (found.commits.first(), found.commits.last()) else {
+            return Err(unexpected("nothing was found"));
+        };
+        let onto = history.commit(&format!("{first}^"))?;
+        let mut proof = self.landing_proof(task, attempt.trunk, last.as_str(), &onto)?;
+        proof.landed = Some(found.clone());
+        let name = format!("merge {last} {}", self.version(task)?);
+        let passed: Vec<String> = task.spec.checks.iter().map(|check| check.command.clone()).collect();
+        let envelope = attempt.envelope(&name, Stage::Land, last.as_str(), &onto, &passed, proof)?;
+        self.submit(&envelope, &Target::Named)?;
+        Ok(MergeView {
+            task: task.id.clone(),
+            commit: last.clone(),
+            onto: onto.parse().map_err(unexpected)?,
+            landed: found.into(),
+            checks: passed.into_iter().map(MergeCheckView::passed).collect(),
+            attempts: 1,
+            behind: follow(attempt.trunk, &attempt.onto),
+        })
+    }
+
+    /// The task's commits in the main of record that no entry speaks of yet: its holder's, and those of earlier holders
+    /// whose record was never written.
+    pub(crate) fn found_in_main(
+        &mut self,
+        trunk: &Trunk,
+        tip: &str,
+        task: &Task,
+        arrived: &Arrived,
+    ) -> Result<Option<Landed>, Refusal> {
+        let Some(held) = task.assignment() else { return Ok(None) };
+        let history = History::at(&trunk.repo.common_dir);
+        let earliest = self.assignments(&task.id)?.into_iter().find_map(|past| past.assignment.base);
+        let Some(base) = earliest.or_else(|| held.base.clone()) else { return Ok(None) };
+        if history.resolve(base.as_str())?.is_none() {
+            return Ok(None);
+        }
+        let mut commits = history.commits(tip, &[base.as_str()])?;
+        commits.reverse();
+        let earlier: Vec<i64> = (1..held.epoch).collect();
+        let holding = Holding {
+            task: &task.id,
+            epoch: held.epoch,
+            workstation: &held.workstation,
+            adopted_epochs: &earlier,
+            adopted: &[],
+        };
+        let known: Vec<&CommitId> = arrived.landed.iter().map(|landed| &landed.commit).collect();
+        let (mut all, mut adopted) = (Vec::new(), Vec::new());
+        // One without a word about its task may be anybody's.
+        for made in commits.iter().filter_map(made).filter(|made| made.task.is_some()) {
+            match own_commits::ownership(&made, &holding) {
+                _ if known.contains(&&made.id) => {}
+                Ownership::Own => all.push(made.id),
+                Ownership::Adopted => {
+                    adopted.push(made.id.clone());
+                    all.push(made.id);
+                }
+                Ownership::Foreign => {}
+            }
+        }
+        all.truncate(NAMED_MAX);
+        let tip = tip.parse().ok();
+        Ok((!all.is_empty()).then(|| landed(trunk, all, adopted, tip)))
+    }
+}
+
+fn ids<'a>(commits: impl Iterator<Item = &'a Commit>) -> Vec<CommitId> {
+    commits.filter_map(|commit| commit.id.parse().ok()).collect()
+}
+
+fn landed(
+    trunk: &Trunk,
+    mut commits: Vec<CommitId>,
+    adopted: Vec<CommitId>,
+    tip: Option<CommitId>,
+) -> Landed {
+    commits.truncate(NAMED_MAX);
+    Landed {
+        remote: trunk.shared.as_ref().map(|shared| shared.remote.clone()),
+        branch: trunk.branch().to_owned(),
+        commits,
+        adopted,
+        tip,
+        vouched: false,
+    }
+}
+
+/// The local main branch follows the shared one where it can. That it cannot stops nobody.
+fn follow(trunk: &Trunk, commit: &str) -> Vec<BehindView> {
+    match refs::fast_forward(&trunk.repo, &trunk.local, commit, || Ok(())) {
+        Ok(forwarded) => behind(&forwarded),
+        Err(refusal) => vec![BehindView {
+            path: trunk.local.trim_start_matches("refs/heads/").to_owned(),
+            detail: refusal.detail,
+        }],
+    }
+}
+
+fn behind(forwarded: &Forwarded) -> Vec<BehindView> {
+    let view = |(path, detail): &(PathBuf, String)| BehindView {
+        path: Path::display(path).to_string(),
+        detail: detail.clone(),
+    };
+    forwarded.behind.iter().map(view).collect()
+}

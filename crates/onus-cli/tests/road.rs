@@ -1,0 +1,316 @@
+//! The road from an ask to the team's main branch, on real repositories: a clean start, own commits only, one main of record,
+//! and an end that is one call (invariants clean-start and own-commits).
+
+use crate::support::team::{Team, ask, commit, files, guarded};
+use crate::support::{Answer, Bench, ONUS, Site, at_once, finish, start, text};
+use serde_json::Value;
+use std::process::Command;
+
+/// `@one` claims, commits and loses the task; `@two` does it and completes it.
+fn fenced(first: &str, second: &str) -> (Site, Bench, Bench, String, String) {
+    let site = guarded();
+    let (one, two) = (site.bench("one"), site.bench("two"));
+    let task = ask(&site, &["first"]);
+    one.claim(&site, &task);
+    let stale = commit(&site, &one, first, "by one\n");
+    std::fs::write(one.dir.join("left-lying"), "half\n").unwrap();
+    site.by_person(&["release", &task, "--force", "--reason", "silent"]);
+    two.claim(&site, &task);
+    commit(&site, &two, second, "by two\n");
+    two.ok(&site, &["complete", &task, "--resolution", "done"]);
+    (site, one, two, task, stale)
+}
+
+/// Issue: a fenced holder's commits reached main through its next task.
+#[test]
+fn a_fenced_holders_commits_do_not_travel_with_its_next_task() {
+    let (site, one, _, task, stale) = fenced("stale", "fresh");
+    let next = ask(&site, &["second"]);
+    one.claim(&site, &next);
+    // The branch is the main branch; what was there is kept, and told by name.
+    assert_eq!(site.git_in(&one.dir, &["rev-parse", "HEAD"]), site.main());
+    assert_eq!(site.git_in(&one.dir, &["status", "--porcelain"]), "");
+    let kept = site.git_in(&site.repo(), &["rev-parse", &format!("refs/onus/salvage/{task}/1^{{commit}}")]);
+    assert!(site.git_in(&site.repo(), &["log", "--format=%H", &kept]).contains(&stale));
+    assert!(files(&site, &site.repo(), &kept).contains(&"left-lying".to_owned()));
+    commit(&site, &one, "own", "by one\n");
+    one.ok(&site, &["complete", &next, "--resolution", "done"]);
+    assert_eq!(files(&site, &site.repo(), "main"), ["fresh", "own"]);
+    site.ok(&["consistency"]);
+    site.assert_sound();
+}
+
+/// Issue: when both changed the same lines, nobody could remove or reset the workstation.
+#[test]
+fn a_workstation_with_conflicting_leftovers_is_put_back_by_anybody() {
+    let (site, one, _, task, stale) = fenced("same", "same");
+    one.ok(&site, &["workstation", "sync", &one.agent.workstation]);
+    assert_eq!(site.git_in(&one.dir, &["rev-parse", "HEAD"]), site.main());
+    let kept = format!("refs/onus/salvage/{task}/1");
+    assert!(site.git_in(&site.repo(), &["log", "--format=%H", &kept]).contains(&stale));
+    site.by_person(&["workstation", "remove", &one.agent.workstation]);
+    site.assert_sound();
+}
+
+/// Issue: a claim gave work on a branch that was behind, without its dependency's code.
+#[test]
+fn a_claim_begins_with_the_code_it_depends_on() {
+    let site = guarded();
+    let (one, two) = (site.bench("one"), site.bench("two"));
+    let base = ask(&site, &["base"]);
+    let on_top = ask(&site, &["on top", "--depends-on", &base]);
+    one.claim(&site, &base);
+    commit(&site, &one, "library", "1\n");
+    one.ok(&site, &["complete", &base, "--resolution", "done"]);
+    two.claim(&site, &on_top);
+    assert!(two.dir.join("library").exists());
+    // A repeated call does not touch what its holder has made since.
+    let mine = commit(&site, &two, "mine", "1\n");
+    two.ok(&site, &["release", &on_top, "--note", "later"]);
+    let again = ["claim", &on_top, "--request-id", "c1"];
+    two.ok(&site, &again);
+    assert_eq!(site.git_in(&two.dir, &["rev-parse", "HEAD"]), site.main());
+    let newer = commit(&site, &two, "newer", "1\n");
+    assert_ne!(mine, newer);
+    two.ok(&site, &again);
+    assert_eq!(site.git_in(&two.dir, &["rev-parse", "HEAD"]), newer);
+}
+
+#[test]
+fn other_peoples_commits_land_only_when_they_are_adopted() {
+    let (site, one, _, task, stale) = fenced("stale", "fresh");
+    std::fs::remove_file(one.dir.join("left-lying")).unwrap();
+    std::fs::write(site.repo().join("onus.yaml"), "workstation: { sync: never }\n").unwrap();
+    let next = ask(&site, &["second"]);
+    one.claim(&site, &next);
+    commit(&site, &one, "own", "by one\n");
+    for verb in [&["merge", &next][..], &["complete", &next, "--resolution", "done"]] {
+        let refused = one.run(&site, verb);
+        assert_eq!(refused.code(), "not_own_commits", "{refused:#?}");
+        assert!(refused.error().to_string().contains(&format!("{task} in epoch 1")), "{refused:#?}");
+    }
+    assert!(!files(&site, &site.repo(), "main").contains(&"stale".to_owned()));
+    let merged = one.ok(&site, &["merge", &next, "--adopt", &stale]);
+    assert_eq!(merged["landed"]["commits"].as_array().unwrap().len(), 2, "{merged:#}");
+    assert_eq!(merged["landed"]["adopted"].as_array().unwrap().len(), 1, "{merged:#}");
+    one.ok(&site, &["complete", &next, "--resolution", "done"]);
+    site.assert_sound();
+}
+
+#[test]
+fn a_takeover_brings_the_old_holders_work_along_where_it_is_asked_to() {
+    let site = guarded();
+    let (one, two) = (site.bench("one"), site.bench("two"));
+    let task = ask(&site, &["first"]);
+    one.claim(&site, &task);
+    commit(&site, &one, "begun", "by one\n");
+    std::fs::write(one.dir.join("half"), "half\n").unwrap();
+    let person = site.person.clone();
+    let place = ["--workstation", two.agent.workstation.as_str()];
+    let why = ["--force", "--reason", "silent", "--adopt"];
+    let taken = [&["takeover", &task, "--as", &person], &place[..], &why[..], &["--json"]].concat();
+    let taken = finish(start(site.command(&taken).current_dir(&two.dir)));
+    assert_eq!(taken.exit, Some(0), "{taken:#?}");
+    assert!(two.dir.join("begun").exists() && two.dir.join("half").exists());
+    let author = site.git_in(&two.dir, &["log", "-1", "--format=%(trailers:key=Onus-Agent,valueonly)"]);
+    assert_eq!(author, "@one");
+    std::fs::remove_file(two.dir.join("half")).unwrap();
+    let done = ["complete", &task, "--resolution", "done", "--as", &person, "--json"];
+    let done = finish(start(site.command(&done).current_dir(&two.dir)));
+    assert_eq!(done.exit, Some(0), "{done:#?}");
+    assert_eq!(done.json()["landed"]["adopted"].as_array().unwrap().len(), 1);
+    assert!(files(&site, &site.repo(), "main").contains(&"begun".to_owned()));
+    site.assert_sound();
+}
+
+/// Issue: `complete` said `not_merged`, `merge` was another verb, and no handoff was written.
+#[test]
+fn complete_is_the_whole_end_and_can_be_repeated() {
+    let site = guarded();
+    let one = site.bench("one");
+    let task = ask(&site, &["work", "--check", "test -f feature"]);
+    one.claim(&site, &task);
+    let made = commit(&site, &one, "feature", "1\n");
+    let done = one.ok(&site, &["complete", &task, "--resolution", "a feature"]);
+    assert_eq!(text(&done["task"]["state"]), "complete");
+    assert_eq!(done["landed"]["commits"], serde_json::json!([made]));
+    assert_eq!(done["landed"]["remote"], Value::Null);
+    assert_eq!(text(&done["landed"]["branch"]), "main");
+    assert_eq!(text(&done["checks"][0]["command"]), "test -f feature");
+    let handoff = &done["handoff"]["handoff"];
+    assert_eq!((text(&handoff["status"]), text(&handoff["summary"])), ("done", "a feature"));
+    assert_eq!(text(&handoff["commits"][0]["id"]), made);
+    assert_eq!(site.main(), made);
+    let entries = site.ledger().len();
+    let again = one.ok(&site, &["complete", &task, "--resolution", "a feature"]);
+    assert_eq!((&again["landed"], &again["handoff"]), (&done["landed"], &done["handoff"]));
+    assert_eq!(site.ledger().len(), entries);
+    // Somebody else did not complete it.
+    let two = site.bench("two");
+    assert!(!two.run(&site, &["complete", &task, "--resolution", "x"]).is_ok());
+    site.assert_sound();
+}
+
+#[test]
+fn work_that_nobody_committed_is_not_left_behind() {
+    let site = guarded();
+    let one = site.bench("one");
+    let task = ask(&site, &["work"]);
+    one.claim(&site, &task);
+    std::fs::write(one.dir.join("forgotten"), "1\n").unwrap();
+    let refused = one.run(&site, &["complete", &task, "--resolution", "done"]);
+    assert_eq!(refused.code(), "workstation_not_ready");
+    assert!(one.dir.join("forgotten").exists());
+}
+
+/// Issue: an unreviewed task merged, and an approval of an older commit counted for newer ones.
+#[test]
+fn a_review_is_asked_for_before_the_merge_and_counts_for_what_it_saw() {
+    let site = guarded();
+    let (one, two) = (site.bench("one"), site.bench("two"));
+    std::fs::write(site.repo().join("onus.yaml"), "complete: { review: always }\n").unwrap();
+    let task = ask(&site, &["work"]);
+    one.claim(&site, &task);
+    commit(&site, &one, "feature", "1\n");
+    let start_of = site.main();
+    let complete = ["complete", &task, "--resolution", "done"];
+    for verb in [&["merge", &task][..], &complete] {
+        assert_eq!(one.run(&site, verb).code(), "review_missing");
+    }
+    assert_eq!(site.main(), start_of);
+    // It is asked for once, and whoever looks sees it.
+    assert_eq!(one.run(&site, &complete).code(), "review_missing");
+    let asked = site.ledger().into_iter().filter(|entry| entry["verb"] == "review_requested").count();
+    assert_eq!(asked, 1);
+    let seen = site.git_in(&one.dir, &["rev-parse", "HEAD"]);
+    let approve = ["review", &task, "--approve", "--as-implemented", "--commit", &seen];
+    two.ok(&site, &approve);
+    commit(&site, &one, "more", "1\n");
+    assert_eq!(one.run(&site, &complete).code(), "review_missing");
+    let seen = site.git_in(&one.dir, &["rev-parse", "HEAD"]);
+    two.ok(&site, &["review", &task, "--approve", "--as-implemented", "--commit", &seen]);
+    // A newer main branch does not make it stale: the patches are the same.
+    site.commit(&site.repo(), "elsewhere", "by a person\n", &[]);
+    one.ok(&site, &complete);
+    assert_ne!(site.main(), seen);
+    site.assert_sound();
+}
+
+/// Issue: two clones each merged into a branch of their own, and both were complete.
+#[test]
+fn two_clones_need_a_main_of_record_and_then_share_it() {
+    let team = Team::new();
+    let site = &team.site;
+    let (one, two) = (site.bench("one"), team.bench_there("two"));
+    let (first, second) = (ask(site, &["first"]), ask(site, &["second"]));
+    one.claim(site, &first);
+    commit(site, &one, "first", "1\n");
+    let complete = ["complete", &first, "--resolution", "done"];
+    for verb in [&["merge", &first][..], &complete] {
+        let refused = one.run(site, verb);
+        assert_eq!(refused.code(), "main_of_record_unset", "{refused:#?}");
+        assert!(text(&refused.error()["hint"]).contains("onus init --remote origin"), "{refused:#?}");
+    }
+    site.by_person(&["init", "--remote", "origin"]);
+    let done = one.ok(site, &complete);
+    assert_eq!(text(&done["landed"]["remote"]), "origin");
+    assert_eq!(team.main(), site.main());
+    // The other clone sees the same choice, begins with what landed, and lands on top of it.
+    let claimed = team.as_agent(&two, &["claim", &second]);
+    assert_eq!(claimed.exit, Some(0), "{claimed:#?}");
+    assert!(two.dir.join("first").exists());
+    commit(site, &two, "second", "1\n");
+    let done = team.as_agent(&two, &["complete", &second, "--resolution", "done"]);
+    assert_eq!(done.exit, Some(0), "{done:#?}");
+    assert_eq!(files(site, &team.origin, "main"), ["first", "second"]);
+    site.git_in(&team.origin, &["fsck", "--strict"]);
+    site.assert_sound();
+}
+
+/// Three commands by an agent, from the queue to the shared repository: claim, commit, complete.
+#[test]
+fn three_commands_from_the_queue_to_the_shared_main_branch() {
+    let team = Team::new();
+    let site = &team.site;
+    site.by_person(&["init", "--remote", "origin"]);
+    let two = team.bench_there("two");
+    let task = ask(site, &["work", "--check", "test -f feature"]);
+    let mut typed = 0;
+    let mut type_in = |answer: Answer| {
+        typed += 1;
+        assert_eq!(answer.exit, Some(0), "{answer:#?}");
+    };
+    type_in(team.as_agent(&two, &["claim", "--next"]));
+    commit(site, &two, "feature", "1\n");
+    typed += 1;
+    let mut type_in = |answer: Answer| {
+        typed += 1;
+        assert_eq!(answer.exit, Some(0), "{answer:#?}");
+    };
+    type_in(team.as_agent(&two, &["complete", &task, "--resolution", "done"]));
+    assert_eq!(typed, 3);
+    assert_eq!(files(site, &team.origin, "main"), ["feature"]);
+    assert_eq!(text(&site.task(&task)["state"]), "complete");
+    site.assert_sound();
+}
+
+/// A call that died between the push and its record is repeated: what is there is recorded, and nothing is pushed twice.
+#[test]
+fn what_was_pushed_before_a_crash_is_found_and_recorded() {
+    let team = Team::new();
+    let site = &team.site;
+    site.by_person(&["init", "--remote", "origin"]);
+    let one = site.bench("one");
+    let task = ask(site, &["work"]);
+    one.claim(site, &task);
+    let made = commit(site, &one, "feature", "1\n");
+    site.git_in(&team.origin, &["fetch", "--quiet", one.dir.to_str().unwrap(), "HEAD:main"]);
+    let done = one.ok(site, &["complete", &task, "--resolution", "done"]);
+    assert_eq!(done["landed"]["commits"], serde_json::json!([made]), "{done:#}");
+    assert!(site.ledger().iter().any(|entry| entry["verb"] == "merged"));
+    assert_eq!(team.main(), made);
+    site.assert_sound();
+}
+
+/// `onus run` alone: no agent knows of merging, two clones race for main, and no green run ends as `not_merged`.
+#[test]
+fn onus_run_lands_also_when_two_clones_race() {
+    let team = Team::new();
+    let site = &team.site;
+    site.by_person(&["init", "--remote", "origin"]);
+    let benches = [site.bench("one"), team.bench_there("two")];
+    let tasks: Vec<String> = (0..4).map(|n| ask(site, &[&format!("work {n}")])).collect();
+    // What lies about is not what the next task's `git add --all` lands.
+    std::fs::write(benches[0].dir.join("leftover"), "1\n").unwrap();
+    let script = "touch $ONUS_TASK && git add --all && git commit --quiet -m work";
+    let store = site.store_url();
+    for round in tasks.chunks(2) {
+        let run = |(bench, task): (&Bench, &String)| {
+            let mut onus = Command::new(ONUS);
+            site.surroundings(&mut onus).current_dir(&bench.dir);
+            onus.args([
+                "run",
+                task,
+                "--store",
+                &store,
+                "--as",
+                &bench.agent.handle,
+                "--",
+                "sh",
+                "-c",
+                script,
+            ]);
+            onus
+        };
+        for answer in at_once(benches.iter().zip(round).map(run)) {
+            assert_eq!(answer.exit, Some(0), "{answer:#?}");
+        }
+    }
+    let mut expected = tasks.clone();
+    expected.sort();
+    assert_eq!(files(site, &team.origin, "main"), expected);
+    for task in &tasks {
+        assert_eq!(text(&site.task(task)["state"]), "complete");
+    }
+    site.assert_sound();
+}

@@ -1,0 +1,113 @@
+//! `complete` dies at every step and is simply repeated: nothing is lost, nothing lands twice, nobody is stuck (mission D11).
+//!
+//! Between any two steps of it there is a run of git. A `git` of our own counts them and kills `onus` before, or after, the
+//! one whose turn it is.
+
+use crate::support::team::{Team, ask, commit, files};
+use crate::support::{Bench, ONUS, finish, start, text};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// More runs of git than a `complete` has.
+const MOST: u32 = 200;
+
+struct Killer {
+    bin: PathBuf,
+    count: PathBuf,
+    turn: PathBuf,
+}
+
+impl Killer {
+    fn new(team: &Team) -> Killer {
+        let bin = team.site.root().join("bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        let killer = Killer { count: bin.join("count"), turn: bin.join("turn"), bin };
+        let real = finish(start(Command::new("sh").args(["-c", "command -v git"]))).stdout.trim().to_owned();
+        // Only git that `onus complete` itself runs counts; hooks of that git run in other processes.
+        let script = format!(
+            "#!/bin/sh\n\
+             read -r turn when < {turn}\n\
+             if ! tr '\\0' ' ' < /proc/$PPID/cmdline | grep -q ' complete '; then exec {real} \"$@\"; fi\n\
+             echo x >> {count}\n\
+             n=$(wc -l < {count})\n\
+             if [ $n -ne $turn ]; then exec {real} \"$@\"; fi\n\
+             if [ $when = after ]; then {real} \"$@\"; fi\n\
+             kill -9 $PPID\n",
+            turn = killer.turn.display(),
+            count = killer.count.display(),
+        );
+        let git = killer.bin.join("git");
+        std::fs::write(&git, script).unwrap();
+        std::fs::set_permissions(&git, PermissionsExt::from_mode(0o755)).unwrap();
+        killer
+    }
+
+    /// Completes, and dies at this run of git; false where there are not so many.
+    fn kills(&self, team: &Team, bench: &Bench, task: &str, turn: u32, when: &str) -> bool {
+        std::fs::write(&self.turn, format!("{turn} {when}\n")).unwrap();
+        std::fs::write(&self.count, "").unwrap();
+        let mut onus = Command::new(ONUS);
+        team.site.surroundings(&mut onus).current_dir(&bench.dir);
+        onus.args(["complete", task, "--resolution", "done", "--as", &bench.agent.handle, "--json"]);
+        let path = format!("{}:{}", self.bin.display(), std::env::var("PATH").unwrap());
+        let ended = finish(start(onus.env("PATH", path)));
+        match ended.exit {
+            None => true,
+            Some(0) => false,
+            Some(_) => panic!("{turn} {when}: {ended:#?}"),
+        }
+    }
+}
+
+#[test]
+fn complete_dies_at_every_step_and_is_repeated() {
+    let team = Team::new();
+    let site = &team.site;
+    site.by_person(&["init", "--remote", "origin"]);
+    let (one, two) = (site.bench("one"), team.bench_there("two"));
+    let killer = Killer::new(&team);
+    let is_soak = std::env::var_os("ONUS_SOAK").is_some();
+    let (mut expected, mut turn) = (Vec::new(), 1);
+    loop {
+        assert!(turn < MOST);
+        // Before every one of them; after every one only in the long run, else after every other one.
+        let when: &[&str] = match (is_soak, turn % 2) {
+            (true, _) => &["before", "after"],
+            (false, 1) => &["before"],
+            (false, _) => &["after"],
+        };
+        let mut is_over = false;
+        for when in when {
+            let name = format!("f{turn}-{when}");
+            let task = ask(site, &[&name, "--check", &format!("test -f {name}")]);
+            team.ok(&one, &["claim", &task]);
+            // Somebody else lands meanwhile, so that there is something to rebase on.
+            if turn % 8 == 1 {
+                let other = ask(site, &[&format!("other {turn}")]);
+                team.ok(&two, &["claim", &other]);
+                commit(site, &two, &format!("o{turn}-{when}"), "1\n");
+                team.ok(&two, &["complete", &other, "--resolution", "done"]);
+                expected.push(format!("o{turn}-{when}"));
+            }
+            commit(site, &one, &name, "1\n");
+            expected.push(name);
+            is_over |= !killer.kills(&team, &one, &task, turn, when);
+            let done = team.ok(&one, &["complete", &task, "--resolution", "done"]);
+            assert_eq!(text(&done["task"]["state"]), "complete", "{turn} {when}: {done:#}");
+            assert_eq!(done["landed"]["commits"].as_array().unwrap().len(), 1, "{turn} {when}: {done:#}");
+        }
+        if is_over {
+            break;
+        }
+        turn += 1;
+    }
+    eprintln!("complete: killed at {} runs of git", turn - 1);
+    assert!(turn > 10, "{turn}");
+    expected.sort();
+    assert_eq!(files(site, &team.origin, "main"), expected);
+    // Each landed once: a commit for each file, and the one that was there first.
+    let count = site.git_in(&team.origin, &["rev-list", "--count", "main"]);
+    assert_eq!(count, (expected.len() + 1).to_string());
+    team.assert_in_order();
+}

@@ -1,0 +1,129 @@
+//! A model that says what a script says: the one address that a coding client needs, on loopback, in Anthropic's dialect. Only
+//! what a client asks for is answered; a request that offers no tools (a title, a summary) uses up no turn.
+
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+/// One answer: a tool to call, or a last word.
+#[derive(Debug, Clone)]
+pub(crate) enum Turn {
+    Tool(&'static str, Value),
+    Text(&'static str),
+}
+
+pub(crate) struct Model {
+    pub(crate) address: String,
+    asked: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Model {
+    pub(crate) fn saying(script: Vec<Turn>) -> Model {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (script, seen) = (script.clone(), Arc::clone(&seen));
+                std::thread::spawn(move || serve(stream, &script, &seen));
+            }
+        });
+        Model { address, asked }
+    }
+
+    /// The result that the client gave to the tool of a turn, as the model read it.
+    pub(crate) fn result_of(&self, turn: usize) -> String {
+        let asked = self.asked.lock().unwrap();
+        let next =
+            asked.get(turn + 1).unwrap_or_else(|| panic!("nobody asked after turn {turn}: {asked:#?}"));
+        let messages = next["messages"].as_array().unwrap();
+        let blocks = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
+        let id = format!("toolu_{turn}");
+        let result = blocks.clone().find(|block| block["tool_use_id"] == id.as_str());
+        result.unwrap_or_else(|| panic!("no result of turn {turn} in {next:#}"))["content"].to_string()
+    }
+
+    pub(crate) fn turns(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+}
+
+fn serve(stream: TcpStream, script: &[Turn], seen: &Mutex<Vec<Value>>) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut writer = stream;
+    let (mut first, mut length) = (String::new(), 0);
+    if reader.read_line(&mut first).unwrap_or(0) == 0 {
+        return;
+    }
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).unwrap_or(0) == 0 || line.trim().is_empty() {
+            break;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    let answer =
+        if first.starts_with("POST") && first.contains("/messages") && !first.contains("count_tokens") {
+            let is_turn = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+            let number = is_turn.then(|| {
+                let mut seen = seen.lock().unwrap();
+                seen.push(body.clone());
+                seen.len() - 1
+            });
+            let turn = number.map_or(&Turn::Text("ok"), |n| script.get(n).unwrap_or(&Turn::Text("done")));
+            message(turn, number.unwrap_or(0), body["stream"] == true)
+        } else {
+            ("application/json", json!({ "input_tokens": 10 }).to_string())
+        };
+    let (kind, text) = answer;
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        text.len()
+    );
+    drop(writer.write_all(head.as_bytes()).and_then(|()| writer.write_all(text.as_bytes())));
+}
+
+fn message(turn: &Turn, number: usize, streams: bool) -> (&'static str, String) {
+    let (block, delta, stop) = match turn {
+        Turn::Text(text) => (
+            json!({ "type": "text", "text": text }),
+            json!({ "type": "text_delta", "text": text }),
+            "end_turn",
+        ),
+        Turn::Tool(name, input) => (
+            json!({ "type": "tool_use", "id": format!("toolu_{number}"), "name": name, "input": input }),
+            json!({ "type": "input_json_delta", "partial_json": input.to_string() }),
+            "tool_use",
+        ),
+    };
+    let usage = json!({ "input_tokens": 10, "output_tokens": 10 });
+    let mut whole = json!({ "id": format!("msg_{number}"), "type": "message", "role": "assistant", "model": "scripted",
+        "content": [], "stop_reason": null, "stop_sequence": null, "usage": usage });
+    if !streams {
+        whole["content"] = json!([block]);
+        whole["stop_reason"] = json!(stop);
+        return ("application/json", whole.to_string());
+    }
+    let mut empty = block;
+    match turn {
+        Turn::Text(_) => empty["text"] = json!(""),
+        Turn::Tool(..) => empty["input"] = json!({}),
+    }
+    let events = [
+        json!({ "type": "message_start", "message": whole }),
+        json!({ "type": "content_block_start", "index": 0, "content_block": empty }),
+        json!({ "type": "content_block_delta", "index": 0, "delta": delta }),
+        json!({ "type": "content_block_stop", "index": 0 }),
+        json!({ "type": "message_delta", "delta": { "stop_reason": stop, "stop_sequence": null }, "usage": usage }),
+        json!({ "type": "message_stop" }),
+    ];
+    let line = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
+    ("text/event-stream", events.iter().map(line).collect())
+}

@@ -1,0 +1,146 @@
+//! The branch that a team shares: fetching it, and pushing to it, only ever forward (mission D11).
+
+use super::{History, checked_name};
+use crate::file::printable;
+use crate::git::{Failure, Git};
+use crate::repository::Repo;
+use onus_core::code::Code;
+use onus_core::id::shown;
+use onus_core::refusal::Refusal;
+use std::time::Duration;
+
+/// How git may reach another repository. Nothing that runs a command of somebody's choice.
+const PROTOCOLS: &str = "file:git:http:https:ssh";
+/// Two fetches of one clone wait for each other at the reference that they both write.
+const PATIENCE: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What became of a push.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pushed {
+    Done,
+    /// Somebody else was quicker: fetch and try again.
+    Behind,
+    /// The other side said no; its words.
+    Refused(String),
+}
+
+/// How a branch may move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Move {
+    /// Only to a descendant.
+    Forward,
+    /// Anywhere: a workstation's own branch after a rebase.
+    Anywhere,
+}
+
+/// Where a clone keeps what it last saw of a shared branch.
+pub fn tracking_ref(remote: &str, branch: &str) -> String {
+    format!("refs/remotes/{remote}/{branch}")
+}
+
+/// The address of a remote, as the clone has it; none where there is no such remote.
+pub fn remote_url(repo: &Repo, remote: &str) -> Result<Option<String>, Refusal> {
+    match Git::on_common(repo, "remote").args(&["get-url"]).values(&[remote]).line() {
+        Ok(url) => Ok(Some(url)),
+        Err(Failure::Failed { .. }) => Ok(None),
+        Err(failure) => Err(failure.into()),
+    }
+}
+
+/// Brings what the shared branch has. None where it has no such branch yet.
+pub fn fetch(repo: &Repo, remote: &str, branch: &str) -> Result<Option<String>, Refusal> {
+    let tracking = tracking_ref(remote, branch);
+    checked_name(&tracking)?;
+    let refspec = format!("+refs/heads/{branch}:{tracking}");
+    for attempt in 1.. {
+        let fetched = Git::on_common(repo, "fetch")
+            .args(&[
+                "--quiet",
+                "--no-tags",
+                "--no-write-fetch-head",
+                "--no-auto-gc",
+                "--no-recurse-submodules",
+            ])
+            .env("GIT_ALLOW_PROTOCOL", PROTOCOLS)
+            .values(&[remote, &refspec])
+            .run();
+        match fetched {
+            Ok(_) => return History::at(&repo.common_dir).resolve(&tracking),
+            Err(failure) if failure.said().contains("couldn't find remote ref") => return Ok(None),
+            Err(failure) if is_contended(&failure) && attempt < PATIENCE => std::thread::sleep(PAUSE),
+            Err(failure) => return Err(unreachable(remote, failure)),
+        }
+    }
+    Ok(None)
+}
+
+/// Puts `commit` on the shared branch if that is an ancestor of it. `options` are shown to a repository that Onus guards; they
+/// travel in the environment, where other users of the machine do not see them.
+pub fn push(
+    repo: &Repo,
+    remote: &str,
+    branch: &str,
+    commit: &str,
+    options: &[String],
+    how: Move,
+) -> Result<Pushed, Refusal> {
+    let plus = if how == Move::Anywhere { "+" } else { "" };
+    let refspec = format!("{plus}{commit}:refs/heads/{branch}");
+    let mut push = Git::on_common(repo, "push")
+        .args(&["--quiet", "--no-follow-tags", "--no-recurse-submodules"])
+        .env("GIT_ALLOW_PROTOCOL", PROTOCOLS);
+    for (n, option) in options.iter().enumerate() {
+        push = push
+            .env("GIT_CONFIG_COUNT", (n + 1).to_string())
+            .env(&format!("GIT_CONFIG_KEY_{n}"), "push.pushOption")
+            .env(&format!("GIT_CONFIG_VALUE_{n}"), option);
+    }
+    match push.values(&[remote, &refspec]).run() {
+        Ok(_) => Ok(Pushed::Done),
+        Err(failure) if is_behind(&failure) || is_contended(&failure) => Ok(Pushed::Behind),
+        Err(failure) if failure.said().contains("does not support push options") && !options.is_empty() => {
+            self::push(repo, remote, branch, commit, &[], how)
+        }
+        Err(failure) if is_refused(&failure) => Ok(Pushed::Refused(words(&failure))),
+        Err(failure) => Err(unreachable(remote, failure)),
+    }
+}
+
+fn is_behind(failure: &Failure) -> bool {
+    ["(non-fast-forward)", "(fetch first)", "(stale info)"].iter().any(|word| failure.said().contains(word))
+}
+
+fn is_contended(failure: &Failure) -> bool {
+    ["cannot lock ref", "failed to update ref", "incorrect old value", "unable to update local ref"]
+        .iter()
+        .any(|word| failure.said().contains(word))
+}
+
+fn is_refused(failure: &Failure) -> bool {
+    failure.said().contains("[remote rejected]") || failure.said().contains("remote: ")
+}
+
+/// What the other side said, without git's words around it.
+fn words(failure: &Failure) -> String {
+    let remote: Vec<String> = failure
+        .said()
+        .lines()
+        .filter_map(|line| line.strip_prefix("remote: "))
+        .map(|line| printable(line.trim()))
+        .filter(|line| !line.is_empty())
+        .take(6)
+        .collect();
+    if remote.is_empty() {
+        printable(failure.said().lines().next().unwrap_or("it said nothing"))
+    } else {
+        remote.join("; ")
+    }
+}
+
+fn unreachable(remote: &str, failure: Failure) -> Refusal {
+    let Failure::Failed { stderr, .. } = failure else { return failure.into() };
+    let first = stderr.lines().find(|line| !line.trim().is_empty()).unwrap_or("git said nothing");
+    let detail = format!("{} could not be reached: {}", shown(remote), printable(first));
+    Refusal::new(Code::NotMerged, detail).hint(format!("git fetch {remote} tells more; then run it again"))
+}
