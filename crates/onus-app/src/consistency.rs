@@ -15,7 +15,7 @@ use crate::remote::calls;
 use crate::submit::unexpected;
 use onus_core::code::Code;
 use onus_core::id::TaskId;
-use onus_core::refusal::{Finding, Refusal};
+use onus_core::refusal::{Finding, Refusal, told};
 use onus_core::settings::{Settings, Unowned};
 use onus_host::refs::{self, Commit, History};
 use onus_host::repository::{Place, Repo};
@@ -141,7 +141,7 @@ impl ConsistencyView {
             path: found.path.clone(),
             ..Finding::new(found.code, found.detail.clone())
         };
-        let detail = format!("{} findings; the first: {}", self.findings.len(), first.detail);
+        let detail = told(self.findings.len(), &first.detail);
         Some(
             Refusal::new(Code::QueueInvalid, detail)
                 .hint(first.hint.clone())

@@ -120,6 +120,26 @@ impl Onus {
         Ok(view)
     }
 
+    /// Tasks that waited for this one and can be claimed now.
+    pub fn made_ready(&mut self, by: &TaskId) -> Result<Vec<TaskId>, Refusal> {
+        if let Some(answer) = self.remote(|| calls::MadeReady { by: by.clone() })? {
+            return Ok(answer);
+        }
+        self.ask(|tx| {
+            let mut ready = Vec::new();
+            for id in show::dependents(tx, by)?.into_iter().take(JUDGED) {
+                let Some(found) = load::task(tx, &id)? else { continue };
+                let task = found.task;
+                let waits = load::dependencies_of(tx, &task)?;
+                let is_free = waits.iter().all(|on| on.excepted || on.state == Some(StateName::Complete));
+                if is_free && task.state.name() == StateName::Open {
+                    ready.push(id);
+                }
+            }
+            Ok(ready)
+        })
+    }
+
     /// Held tasks whose lease has run out or whose holder is dead, the longest silent first.
     pub fn stale(&mut self) -> Result<StaleView, Refusal> {
         let mut stale: Vec<HeldView> = self.held()?.into_iter().filter(|held| held.is_stale()).collect();

@@ -5,7 +5,7 @@ use crate::progress::Progress;
 use crate::remote::calls;
 use onus_core::code::Code;
 use onus_core::id::TaskId;
-use onus_core::refusal::{Finding, Refusal};
+use onus_core::refusal::{Finding, Refusal, told};
 use onus_core::validate::{Found, Queue, findings};
 use onus_store::bulk;
 use onus_store::port::Tx;
@@ -57,7 +57,7 @@ impl ValidateView {
             let code = Code::parse(&found.code).unwrap_or(Code::QueueInvalid);
             Finding::new(code, format!("{}: {}", found.task, found.detail)).hinted(found.hint.clone())
         };
-        let detail = format!("{} findings; the first: {}: {}", self.findings.len(), first.task, first.detail);
+        let detail = told(self.findings.len(), &format!("{}: {}", first.task, first.detail));
         Some(
             Refusal::new(Code::QueueInvalid, detail)
                 .hint("each finding says what to do about it")

@@ -138,7 +138,8 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, NotACal
     if let Some(cli) = parse_hot(&args) {
         return Ok(cli);
     }
-    Cli::try_parse_from(&args).map_err(|error| {
+    let parsed = tree().try_get_matches_from(&args).and_then(|words| Cli::from_arg_matches(&words));
+    parsed.map_err(|error| {
         // The flags could not be parsed, so whoever wrote --json is known only from the words themselves.
         let json = args.iter().any(|arg| arg == "--json" || arg == "--jsonl");
         let format = if json { Format::Json } else { Format::Human };
@@ -224,7 +225,7 @@ fn visible(text: &str) -> String {
 
 /// The whole command tree, for completions, manual pages and the reference.
 pub(crate) fn tree() -> clap::Command {
-    Cli::command()
+    crate::examples::shown(Cli::command())
 }
 
 #[cfg(test)]

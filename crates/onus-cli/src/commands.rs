@@ -50,9 +50,10 @@ mod validate;
 mod worker;
 mod workstation;
 
-use crate::cli::Cli;
+use crate::cli::{self, Cli};
+use crate::completion;
 use crate::context::{Store, World};
-use crate::output::{Format, Output, refuse};
+use crate::output::{Format, Output, print_page, print_version, refuse};
 use crate::render;
 use clap::{Args, Subcommand};
 use onus_app::submit::{Receipt, Target};
@@ -204,14 +205,23 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
     }
 }
 
-/// What git asks, without the detour through the command tree.
-pub(crate) fn run_hook(name: &std::ffi::OsStr, args: &[std::ffi::OsString]) -> ExitCode {
-    hook::run(name, args).unwrap_or_else(|refusal| refuse(&refusal, Format::Human))
-}
-
-/// What an agent's client asks, likewise.
-pub(crate) fn run_agent_hook(event: &str) -> ExitCode {
-    hook::agent::run(event)
+/// What is answered without the detour through the command tree: git, coding clients and shells wait for it, or it is only
+/// a page.
+pub(crate) fn without_tree() -> Option<ExitCode> {
+    let args = std::env::args_os;
+    if cli::asks_for_version(args()) {
+        return Some(print_version());
+    }
+    if let Some((name, words)) = cli::asks_for_hook(args()) {
+        return Some(hook::run(&name, &words).unwrap_or_else(|refusal| refuse(&refusal, Format::Human)));
+    }
+    if let Some(event) = cli::asks_for_agent_hook(args()) {
+        return Some(hook::agent::run(&event));
+    }
+    if let Some(page) = cli::asks_for_page(args()) {
+        return Some(print_page(&page));
+    }
+    completion::answer()
 }
 
 /// The task a command is about.

@@ -85,6 +85,13 @@ impl World {
         hook::keep_store(repo, &self.location.public_url(), token_file.as_deref().filter(|_| is_server))
     }
 
+    /// Who calls, where it has to be known.
+    pub(crate) fn identity(&self) -> Result<&Handle, Refusal> {
+        self.actor.as_ref().ok_or_else(|| {
+            Refusal::new(Code::IdentityRequired, "who are you?").hint("pass --as @handle or set ONUS_AS")
+        })
+    }
+
     /// Opens the store that is there.
     pub(crate) fn open(&self) -> Result<Store, Refusal> {
         self.check_file_system()?;

@@ -2,7 +2,10 @@
 
 mod cli;
 mod commands;
+mod completion;
+mod confirm;
 mod context;
+mod examples;
 mod home;
 mod output;
 mod progress;
@@ -15,17 +18,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     output::quiet_panics();
     onus_host::process::keep_secrets();
-    if cli::asks_for_version(std::env::args_os()) {
-        return output::print_version();
-    }
-    if let Some((name, args)) = cli::asks_for_hook(std::env::args_os()) {
-        return commands::run_hook(&name, &args);
-    }
-    if let Some(event) = cli::asks_for_agent_hook(std::env::args_os()) {
-        return commands::run_agent_hook(&event);
-    }
-    if let Some(page) = cli::asks_for_page(std::env::args_os()) {
-        return output::print_page(&page);
+    if let Some(code) = commands::without_tree() {
+        return code;
     }
     match cli::parse(std::env::args_os()) {
         Ok(cli) => {

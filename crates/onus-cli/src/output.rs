@@ -80,9 +80,14 @@ impl Output {
         finish(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
     }
 
+    /// Whether hints would be heard by nobody.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.format != Format::Human || self.quiet
+    }
+
     /// What to do next: for people only.
     pub(crate) fn hint(&self, text: &str) {
-        if self.format == Format::Human && !self.quiet {
+        if !self.is_silent() {
             drop(writeln!(anstream::stderr(), "{text}"));
         }
     }

@@ -28,10 +28,12 @@ use onus_app::view::{
     AddView, ChangeView, ClaimView, EntryView, HeldView, LedgerView, ListView, ReadyView, StaleView,
     StatusView, TaskView, WorkersView, WorkstationsView,
 };
+use onus_core::code::Code;
 use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
 use onus_core::task::CheckState;
 use onus_core::task::{Priority, StateName};
+use onus_core::text::counted;
 use onus_core::time::{Millis, Timestamp};
 use onus_host::{clock, zone};
 use std::fmt::Write as _;
@@ -57,6 +59,11 @@ fn state_style(state: StateName) -> Style {
         StateName::Complete => GREEN,
         StateName::Dropped => DIM,
     }
+}
+
+/// `in progress`, not the name of a field.
+fn state_words(state: StateName) -> String {
+    paint(state_style(state), state.name().replace('_', " "))
 }
 
 fn priority_style(priority: Priority) -> Style {
@@ -107,7 +114,7 @@ pub(crate) fn error_text(refusal: &Refusal) -> String {
     } else if let Some(hint) = &refusal.hint {
         let _ = writeln!(text, "{}: {hint}", paint(GREEN, "hint"));
     }
-    if refusal.code == onus_core::code::Code::StoreUnavailable
+    if refusal.code == Code::StoreUnavailable
         && let Some(request) = &refusal.request_id
     {
         let _ = writeln!(text, "request id: {request}");
@@ -120,7 +127,7 @@ fn task_row(table: &mut Table, task: &TaskView) {
     table.row([
         paint(BOLD, &task.id),
         paint(priority_style(task.priority), task.priority),
-        paint(state_style(task.state), task.state),
+        state_words(task.state),
         holder,
         task.title.clone(),
     ]);
@@ -159,7 +166,7 @@ pub(crate) fn change(view: &ChangeView, said: &str) -> String {
         }
         (None, None) if said == task.state.name() => {}
         (None, None) => {
-            let _ = write!(text, "; it is {}", paint(state_style(task.state), task.state));
+            let _ = write!(text, "; it is {}", state_words(task.state));
         }
     }
     text.push('\n');
@@ -230,6 +237,22 @@ pub(crate) fn list(view: &ListView) -> String {
     text
 }
 
+/// Why a task cannot be taken now, in a word or two.
+fn reason(code: &str) -> &str {
+    match Code::parse(code) {
+        Some(Code::LeaseHeld) => "held",
+        Some(Code::NotClaimable) => "blocked",
+        Some(Code::DependencyIncomplete) => "waits",
+        Some(Code::RoutingDenied) => "not in the map",
+        Some(Code::LaneFull) => "lane full",
+        Some(Code::ScopeOverlap) => "scope taken",
+        Some(Code::ScopeViolation) => "outside the role",
+        Some(Code::SelfReview) => "own work",
+        Some(code) => code.title(),
+        None => code,
+    }
+}
+
 pub(crate) fn ready(view: &ReadyView) -> String {
     let mut text =
         if view.tasks.is_empty() { "nothing is ready\n".to_owned() } else { task_table(&view.tasks) };
@@ -243,7 +266,8 @@ pub(crate) fn ready(view: &ReadyView) -> String {
         let mut table = Table::new(["ID", "WHY", why, "TITLE"]);
         for other in others {
             let waits = other.waits_for.join(" ");
-            table.row([other.task.to_string(), other.reasons.join(" "), waits, other.title.clone()]);
+            let reasons: Vec<&str> = other.reasons.iter().map(|code| reason(code)).collect();
+            table.row([other.task.to_string(), reasons.join(", "), waits, other.title.clone()]);
         }
         text.push_str(&table.to_string());
     }
@@ -353,8 +377,9 @@ pub(crate) fn stale(view: &StaleView) -> String {
     let mut text = held_table(&view.stale);
     for (held, left) in view.stale.iter().filter_map(|held| Some((held, held.left.as_ref()?))) {
         let what = format!(
-            "{} uncommitted files, {} commits that main has not",
-            left.dirty_files, left.commits_not_in_main
+            "{}, {} that main has not",
+            counted(left.dirty_files, "uncommitted file"),
+            counted(left.commits_not_in_main, "commit")
         );
         let there = match (&left.directory, left.directory_exists) {
             (None, _) => "nothing here to look at: its workstation has no directory".to_owned(),
@@ -410,9 +435,9 @@ pub(crate) fn status(view: &StatusView) -> String {
     };
     let _ = writeln!(
         text,
-        "projects {} · ledger {} entries, {checkpoint}",
+        "projects {} · ledger {}, {checkpoint}",
         view.projects.join(" "),
-        view.ledger_entries
+        counted(view.ledger_entries, "entry")
     );
     for warning in &view.warnings {
         let _ = writeln!(text, "{}: {warning}", paint(YELLOW, "warning"));

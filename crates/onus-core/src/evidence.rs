@@ -287,7 +287,7 @@ impl Case<'_> {
                     let path = crate::id::shown(path);
                     format!("a change of {path}, which is of high risk, needs {name} evidence")
                 }
-                None => format!("a high-risk task needs {name} evidence"),
+                None => format!("the task is marked as high risk, which asks for {name} evidence"),
             };
             Finding::new(Code::EvidenceMissing, detail).hint(format!(
                 "onus check TASK --add COMMAND --kind {name}; if that path comes later, block the task on it"

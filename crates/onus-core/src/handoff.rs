@@ -236,7 +236,9 @@ impl Handoff {
     pub fn markdown(&self) -> String {
         let mut text = format!("# Handoff of {}\n\n", self.task);
         let _ = writeln!(text, "- **Task**: {}", self.task);
-        let _ = writeln!(text, "- **Status**: {} by {} at {}", self.status.name(), self.by, self.at);
+        // Whoever takes over does not speak here: this is what the former holder left.
+        let word = if self.status == Standing::TakenOver { "from" } else { "by" };
+        let _ = writeln!(text, "- **Status**: {} {word} {} at {}", self.status.name(), self.by, self.at);
         let _ = writeln!(text, "- **Depends on satisfied**: {}", self.dependencies());
         section(&mut text, "Commits", self.commits.iter().map(commit_line), self.left_out.commits);
         section(&mut text, "Files", self.files.iter().map(|path| code(path)), self.left_out.files);
@@ -273,7 +275,11 @@ impl Handoff {
         let waits: Vec<String> = self
             .depends_on
             .iter()
-            .map(|on| format!("{} {}", on.task, on.state.map_or("missing", |state| state.name())))
+            .map(|on| {
+                let state = on.state.map_or("missing", |state| state.name());
+                let is_excepted = on.satisfied && on.state != Some(StateName::Complete);
+                format!("{} {state}{}", on.task, if is_excepted { ", let through by an exception" } else { "" })
+            })
             .collect();
         let word = if self.depends_on_satisfied { "yes" } else { "no" };
         if waits.is_empty() { format!("{word} (none)") } else { format!("{word} ({})", waits.join(", ")) }

@@ -131,3 +131,11 @@ impl std::fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
+
+/// How a list of findings begins: what is wrong, and how much more there is.
+pub fn told(count: usize, first: &str) -> String {
+    match count {
+        1 => first.to_owned(),
+        many => format!("{many} findings; the first: {first}"),
+    }
+}

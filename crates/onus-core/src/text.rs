@@ -138,6 +138,18 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
+/// `1 finding`, `3 findings`.
+pub fn counted(count: impl TryInto<u64>, one: &str) -> String {
+    match count.try_into() {
+        Ok(1) => format!("1 {one}"),
+        Ok(many) => match one.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u'])) {
+            Some(stem) => format!("{many} {stem}ies"),
+            None => format!("{many} {one}s"),
+        },
+        Err(_) => format!("no {one}s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,6 +180,14 @@ mod tests {
         }
         assert!(lines("body", "a\n\tb\n", 10).is_ok());
         assert!(lines("body", "a\u{0}", 10).is_err());
+    }
+
+    #[test]
+    fn what_is_counted_reads_well() {
+        assert_eq!(counted(1_usize, "finding"), "1 finding");
+        assert_eq!(counted(0_i64, "commit"), "0 commits");
+        assert_eq!(counted(2_i64, "entry"), "2 entries");
+        assert_eq!(counted(2_i64, "day"), "2 days");
     }
 
     #[test]

@@ -79,6 +79,7 @@ calls! {
         |onus, asker| onus.ready(&filter, limit);
     ReadyFor "ready_for" (filter: Filter, limit: i64) -> ReadyView, Question Light,
         |onus, asker| onus.ready_for(asker.actor, &filter, limit);
+    MadeReady "made_ready" (by: TaskId) -> Vec<TaskId>, Question Light, |onus, asker| onus.made_ready(&by);
     Held "held" () -> Vec<HeldView>, Question Light, |onus, asker| onus.held();
     Now "now" () -> Timestamp, Question Light, |onus, asker| onus.now();
     Status "status" () -> StatusView, Question Light, |onus, asker| onus.status();

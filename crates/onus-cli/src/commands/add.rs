@@ -69,6 +69,7 @@ pub(crate) struct Add {
     #[arg(long, default_value = "normal", value_parser = |t: &str| word("a risk", t, Risk::parse, "low, normal, high"))]
     risk: Risk,
 
+    /// The sprint that it is planned for
     #[arg(long)]
     sprint: Option<String>,
 

@@ -3,6 +3,7 @@
 use super::list::FilterArgs;
 use super::takeover::secure;
 use super::{ForceArgs, task_id};
+use crate::confirm;
 use crate::context::{Store, World};
 use crate::output::Output;
 use crate::render;
@@ -13,6 +14,7 @@ use onus_app::view::ClaimView;
 use onus_core::command::Command;
 use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::refusal::Refusal;
+use onus_core::text::counted;
 use onus_core::time::Millis;
 use std::process::ExitCode;
 
@@ -62,7 +64,7 @@ impl AdoptArg {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlaceArgs {
     /// Where you will work; default: the one that the identity map names, else the one whose directory you are in
-    #[arg(long, env = "ONUS_WORKSTATION", value_name = "NAME", value_parser = |t: &str| t.parse::<WorkstationName>())]
+    #[arg(long, env = "ONUS_WORKSTATION", value_name = "WORKSTATION", value_parser = |t: &str| t.parse::<WorkstationName>())]
     pub(crate) workstation: Option<WorkstationName>,
 
     /// How long the lease lasts unless renewed, e.g. 15m
@@ -87,11 +89,12 @@ impl Claim {
             ttl: self.place.ttl,
             warrant: self.force.warrant(),
         };
-        if self.task.is_none() && !self.next {
-            return Err(which_task(&mut store, &self.filter));
-        }
+        let task = match (&self.task, self.next) {
+            (None, false) => Some(offered(&mut store, &self.filter)?),
+            (task, _) => task.clone(),
+        };
         let target = if self.next { Target::Next(self.filter.filter()) } else { Target::Named };
-        let envelope = world.envelope(self.task.clone(), None, command)?;
+        let envelope = world.envelope(task, None, command)?;
         store.probe_before(&envelope)?;
         let receipt = store.submit(&envelope, &target)?;
         if self.force.force {
@@ -131,20 +134,24 @@ fn tell(out: &Output, started: &Started) {
         }
     }
     if !started.adopted.is_empty() {
-        out.hint(&format!("{} commits of the earlier holder are adopted", started.adopted.len()));
+        out.hint(&format!("adopted from the earlier holder: {}", counted(started.adopted.len(), "commit")));
     }
     for warning in &started.warnings {
         out.warn(warning);
     }
 }
 
-/// Nobody said which one: here is the next one.
-fn which_task(store: &mut Store, filter: &FilterArgs) -> Refusal {
-    let next = store.ready(&filter.filter(), 1).ok().and_then(|view| view.tasks.into_iter().next());
-    match next {
-        Some(task) => Refusal::invalid(format!("which task? The next one is {}: {}", task.id, task.title))
-            .hint("onus claim --next"),
-        None => Refusal::invalid("which task? Nothing is ready").hint("onus ready"),
+/// Nobody said which one: at a terminal the next one is offered, anywhere else it is named.
+fn offered(store: &mut Store, filter: &FilterArgs) -> Result<TaskId, Refusal> {
+    let Some(task) = store.ready(&filter.filter(), 1)?.tasks.into_iter().next() else {
+        return Err(Refusal::invalid("which task? Nothing is ready").hint("onus ready"));
+    };
+    let question = format!("Take {}: {}?", task.id, task.title);
+    match confirm::asked(&question) {
+        Some(true) => Ok(task.id),
+        Some(false) => Err(Refusal::invalid("nothing was taken").hint("onus ready")),
+        None => Err(Refusal::invalid(format!("which task? The next one is {}: {}", task.id, task.title))
+            .hint("onus claim --next")),
     }
 }
 

@@ -10,8 +10,9 @@ use onus_app::finish::{Finish, FinishView, Landing};
 use onus_app::merge::Merge;
 use onus_core::command::Command;
 use onus_core::evidence::RootCause;
+use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
-use onus_core::text::Text;
+use onus_core::text::{Text, counted};
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -75,6 +76,7 @@ impl Complete {
             false => self.whole(world, &mut store, out, resolution.as_ref())?,
         };
         world.forget_lease(task, directory.as_deref());
+        tell_possible(&mut store, out, task);
         Ok(code)
     }
 
@@ -128,6 +130,20 @@ impl Complete {
     }
 }
 
+/// What others, or the same worker, can do now. That it cannot be asked is no reason to doubt the completion.
+fn tell_possible(store: &mut Store, out: &Output, task: &TaskId) {
+    if out.is_silent() {
+        return;
+    }
+    let ready = store.made_ready(task).unwrap_or_default();
+    let ids: Vec<String> = ready.iter().map(ToString::to_string).collect();
+    match ids.as_slice() {
+        [] => out.hint("next: onus claim --next"),
+        [one] => out.hint(&format!("{one} is ready now · next: onus claim --next")),
+        many => out.hint(&format!("{} are ready now · next: onus claim --next", many.join(", "))),
+    }
+}
+
 fn shown(view: &FinishView) -> String {
     let mut text = format!("{} complete\n", view.task.id);
     for check in &view.checks {
@@ -136,8 +152,7 @@ fn shown(view: &FinishView) -> String {
     if let Some(landed) = view.landed.as_ref().filter(|landed| !landed.commits.is_empty()) {
         let place = [landed.remote.as_deref(), landed.branch.as_deref()].into_iter().flatten();
         let place = place.collect::<Vec<_>>().join("/");
-        let count = landed.commits.len();
-        let _ = writeln!(text, "  landed in {place}: {count} commit{}", if count == 1 { "" } else { "s" });
+        let _ = writeln!(text, "  landed in {place}: {}", counted(landed.commits.len(), "commit"));
     }
     if view.attempts > 1 {
         let _ = writeln!(text, "  others were quicker: it took {} attempts", view.attempts);

@@ -1,14 +1,23 @@
 //! `onus demo`
 
 use super::file_error;
+use crate::confirm;
 use crate::output::Output;
 use crate::render::{BOLD, DIM, paint};
 use clap::Args;
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
 use serde_json::Value;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+/// What a reader needs for a line.
+const READING: Duration = Duration::from_millis(350);
+
+/// A queue to look at on the board.
+const FURNITURE: &str = include_str!("demo/furniture.jsonl");
 
 /// Watch a day of two agents and one person in a temporary repository
 ///
@@ -18,12 +27,17 @@ pub(crate) struct Demo {
     /// Leave the repository there, to look around in it
     #[arg(long)]
     keep: bool,
+
+    /// How quickly it goes on: 1 for reading along, 3 for a hurry, 0 for no pauses. Default: 1 at a terminal, else 0
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
+    speed: Option<u32>,
 }
 
 impl Demo {
     pub(super) fn run(&self, out: &Output) -> Result<ExitCode, Refusal> {
-        let stage = DemoStage::new(out)?;
-        let played = play(&stage);
+        let is_watched = std::io::stdout().is_terminal();
+        let stage = DemoStage::new(out, self.speed.unwrap_or(u32::from(is_watched)))?;
+        let played = play(&stage).and_then(|()| stage.offer_board());
         if self.keep {
             out.print(&format!("\nThe repository stays at {}\n", stage.root.display()));
         } else {
@@ -64,6 +78,9 @@ fn play(stage: &DemoStage<'_>) -> Result<(), Refusal> {
     stage.onus(&["claim", "API-1", "--as", "@builder-02", "--workstation", "ws-backend-02"], 4)?;
     stage.onus(&["note", "API-1", "The limiter works; the tests are missing", "--as", "@builder-01"], 0)?;
 
+    stage.say("The second agent writes all the same. Git asks first, and nothing moves.");
+    stage.refused_by_git("@builder-02", &["commit", "--allow-empty", "--message", "Quick fix"])?;
+
     stage.say("The first agent dies without a word. Its lease runs out; after the grace period the second takes over.");
     stage.wait_until_stale()?;
     stage.onus(&["stale"], 0)?;
@@ -97,10 +114,12 @@ struct DemoStage<'a> {
     out: &'a Output,
     root: PathBuf,
     program: PathBuf,
+    /// How long a reader gets for one line.
+    pause: Duration,
 }
 
 impl DemoStage<'_> {
-    fn new(out: &Output) -> Result<DemoStage<'_>, Refusal> {
+    fn new(out: &Output, speed: u32) -> Result<DemoStage<'_>, Refusal> {
         let mut random = [0; 6];
         getrandom::fill(&mut random).map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
         let name = format!("onus-demo-{}", onus_core::hash::encode_hex(&random));
@@ -111,11 +130,19 @@ impl DemoStage<'_> {
         std::fs::write(&settings, "lease:\n  grace: 500ms\n")
             .map_err(|error| file_error(&settings, &error))?;
         let program = std::env::current_exe().map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
-        Ok(DemoStage { out, root, program })
+        let pause = READING.checked_div(speed).unwrap_or_default();
+        Ok(DemoStage { out, root, program, pause })
+    }
+
+    /// Time to read what has been shown.
+    fn pace(&self, lines: usize) {
+        let lines = u32::try_from(lines.clamp(1, 12)).unwrap_or(1);
+        std::thread::sleep(self.pause * lines);
     }
 
     fn say(&self, text: &str) {
         self.out.print(&format!("\n{}\n", paint(BOLD, format!("# {text}"))));
+        self.pace(2);
     }
 
     fn command(&self, program: &Path, args: &[&str]) -> Command {
@@ -144,6 +171,33 @@ impl DemoStage<'_> {
         }
     }
 
+    /// Shows a commit that its hook stops.
+    fn refused_by_git(&self, who: &str, args: &[&str]) -> Result<(), Refusal> {
+        self.out.print(&format!("{}\n", paint(DIM, format!("$ ONUS_AS={who} git {}", args.join(" ")))));
+        let done = self.command(Path::new("git"), args).env("ONUS_AS", who).output();
+        let done = done.map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
+        let said = String::from_utf8_lossy(&done.stderr);
+        self.out.print(&said);
+        self.pace(said.lines().count());
+        match done.status.success() {
+            false => Ok(()),
+            true => Err(Refusal::new(Code::Internal, "git let the commit through")),
+        }
+    }
+
+    /// Whoever watched may look around: the same repository, with a queue as a team has one.
+    fn offer_board(&self) -> Result<(), Refusal> {
+        if confirm::asked("\nOpen the board on this repository, with a queue to look at?") != Some(true) {
+            self.out.hint("\nYour turn: onus init in a repository of your own; onus board opens its board");
+            return Ok(());
+        }
+        let file = self.root.join(".git/demo-queue.jsonl");
+        std::fs::write(&file, FURNITURE).map_err(|error| file_error(&file, &error))?;
+        self.onus(&["import", "--format", "jsonl", ".git/demo-queue.jsonl", "--as", "@ada"], 0)?;
+        let board = self.command(&self.program, &["board", "--as", "@ada"]).status();
+        board.map(drop).map_err(|e| Refusal::new(Code::Internal, e.to_string()))
+    }
+
     /// Shows a call and what it answers; any other exit code than the expected one ends the play.
     fn onus(&self, args: &[&str], expected: i32) -> Result<(), Refusal> {
         let words: Vec<String> = args
@@ -156,8 +210,10 @@ impl DemoStage<'_> {
             .arg("--quiet")
             .output()
             .map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
-        self.out.print(&String::from_utf8_lossy(&done.stdout));
-        self.out.print(&String::from_utf8_lossy(&done.stderr));
+        let said = [done.stdout.as_slice(), done.stderr.as_slice()].concat();
+        let said = String::from_utf8_lossy(&said);
+        self.out.print(&said);
+        self.pace(said.lines().count());
         match done.status.code() {
             Some(code) if code == expected => Ok(()),
             code => Err(Refusal::new(Code::Internal, format!("expected exit code {expected}, not {code:?}"))),

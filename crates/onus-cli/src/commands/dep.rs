@@ -27,9 +27,11 @@ enum DepVerb {
 
 #[derive(Debug, Args)]
 struct TaskPair {
+    /// The task that waits
     #[arg(value_name = "TASK", value_parser = task_id)]
     task: TaskId,
 
+    /// The task that comes first
     #[arg(value_name = "DEPENDS_ON", value_parser = task_id)]
     on: TaskId,
 }

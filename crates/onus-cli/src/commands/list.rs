@@ -42,18 +42,23 @@ pub(crate) struct List {
 /// Which tasks.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FilterArgs {
+    /// Only tasks of this project, e.g. API
     #[arg(long, value_name = "KEY", value_parser = |t: &str| t.parse::<ProjectKey>())]
     project: Option<ProjectKey>,
 
+    /// Only tasks of this type, as the identity map names it
     #[arg(long = "type", value_name = "TYPE", value_parser = |t: &str| t.parse::<TaskType>())]
     task_type: Option<TaskType>,
 
+    /// Only tasks for this role
     #[arg(long, value_parser = |t: &str| t.parse::<Role>())]
     role: Option<Role>,
 
+    /// Only tasks of this lane of the role
     #[arg(long, value_name = "N")]
     lane: Option<i64>,
 
+    /// Only tasks of this sprint
     #[arg(long)]
     sprint: Option<String>,
 }

@@ -20,7 +20,7 @@ pub(crate) struct Preflight {
     role: Role,
 
     /// Where; default: the workstation whose directory you are in, else the one that the identity map names for you
-    #[arg(long, env = "ONUS_WORKSTATION", value_name = "NAME", value_parser = |t: &str| t.parse::<WorkstationName>())]
+    #[arg(long, env = "ONUS_WORKSTATION", value_name = "WORKSTATION", value_parser = |t: &str| t.parse::<WorkstationName>())]
     workstation: Option<WorkstationName>,
 }
 

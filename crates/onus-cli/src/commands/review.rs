@@ -50,7 +50,7 @@ pub(crate) struct Review {
     commit: Option<CommitId>,
 
     /// Where you reviewed it; default: the workstation whose directory you are in
-    #[arg(long, env = "ONUS_WORKSTATION", value_name = "NAME", value_parser = |t: &str| t.parse::<WorkstationName>())]
+    #[arg(long, env = "ONUS_WORKSTATION", value_name = "WORKSTATION", value_parser = |t: &str| t.parse::<WorkstationName>())]
     workstation: Option<WorkstationName>,
 
     /// What you saw; `-` reads standard input

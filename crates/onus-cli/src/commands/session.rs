@@ -52,9 +52,11 @@ struct SessionHolder {
 /// Sessions, the latest first
 #[derive(Debug, Args)]
 struct ListSessions {
+    /// Only sessions of this task
     #[arg(long, value_name = "TASK", value_parser = task_id)]
     task: Option<TaskId>,
 
+    /// Only sessions of this worker
     #[arg(long, value_name = "@HANDLE", value_parser = handle)]
     worker: Option<Handle>,
 
@@ -114,15 +116,19 @@ struct Usage {
     #[arg(long, value_name = "SESSION")]
     session: Option<i64>,
 
+    /// Tokens that the model read
     #[arg(long, value_name = "N", default_value_t = 0)]
     input_tokens: i64,
 
+    /// Tokens that the model wrote
     #[arg(long, value_name = "N", default_value_t = 0)]
     output_tokens: i64,
 
+    /// Tokens that it read from its cache
     #[arg(long, value_name = "N", default_value_t = 0)]
     cache_read_tokens: i64,
 
+    /// Tokens that it put into its cache
     #[arg(long, value_name = "N", default_value_t = 0)]
     cache_creation_tokens: i64,
 
@@ -130,6 +136,7 @@ struct Usage {
     #[arg(long, value_name = "AMOUNT", value_parser = amount)]
     cost: Option<i64>,
 
+    /// The model that was used, as its provider names it
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
 

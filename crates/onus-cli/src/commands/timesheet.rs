@@ -65,6 +65,7 @@ struct Export {
 /// No total is copied: a later correction shows as a difference. Approving again accepts it.
 #[derive(Debug, Args)]
 struct Approve {
+    /// Whose hours
     #[arg(long, value_name = "@HANDLE", value_parser = handle)]
     worker: Handle,
 

@@ -5,6 +5,7 @@ use crate::output::Output;
 use crate::progress::Bar;
 use clap::Args;
 use onus_core::refusal::Refusal;
+use onus_core::text::counted;
 use std::process::ExitCode;
 
 /// Check the queue: cycles, dependencies that can never be met, checks that prove nothing. Fit for CI
@@ -18,7 +19,11 @@ impl Validate {
             return Err(refusal);
         }
         out.show(&view, |view| {
-            format!("{} tasks and {} dependencies are sound\n", view.counts.tasks, view.counts.dependencies)
+            format!(
+                "{} and {}: sound\n",
+                counted(view.counts.tasks, "task"),
+                counted(view.counts.dependencies, "dependency")
+            )
         })
     }
 }

@@ -32,6 +32,7 @@ enum WorkerVerb {
     List,
     /// Give a worker no new work; what it holds stays its own: people only
     Pause {
+        /// Who gets no more work
         #[arg(value_name = "@HANDLE", value_parser = handle)]
         handle: Handle,
 
@@ -41,13 +42,15 @@ enum WorkerVerb {
     },
     /// Let a paused worker have work again: people only
     Resume {
+        /// Who may have work again
         #[arg(value_name = "@HANDLE", value_parser = handle)]
         handle: Handle,
     },
     /// One day of a worker: sessions, notes, outcomes, time and cost
     Day {
+        /// Whose day; default: yours
         #[arg(value_name = "@HANDLE", value_parser = handle)]
-        handle: Handle,
+        handle: Option<Handle>,
 
         /// Which day, in the worker's own zone; default: today
         #[arg(long, value_name = "DATE", value_parser = |t: &str| t.parse::<Date>())]
@@ -55,6 +58,7 @@ enum WorkerVerb {
     },
     /// One worker
     Show {
+        /// Who
         #[arg(value_name = "@HANDLE", value_parser = handle)]
         handle: Handle,
     },
@@ -64,6 +68,7 @@ enum WorkerVerb {
 /// Register a person or an agent: people only
 #[derive(Debug, Args)]
 struct WorkerAdd {
+    /// The name that goes into the ledger, e.g. @builder-01
     #[arg(value_name = "@HANDLE", value_parser = handle)]
     handle: Handle,
 
@@ -75,6 +80,7 @@ struct WorkerAdd {
     #[arg(long)]
     tier: Option<String>,
 
+    /// The role whose work it does, e.g. backend
     #[arg(long, value_parser = |t: &str| t.parse::<Role>())]
     role: Option<Role>,
 
@@ -94,6 +100,10 @@ impl Worker {
                 out.show_list(&store.workers(Some(handle))?, |view| &view.workers, human)
             }
             WorkerVerb::Day { handle, date } => {
+                let handle = match handle {
+                    Some(handle) => handle,
+                    None => world.identity()?,
+                };
                 let date = match date {
                     Some(date) => *date,
                     None => store.today(Some(handle))?,

@@ -44,7 +44,7 @@ enum WorkstationVerb {
 #[derive(Debug, Clone, Args)]
 struct NameArg {
     /// The workstation, e.g. ws-backend-01
-    #[arg(value_name = "NAME", value_parser = |t: &str| t.parse::<WorkstationName>())]
+    #[arg(value_name = "WORKSTATION", value_parser = |t: &str| t.parse::<WorkstationName>())]
     name: WorkstationName,
 }
 

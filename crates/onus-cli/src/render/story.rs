@@ -1,6 +1,6 @@
 //! The story of one task, in the order in which a reader asks: what, who, why not, what happened.
 
-use super::{BOLD, DIM, paint, state_style, when};
+use super::{BOLD, DIM, paint, when};
 use onus_app::view::{EntryView, LandedView, StoryView};
 use onus_core::handoff::Handoff;
 use onus_core::task::Criterion;
@@ -11,7 +11,7 @@ pub(crate) fn story(view: &StoryView) -> String {
     let task = &view.task;
     let mut text = format!("{}  {}\n", paint(BOLD, &task.id), paint(BOLD, &task.title));
     let mut facts =
-        vec![paint(state_style(task.state), task.state), task.priority.to_string(), task.kind.clone()];
+        vec![super::state_words(task.state), task.priority.to_string(), task.kind.clone()];
     facts.extend(task.task_type.as_ref().map(|t| format!("type {t}")));
     facts.extend(task.role.as_ref().map(|role| match task.lane {
         Some(lane) => format!("role {role}:{lane}"),
@@ -35,7 +35,7 @@ pub(crate) fn story(view: &StoryView) -> String {
     let waits: Vec<String> = view
         .dependencies
         .iter()
-        .map(|d| format!("{} ({})", d.task, d.state.map_or("missing", |state| state.name())))
+        .map(|d| format!("{} ({})", d.task, d.state.map_or("missing".into(), super::state_words)))
         .collect();
     line(&mut text, "depends on", words(&waits));
     for exception in &task.exceptions {

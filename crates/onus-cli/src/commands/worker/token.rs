@@ -44,6 +44,7 @@ enum TokenVerb {
     },
     /// End a token at once: people only
     Revoke {
+        /// Which one, as `onus worker token list` names it
         #[arg(value_name = "ID", value_parser = |t: &str| t.parse::<TokenId>())]
         id: TokenId,
 
@@ -68,7 +69,7 @@ struct TokenAdd {
     kind: Option<TokenKind>,
 
     /// Where alone it may be given work
-    #[arg(long, value_name = "NAME", value_parser = |t: &str| t.parse::<WorkstationName>())]
+    #[arg(long, value_name = "WORKSTATION", value_parser = |t: &str| t.parse::<WorkstationName>())]
     workstation: Option<WorkstationName>,
 
     /// How long it is good, e.g. 90d or 8h; `never` for a token without an end

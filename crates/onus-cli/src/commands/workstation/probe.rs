@@ -20,7 +20,7 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 pub(super) struct Probe {
     /// The workstation; default: all that are not retired
-    #[arg(value_name = "NAME", value_parser = |t: &str| t.parse::<WorkstationName>())]
+    #[arg(value_name = "WORKSTATION", value_parser = |t: &str| t.parse::<WorkstationName>())]
     name: Option<WorkstationName>,
 
     /// Go on until interrupted, and tell what changes
