@@ -17,7 +17,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("block", &["onus block API-12 --on person:@ada --note \"Which limit per minute?\""]),
     ("unblock", &["onus unblock API-12"]),
     ("note", &["onus note API-12 \"Half of the tests pass\""]),
-    ("handoff", &["onus handoff API-12 --summary \"Limiter done\" --next \"Tests\"", "onus handoff API-12 --show"]),
+    (
+        "handoff",
+        &["onus handoff API-12 --summary \"Limiter done\" --next \"Tests\"", "onus handoff API-12 --show"],
+    ),
     ("check", &["onus check API-12", "onus check API-12 --add 'make test'"]),
     ("review", &["onus review API-12 --approve --as-implemented --note \"Read the limiter, ran it\""]),
     ("merge", &["onus merge API-12"]),
@@ -29,14 +32,22 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("dep remove", &["onus dep remove API-12 API-7"]),
     (
         "exception request",
-        &["onus exception request API-12 --on API-7 --reason \"API-7 waits for a vendor\" --rollback \"Turn the flag off\""],
+        &[
+            "onus exception request API-12 --on API-7 --reason \"API-7 waits for a vendor\" --rollback \"Turn the flag off\"",
+        ],
     ),
     ("exception approve", &["onus exception approve API-12/API-7"]),
     ("exception list", &["onus exception list"]),
     ("stale", &["onus stale"]),
     ("dispatch", &["onus dispatch --dry-run", "onus dispatch --interval 30s"]),
     ("preflight", &["onus preflight --role backend"]),
-    ("run", &["onus run --next -- ./agent.sh", "onus run API-12 -- claude -p \"Work on the task that onus prime tells\""]),
+    (
+        "run",
+        &[
+            "onus run --next -- ./agent.sh",
+            "onus run API-12 -- claude -p \"Work on the task that onus prime tells\"",
+        ],
+    ),
     ("prime", &["onus prime"]),
     ("status", &["onus status"]),
     ("validate", &["onus validate"]),
@@ -59,7 +70,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("workstation list", &["onus workstation list"]),
     ("workstation show", &["onus workstation show ws-backend-01"]),
     ("workstation probe", &["onus workstation probe ws-backend-01"]),
-    ("workstation quarantine", &["onus workstation quarantine ws-backend-01 --reason \"Its database is broken\""]),
+    (
+        "workstation quarantine",
+        &["onus workstation quarantine ws-backend-01 --reason \"Its database is broken\""],
+    ),
     ("workstation restore", &["onus workstation restore ws-backend-01"]),
     ("workstation retire", &["onus workstation retire ws-backend-01"]),
     ("workstation sync", &["onus workstation sync ws-backend-01"]),
@@ -80,7 +94,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("ledger verify", &["onus ledger verify"]),
     ("ledger checkpoint", &["onus ledger checkpoint"]),
     ("ledger export", &["onus ledger export ledger.jsonl"]),
-    ("ledger raise-generation", &["onus ledger raise-generation --reason \"Restored from last night's backup\""]),
+    (
+        "ledger raise-generation",
+        &["onus ledger raise-generation --reason \"Restored from last night's backup\""],
+    ),
     ("report now", &["onus report now --since 2026-11-16"]),
     ("report sprint", &["onus report sprint 2026-47"]),
     ("report incident", &["onus report incident API-12"]),
@@ -130,7 +147,8 @@ mod tests {
     /// The verbs below this one that are calls, by their paths.
     fn calls(command: &Command, path: &str) -> Vec<String> {
         let mut found = Vec::new();
-        for verb in command.get_subcommands().filter(|verb| verb.get_name() != "help" && !verb.is_hide_set()) {
+        for verb in command.get_subcommands().filter(|verb| verb.get_name() != "help" && !verb.is_hide_set())
+        {
             let path = format!("{path} {}", verb.get_name()).trim_start().to_owned();
             match verb.has_subcommands() {
                 true => found.extend(calls(verb, &path)),

@@ -91,6 +91,18 @@ pub(crate) fn when(at: Timestamp) -> String {
     })
 }
 
+/// Rules tell moments in UTC; whoever sits here reads them as the clock on the wall shows them.
+fn with_local_times(text: &str) -> String {
+    let told = |word: &str| {
+        let bare = word.trim_end_matches([',', ';', ':', ')', '.']);
+        let at = bare.ends_with('Z').then(|| serde_json::from_value::<Timestamp>(bare.into()).ok())??;
+        Some(format!("{}{}", when(at), &word[bare.len()..]))
+    };
+    let words: Vec<String> =
+        text.split(' ').map(|word| told(word).unwrap_or_else(|| word.to_owned())).collect();
+    words.join(" ")
+}
+
 /// What is left of a lease, and when it ends: `14 min left (22:08)`.
 fn lease_end(expires_at: Timestamp) -> String {
     if UTC.load(Ordering::Relaxed) {
@@ -103,10 +115,11 @@ fn lease_end(expires_at: Timestamp) -> String {
 }
 
 pub(crate) fn error_text(refusal: &Refusal) -> String {
-    let mut text = format!("{}: {}: {}\n", paint(RED, "error"), paint(BOLD, refusal.code), refusal.detail);
+    let detail = with_local_times(&refusal.detail);
+    let mut text = format!("{}: {}: {detail}\n", paint(RED, "error"), paint(BOLD, refusal.code));
     if refusal.findings.len() > 1 {
         for finding in &refusal.findings {
-            let _ = writeln!(text, "  - {}: {}", finding.code, finding.detail);
+            let _ = writeln!(text, "  - {}: {}", finding.code, with_local_times(&finding.detail));
             if let Some(hint) = &finding.hint {
                 let _ = writeln!(text, "    {}", paint(DIM, hint));
             }

@@ -278,7 +278,11 @@ impl Handoff {
             .map(|on| {
                 let state = on.state.map_or("missing", |state| state.name());
                 let is_excepted = on.satisfied && on.state != Some(StateName::Complete);
-                format!("{} {state}{}", on.task, if is_excepted { ", let through by an exception" } else { "" })
+                format!(
+                    "{} {state}{}",
+                    on.task,
+                    if is_excepted { ", let through by an exception" } else { "" }
+                )
             })
             .collect();
         let word = if self.depends_on_satisfied { "yes" } else { "no" };

@@ -10,8 +10,7 @@ use std::fmt::Write as _;
 pub(crate) fn story(view: &StoryView) -> String {
     let task = &view.task;
     let mut text = format!("{}  {}\n", paint(BOLD, &task.id), paint(BOLD, &task.title));
-    let mut facts =
-        vec![super::state_words(task.state), task.priority.to_string(), task.kind.clone()];
+    let mut facts = vec![super::state_words(task.state), task.priority.to_string(), task.kind.clone()];
     facts.extend(task.task_type.as_ref().map(|t| format!("type {t}")));
     facts.extend(task.role.as_ref().map(|role| match task.lane {
         Some(lane) => format!("role {role}:{lane}"),
