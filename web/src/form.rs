@@ -143,6 +143,18 @@ pub(crate) const FORMS: &[Form] = &[
         force: false,
     },
     Form {
+        verb: "say",
+        title: "Say something",
+        about: "To whoever holds it; the answer, where it waits for you.",
+        path: "/v1/tasks/{id}/messages",
+        fields: &[
+            required("text", "Message", Input::Text),
+            field("to", "To whom, if not to the holder", Input::Listed("workers")),
+        ],
+        held: true,
+        force: false,
+    },
+    Form {
         verb: "complete",
         title: "Complete",
         about: "Every approved check must have passed at this commit.",

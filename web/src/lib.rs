@@ -12,6 +12,7 @@ mod fleet;
 mod form;
 mod graph;
 mod html;
+mod inbox;
 mod layout;
 mod markdown;
 mod milestone;
@@ -63,6 +64,7 @@ pub fn pages() -> Vec<Page> {
     vec![
         board::page(),
         now::page(),
+        inbox::page(),
         fleet::page(),
         milestone::page(),
         effort::page(),

@@ -97,6 +97,7 @@ fn commands(place: Option<&WorkstationName>, proof: &Proof) -> Vec<Command> {
         commit: proof.ground.commit.clone(),
         workstation: None,
         note: None,
+        comments: Vec::new(),
     };
     vec![
         Command::Claim {
@@ -115,6 +116,7 @@ fn commands(place: Option<&WorkstationName>, proof: &Proof) -> Vec<Command> {
         },
         Command::Renew { ttl: None, process: None },
         Command::Note { text: said() },
+        Command::Say { to: None, text: said() },
         Command::Block {
             on: Blocker::External(SAID.to_owned()),
             lease: WhileBlocked::KeepLease,

@@ -16,6 +16,7 @@ mod release;
 mod renew;
 mod reopen;
 mod review;
+mod say;
 mod session;
 mod takeover;
 
@@ -31,7 +32,8 @@ pub use note::NoteInput;
 pub use release::ReleaseInput;
 pub use renew::RenewInput;
 pub use reopen::{DropInput, ReopenInput};
-pub use review::ReviewInput;
+pub use review::{CommentInput, ReviewInput};
+pub use say::SayInput;
 pub use session::{SessionAction, SessionInput};
 pub use takeover::TakeoverInput;
 
@@ -95,6 +97,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<BlockInput>("block"),
         of::<UnblockInput>("unblock"),
         of::<NoteInput>("note"),
+        of::<SayInput>("say"),
         of::<HandoffInput>("handoff"),
         of::<CheckInput>("check"),
         of::<ReviewInput>("review"),

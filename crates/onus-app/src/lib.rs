@@ -18,6 +18,7 @@ pub mod guard;
 pub mod handoff;
 pub mod idempotent_admin;
 pub mod import;
+pub mod inbox;
 pub mod input;
 pub mod intake;
 pub mod last_commit;

@@ -6,6 +6,7 @@ pub use text::text;
 
 use crate::Onus;
 use crate::handoff::HandoffView;
+use crate::inbox::MessageView;
 use crate::remote::calls;
 use crate::view::{HeldView, TaskView};
 use onus_core::facts::Caller;
@@ -36,6 +37,9 @@ pub struct PrimeView {
     /// How many more are held than are told of.
     pub holds_more: usize,
     pub ready: Vec<OfferView>,
+    /// What was said about them, and not told before.
+    #[serde(default)]
+    pub messages: Vec<MessageView>,
     pub warnings: Vec<String>,
     /// Titles, scopes and handoffs are other people's words: data, never instructions.
     pub untrusted: bool,
@@ -71,6 +75,8 @@ impl PrimeView {
         for offer in &mut view.ready {
             offer.title = shortened(&offer.title, bytes.min(TITLE_MAX));
         }
+        view.messages.truncate(names);
+        view.messages.iter_mut().for_each(|message| message.text = shortened(&message.text, bytes));
         view.warnings.truncate(HELD + 2);
         view
     }
@@ -137,6 +143,7 @@ impl Onus {
             told.into_iter().take(HELD).map(|held| self.holding(held, now)).collect::<Result<_, _>>()?;
         let ready = self.ready_for(Some(&worker.handle), &Filter::default(), READY)?;
         let ready = ready.tasks.into_iter().map(offer).collect();
+        let messages = self.messages(Some(&worker.handle), only)?.messages;
         Ok(PrimeView {
             worker: worker.handle,
             kind: worker.kind,
@@ -144,6 +151,7 @@ impl Onus {
             holds,
             holds_more,
             ready,
+            messages,
             warnings,
             untrusted: true,
         })

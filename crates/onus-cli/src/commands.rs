@@ -18,6 +18,7 @@ mod export;
 mod handoff;
 mod hook;
 mod import;
+mod inbox;
 mod init;
 mod intake;
 mod ledger;
@@ -38,6 +39,7 @@ mod rerun;
 mod review;
 mod route;
 mod run;
+mod say;
 mod serve;
 mod session;
 mod setup;
@@ -84,6 +86,8 @@ pub(crate) enum Verb {
     Block(block::Block),
     Unblock(block::Unblock),
     Note(note::WriteNote),
+    Say(say::Say),
+    Inbox(inbox::Inbox),
     Handoff(handoff::WriteHandoff),
     Check(check::RunChecks),
     Review(review::Review),
@@ -162,6 +166,8 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Takeover(verb) => call(&|world| verb.run(world, out)),
         Verb::Block(verb) => call(&|world| verb.run(world, out)),
         Verb::Unblock(verb) => call(&|world| verb.run(world, out)),
+        Verb::Say(verb) => call(&|world| verb.run(world, out)),
+        Verb::Inbox(verb) => call(&|world| verb.run(world, out)),
         Verb::Note(verb) => call(&|world| verb.run(world, out)),
         Verb::Handoff(verb) => call(&|world| verb.run(world, out)),
         Verb::Check(verb) => verb.run(&World::find(&cli.global)?, out),

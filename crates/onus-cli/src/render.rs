@@ -2,6 +2,7 @@
 
 mod dispatch;
 mod effort;
+mod inbox;
 mod milestone;
 mod preflight;
 mod report;
@@ -12,6 +13,7 @@ mod token;
 
 pub(crate) use dispatch::{change_line, dispatch};
 pub(crate) use effort::{approved, day, sessions, timesheet, usage};
+pub(crate) use inbox::inbox;
 pub(crate) use milestone::{milestone, milestones};
 pub(crate) use preflight::preflight;
 pub(crate) use report::{anomalies, audit, incident, now, sprint};

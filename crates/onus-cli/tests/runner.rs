@@ -29,6 +29,7 @@ mod git_table;
 mod guides;
 mod handoff;
 mod hooks;
+mod inbox;
 mod lanes;
 mod mcp;
 mod merge;

@@ -6,6 +6,7 @@ use crate::id::{
     CommitId, Epoch, Handle, ProjectKey, RequestId, Role, Seq, TaskId, TaskType, WorkstationName,
 };
 use crate::lease::Token;
+use crate::line_comment::LineComment;
 use crate::process::Process;
 use crate::session::Usage;
 use crate::task::Check;
@@ -86,6 +87,21 @@ pub enum Command {
     Unblock,
     Note {
         text: Text,
+    },
+    /// Something for somebody: by default for the holder, and by the holder for whoever asked. From the person whom a
+    /// blocked task waits for it is the answer.
+    Say {
+        to: Option<Handle>,
+        text: Text,
+    },
+    /// The caller has been told what was said to it about the task, up to this entry.
+    Read {
+        through: Seq,
+    },
+    /// Words about lines of a commit, without a verdict.
+    Comment {
+        commit: Option<CommitId>,
+        comments: Vec<LineComment>,
     },
     /// The holder writes down what the next one should know, and goes on.
     Handoff {
@@ -346,6 +362,8 @@ pub struct Opinion {
     pub commit: Option<CommitId>,
     pub workstation: Option<WorkstationName>,
     pub note: Option<Text>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub comments: Vec<LineComment>,
 }
 
 /// History from elsewhere: it arrives finished.
@@ -381,6 +399,9 @@ impl Command {
             Command::Block { .. } => "block",
             Command::Unblock => "unblock",
             Command::Note { .. } => "note",
+            Command::Say { .. } => "say",
+            Command::Read { .. } => "inbox read",
+            Command::Comment { .. } => "review --comment",
             Command::Handoff { .. } => "handoff",
             Command::Complete { .. } => "complete",
             Command::AddCheck { .. } => "check add",
@@ -432,7 +453,10 @@ impl Command {
             Command::Release { note, handoff, .. } | Command::Block { note, handoff, .. } => {
                 note.iter_mut().chain(handoff).collect()
             }
-            Command::Note { text } => vec![text],
+            Command::Note { text } | Command::Say { text, .. } => vec![text],
+            Command::Comment { comments, .. } => {
+                comments.iter_mut().map(|comment| &mut comment.text).collect()
+            }
             Command::Handoff { note, document } => note.iter_mut().chain([document]).collect(),
             Command::Complete { resolution, proof, .. } => {
                 resolution.iter_mut().chain(&mut proof.handoff).collect()
@@ -442,7 +466,10 @@ impl Command {
                 Patch::To(body) => vec![body],
                 Patch::Keep | Patch::Clear => Vec::new(),
             },
-            Command::Review { opinion } => opinion.note.iter_mut().collect(),
+            Command::Review { opinion } => {
+                let comments = opinion.comments.iter_mut().map(|comment| &mut comment.text);
+                opinion.note.iter_mut().chain(comments).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -457,12 +484,15 @@ impl Command {
             Command::Release { note, handoff, .. } | Command::Block { note, handoff, .. } => {
                 note.iter().chain(handoff).collect()
             }
-            Command::Note { text } => vec![text],
+            Command::Note { text } | Command::Say { text, .. } => vec![text],
+            Command::Comment { comments, .. } => comments.iter().map(|comment| &comment.text).collect(),
             Command::Handoff { note, document } => note.iter().chain([document]).collect(),
             Command::Complete { resolution, .. } => resolution.iter().collect(),
             Command::RecordCheck { run } => vec![&run.output],
             Command::Edit { changes } => changes.body.given().into_iter().collect(),
-            Command::Review { opinion } => opinion.note.iter().collect(),
+            Command::Review { opinion } => {
+                opinion.note.iter().chain(opinion.comments.iter().map(|comment| &comment.text)).collect()
+            }
             _ => Vec::new(),
         }
     }

@@ -18,6 +18,7 @@ mod renew;
 mod reopen;
 mod review;
 mod salvage;
+mod say;
 mod screen;
 mod session;
 mod takeover;
@@ -93,6 +94,9 @@ pub fn decide(facts: &Facts<'_>, command: &Command, now: &Now, fresh: &Fresh) ->
         }
         Command::Unblock => block::unblock(&context),
         Command::Note { text } => note::decide(&context, text),
+        Command::Say { to, text } => say::decide(&context, to.as_ref(), text),
+        Command::Read { through } => say::read(&context, *through),
+        Command::Comment { commit, comments } => review::comment(&context, commit.as_ref(), comments),
         Command::Handoff { document, .. } => handoff::decide(&context, document),
         Command::Complete { resolution, root_cause, warrant, proof } => {
             complete::decide(&context, resolution.as_ref(), root_cause.as_ref(), warrant, proof)

@@ -86,6 +86,9 @@ pub enum NoteKind {
     Resolution,
     /// What the body was before it was edited.
     EarlierBody,
+    /// Something for somebody.
+    Message,
+    LineComment,
 }
 
 impl NoteKind {
@@ -96,6 +99,8 @@ impl NoteKind {
             NoteKind::Handoff => "handoff",
             NoteKind::Resolution => "resolution",
             NoteKind::EarlierBody => "earlier_body",
+            NoteKind::Message => "message",
+            NoteKind::LineComment => "line_comment",
         }
     }
 }
@@ -209,6 +214,8 @@ fn note(event: &Event) -> Option<(NoteKind, &Text)> {
         Event::Noted(noted) if noted.handoff => Some((NoteKind::Handoff, &noted.text)),
         Event::Noted(noted) if noted.renewal.is_some() => Some((NoteKind::Progress, &noted.text)),
         Event::Noted(noted) => Some((NoteKind::Comment, &noted.text)),
+        Event::Messaged(said) => Some((NoteKind::Message, &said.text)),
+        Event::LineCommented(comment) => Some((NoteKind::LineComment, &comment.text)),
         Event::Released(released) => released.note.as_ref().map(|text| (NoteKind::Handoff, text)),
         Event::Blocked(blocked) => blocked.handoff.as_ref().map(|text| (NoteKind::Handoff, text)),
         Event::Completed(completed) => Some((NoteKind::Resolution, &completed.resolution)),

@@ -153,6 +153,12 @@ events! {
     CriteriaTicked = "criteria_ticked",
     /// What is asked for was put differently. Dependencies and checks have entries of their own.
     Edited = "edited",
+    /// Somebody said something to somebody about the task.
+    Messaged = "messaged",
+    /// Whoever was spoken to has been told.
+    MessagesRead = "messages_read",
+    /// A reviewer's words about one line of a commit.
+    LineCommented = "line_commented",
 }
 
 fn is_false(b: &bool) -> bool {
@@ -169,8 +175,10 @@ macro_rules! data {
     };
 }
 
+mod message;
 mod workspace;
 
+pub use message::*;
 pub use workspace::*;
 
 data! {

@@ -22,6 +22,7 @@ pub mod intake;
 pub mod lane;
 pub mod lease;
 pub mod ledger;
+pub mod line_comment;
 pub mod main_of_record;
 pub mod milestone;
 pub mod naming;

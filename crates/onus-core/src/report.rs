@@ -108,6 +108,7 @@ fn renewal(event: &Event) -> Option<&Renewal> {
     match event {
         Event::Renewed(renewed) => Some(&renewed.renewal),
         Event::Noted(noted) => noted.renewal.as_ref(),
+        Event::Messaged(said) => said.renewal.as_ref(),
         Event::Blocked(blocked) => blocked.kept.as_ref(),
         Event::Unblocked(unblocked) => unblocked.renewal.as_ref(),
         Event::CheckRun(run) => run.renewal.as_ref(),

@@ -7,6 +7,7 @@ mod table {
     use onus_core::evidence::Proof;
     use onus_core::id::{Handle, TaskId};
     use onus_core::lease::Token;
+    use onus_core::line_comment::LineComment;
     use onus_core::session::{Counts, Usage};
     use onus_core::task::{Blocker, Exception, StateName, Task};
     use onus_core::time::{Millis, Timestamp};
@@ -170,6 +171,14 @@ server is in [contract/doors.txt](../../contract/doors.txt).
         Command::Edit { changes: Box::new(changes) }
     }
 
+    /// What says something about a task and changes nothing of it.
+    const WORDS: [&str; 4] = ["note", "say", "review --comment", "inbox read"];
+
+    fn comment() -> Command {
+        let comments = vec![LineComment { path: "src/lib.rs".into(), line: 3, text: text("why?") }];
+        Command::Comment { commit: None, comments }
+    }
+
     fn handoff() -> Command {
         let document = r#"{"format":"onus-handoff/1","task":"T-1","status":"in_progress","depends_on_satisfied":true,
             "depends_on":[],"commits":[],"files":[],"tests_run":[],"risks":[],"blockers":[],"next_slice":null,
@@ -210,6 +219,9 @@ server is in [contract/doors.txt](../../contract/doors.txt).
             ("takeover, forced", takeover(place, forced())),
             ("renew", Command::Renew { ttl: None, process: None }),
             ("note", Command::Note { text: text("so far so good") }),
+            ("say", Command::Say { to: None, text: text("mind the gap") }),
+            ("review --comment", comment()),
+            ("inbox read", Command::Read { through: 1 }),
             ("handoff", handoff()),
             ("block, lease kept", block(WhileBlocked::KeepLease)),
             ("block, lease released", block(WhileBlocked::ReleaseLease)),
@@ -372,12 +384,13 @@ server is in [contract/doors.txt](../../contract/doors.txt).
                         }
                         _ if *name == "add" => assert_eq!(said, "→ open", "{at}"),
                         _ if state == "none" => assert_eq!(said, "`unknown_task`", "{at}"),
-                        _ if state == "archived" && *name != "note" && *name != "drop" => {
+                        _ if state == "archived" && !WORDS.contains(name) && *name != "drop" => {
                             assert!(!done, "{at}");
                         }
                         "stale holder, agent"
                             if state != "archived"
-                                && ["renew", "note", "release", "complete", "merge"].contains(name) =>
+                                && ["renew", "note", "say", "release", "complete", "merge"]
+                                    .contains(name) =>
                         {
                             assert_eq!(said, "`fenced`", "{at}");
                         }

@@ -7,6 +7,7 @@ mod evidence;
 mod lease;
 mod milestone;
 mod moves;
+mod say;
 mod scope;
 mod session;
 mod story;

@@ -143,11 +143,34 @@ pub(crate) fn schema<T: JsonSchema>(without: &[&str]) -> JsonObject {
     schema.remove("description");
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         properties.retain(|name, _| !without.contains(&name.as_str()));
+        for (name, property) in properties.iter_mut() {
+            let described = property.as_object_mut().and_then(|property| property.remove("description"));
+            bare(property);
+            let Some(words) = described.filter(|_| !SELF_EVIDENT.contains(&name.as_str())) else { continue };
+            property["description"] = words;
+        }
     }
     shorten(&mut schema);
     match schema.to_value() {
         Value::Object(object) => object,
         _ => JsonObject::new(),
+    }
+}
+
+/// Arguments whose names say it, or whose meaning the tool's own words tell.
+const SELF_EVIDENT: &[&str] = &["commit", "lease", "next", "to", "verdict"];
+
+/// Parts of an argument go by their names.
+fn bare(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            if object.get("description").is_some_and(Value::is_string) {
+                object.remove("description");
+            }
+            object.values_mut().for_each(bare);
+        }
+        Value::Array(list) => list.iter_mut().for_each(bare),
+        _ => {}
     }
 }
 
@@ -166,6 +189,9 @@ fn shorten(schema: &mut Schema) {
     };
     if let Some(kind) = only {
         schema.insert("type".to_owned(), kind);
+    }
+    if let Some(Value::Array(words)) = schema.get_mut("enum") {
+        words.retain(|word| !word.is_null());
     }
     // The refusal of a wrong word says what a right one is.
     for word in

@@ -4,10 +4,11 @@ use crate::arguments::{AboutTask, Asking, Claiming};
 use crate::backend::{Backend, Completing, Who};
 use crate::summary::{self, Card};
 use crate::tool::{self, Call};
+use onus_app::inbox::MessagesView;
 use onus_app::input::{self, Order, VerbInput};
 use onus_app::queue::LIMIT_MAX;
 use onus_app::show::StoryPart;
-use onus_app::submit::Receipt;
+use onus_app::submit::{Receipt, Target};
 use onus_app::{Onus, Sight};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
@@ -22,23 +23,50 @@ use std::str::FromStr;
 
 pub(crate) fn act<D: Backend>(desk: &D, who: &Who, call: Call) -> Result<Value, Refusal> {
     let act = Execution { desk, who };
-    match call {
-        Call::Ready(call) => act.ready(call),
-        Call::Claim(call) => act.claim(call),
-        Call::Show(call) => act.show(call),
-        Call::Note(call) => act.change(call),
-        Call::Check(call) => act.check(call),
-        Call::Handoff(call) => act.change(call),
-        Call::Block(call) => act.change(call),
-        Call::Complete(call) => act.complete(call),
-        Call::Release(call) => act.change(call),
-        Call::Ask(call) => act.ask(call),
-        Call::Renew(call) => act.change(call),
-        Call::Unblock(call) => act.change(call),
-        Call::Edit(call) => act.change(call),
-        Call::Takeover(call) => act.takeover(call),
-        Call::List(call) => act.list(call),
-        Call::Stale(_) => act.stale(),
+    act.carried_out(call).map(|answer| act.with_messages(answer))
+}
+
+impl<D: Backend> Execution<'_, D> {
+    fn carried_out(&self, call: Call) -> Result<Value, Refusal> {
+        let act = self;
+        match call {
+            Call::Ready(call) => act.ready(call),
+            Call::Claim(call) => act.claim(call),
+            Call::Show(call) => act.show(call),
+            Call::Note(call) => act.change(call),
+            Call::Check(call) => act.check(call),
+            Call::Handoff(call) => act.change(call),
+            Call::Block(call) => act.change(call),
+            Call::Complete(call) => act.complete(call),
+            Call::Release(call) => act.change(call),
+            Call::Ask(call) => act.ask(call),
+            Call::Renew(call) => act.change(call),
+            Call::Unblock(call) => act.change(call),
+            Call::Edit(call) => act.change(call),
+            Call::Takeover(call) => act.takeover(call),
+            Call::List(call) => act.list(call),
+            Call::Stale(_) => act.stale(),
+            Call::Say(call) => act.change(call),
+            Call::Review(call) => act.change(call),
+            Call::Inbox(_) => act.inbox(),
+        }
+    }
+
+    /// Whoever calls hears what was said to it meanwhile. That it could not be asked changes nothing about what was done.
+    fn with_messages(&self, mut answer: Value) -> Value {
+        let Some(worker) = self.who.worker.clone() else { return answer };
+        let asked = self.desk.ask(self.who, move |onus| onus.messages(Some(&worker), None));
+        let Ok(MessagesView { messages }) = asked else { return answer };
+        if messages.is_empty() {
+            return answer;
+        }
+        answer["messages"] = summary::messages(&messages);
+        for (task, through) in onus_app::inbox::last_of(&messages) {
+            if let Ok(envelope) = self.envelope(Some(task), None, None, Command::Read { through }) {
+                drop(self.desk.submit(self.who, envelope, Target::Named));
+            }
+        }
+        answer
     }
 }
 
@@ -74,6 +102,12 @@ impl<D: Backend> Execution<'_, D> {
         })?;
         let tasks: Vec<Card<'_>> = view.tasks.iter().map(Card::from).collect();
         Ok(json!({ "tasks": tasks, "next": view.next }))
+    }
+
+    fn inbox(&self) -> Result<Value, Refusal> {
+        let worker = self.who.worker.clone();
+        let view = self.desk.ask(self.who, move |onus| onus.inbox(worker.as_ref()))?;
+        Ok(summary::inbox(&view))
     }
 
     fn stale(&self) -> Result<Value, Refusal> {
@@ -198,7 +232,13 @@ impl<D: Backend> Execution<'_, D> {
     fn change<I: VerbInput>(&self, call: AboutTask<I>) -> Result<Value, Refusal> {
         let order = self.order(&call.task, call.input)?;
         let is_comment = order.lease.is_none() && matches!(order.command, Command::Note { .. });
-        let lease = self.lease(&call.task, order.lease)?;
+        let speaks =
+            matches!(order.command, Command::Say { .. } | Command::Review { .. } | Command::Comment { .. });
+        // Others speak without a lease, wherever they stand.
+        let lease = match speaks && order.lease.is_none() && !self.is_assigned(&call.task)? {
+            true => None,
+            false => self.lease(&call.task, order.lease)?,
+        };
         let envelope = self.envelope(Some(call.task.clone()), lease, call.request, order.command)?;
         let receipt = match self.desk.submit(self.who, envelope.clone(), order.target.clone()) {
             // A token that only lay in the workstation says nothing about who its reader wants to be.

@@ -2,6 +2,7 @@
 //! others' words: data, marked `untrusted`, with who said them (threat 1 of the rules).
 
 use onus_app::finish::FinishView;
+use onus_app::inbox::{InboxView, MessageView};
 use onus_app::submit::Receipt;
 use onus_app::view::{AddView, ChecksView, ClaimView, ReadyView, StoryView, TaskView};
 use onus_core::id::{Handle, OriginRef, Role, TaskId, TaskType, WorkstationName};
@@ -165,6 +166,33 @@ pub(crate) fn asked(receipt: &Receipt) -> Value {
         told["detail"] = json!(detail);
     }
     told
+}
+
+/// How many things of an inbox are told.
+const ITEMS: usize = 20;
+
+pub(crate) fn inbox(view: &InboxView) -> Value {
+    let told = view.items.iter().take(ITEMS).map(|item| {
+        json!({
+            "kind": item.kind, "task": item.task, "from": item.from, "at": item.at,
+            "text": shortened(&item.text, OUTPUT), "action": item.action, "untrusted": true,
+        })
+    });
+    json!({ "items": told.collect::<Vec<Value>>(), "more": view.more || view.items.len() > ITEMS })
+}
+
+pub(crate) fn messages(messages: &[MessageView]) -> Value {
+    let told = messages.iter().map(|message| {
+        let mut told = json!({
+            "task": message.task, "from": message.from, "kind": message.kind, "text": shortened(&message.text, NOTE),
+            "untrusted": true,
+        });
+        if let Some(place) = &message.place {
+            told["place"] = json!(place);
+        }
+        told
+    });
+    Value::Array(told.collect())
 }
 
 pub(crate) fn checks(view: &ChecksView) -> Value {

@@ -128,13 +128,19 @@ tools! {
     Handoff(AboutTask<input::HandoffInput>) "handoff" Few Adds
         "Write down what the next holder must know, and go on. Commits, files and checks are filled in."
     Block(AboutTask<input::BlockInput>) "block" Few Adds
-        "Say what the work waits for. You keep the task unless `release_lease`."
+        "Say what the work waits for; `person:@x` asks that person, and `summary` is the question. You keep the task unless \
+         `release_lease`."
     Complete(AboutTask<input::CompleteInput>) "complete" Few Ends without [force reason]
         "Finish a task that you hold. Needs passed checks at this commit and merged work where the policy says so."
     Release(AboutTask<input::ReleaseInput>) "release" Few Ends without [force reason]
         "Give the task back to the queue, with what the next holder must know."
-    Ask(Asking<input::AddInput>) "ask" Few Adds
-        "Ask for new work. The same `origin_ask_ref` twice is one task. Your checks wait for a person's approval."
+    Ask(Asking<input::AddInput>) "ask" Few Adds without [extra merge_order] "Ask for new work."
+    Say(AboutTask<input::SayInput>) "say" Few Adds without [lease]
+        "Say something to a task's holder; by the holder, to who asked. Whoever a blocked task waits for answers with it. \
+         What others say to you comes as `messages` of any answer."
+    Review(AboutTask<input::ReviewInput>) "review" Few Adds without [tick untick workstation]
+        "Judge another's work: a verdict with its classification, comments on lines of the commit, or both."
+    Inbox(Inbox) "inbox" All Reads "What waits for you: questions, reviews, messages."
     Renew(AboutTask<input::RenewInput>) "renew" All Adds without [ttl_ms] "Keep a lease alive without saying anything."
     Unblock(AboutTask<input::UnblockInput>) "unblock" All Adds "What the work waited for is there: go on."
     Takeover(AboutTask<input::TakeoverInput>) "takeover" All Adds without [force ttl_ms]
@@ -188,3 +194,7 @@ pub(crate) struct List {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Stale {}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Inbox {}

@@ -375,8 +375,16 @@ pub fn facts_of(
             }
         }
         Command::Review { .. } | Command::Tick { .. } => {
+            // A review may be the answer that the work waits for.
+            loaded.rested = rested_holder(tx, loaded.task.as_ref())?;
             if let Some(stored) = &loaded.task {
                 loaded.ground.builders = grant::workers_of(tx, &stored.task.id)?;
+            }
+        }
+        Command::Say { to, .. } => {
+            loaded.rested = rested_holder(tx, loaded.task.as_ref())?;
+            if let Some(to) = to {
+                loaded.mentioned = Some(caller(tx, Some(to))?);
             }
         }
         Command::Block { on, .. } => blocker(tx, on, &mut loaded)?,

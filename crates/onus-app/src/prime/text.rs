@@ -12,6 +12,7 @@ const WHOLE_MAX: usize = 6_000;
 const TITLE_MAX: usize = 120;
 const WORDS_MAX: usize = 400;
 const NAMED_MAX: usize = 8;
+const MESSAGES_MAX: usize = 1_500;
 
 const RULES: &str = "\
 Rules
@@ -44,6 +45,10 @@ pub fn text(view: &PrimeView) -> String {
     }
     if view.holds_more > 0 {
         let _ = writeln!(text, "And {} more: onus list --assignee {}", view.holds_more, view.worker);
+    }
+    if !view.messages.is_empty() {
+        let told = &view.messages[..view.messages.len().min(NAMED_MAX)];
+        text.push_str(&shortened(&crate::inbox::told(told), MESSAGES_MAX));
     }
     text.push('\n');
     commands(&mut text, view);
@@ -116,6 +121,7 @@ fn commands(text: &mut String, view: &PrimeView) {
         "Commands (all take --json)
   onus claim --next                 take the most important ready task
   onus note {task} TEXT             progress; renews the lease
+  onus say {task} TEXT              to who asked; a question: onus block {task} --on person:@x --summary TEXT
   onus check {task}                 run its checks
   onus handoff {task} --summary TEXT --risk TEXT --next TEXT
   onus complete {task} --resolution TEXT

@@ -14,6 +14,7 @@ use crate::guard::Fleet;
 use crate::handoff::{HandoffFacts, HandoffView};
 use crate::idempotent_admin::Asker;
 use crate::import::{Import, ImportView, Run};
+use crate::inbox::{InboxView, MessagesView};
 use crate::ledger::{CheckpointView, ExportedView, GenerationView, RangeView, VerifyView};
 use crate::main_of_record::ClonesAndMain;
 use crate::merge::Arrived;
@@ -144,6 +145,11 @@ calls! {
     ExportLedger "export_ledger" () -> (ExportedView, String), Question Heavy, |onus, asker| exported_ledger(onus);
     SearchLedger "search_ledger" (ask: SearchAsk) -> SearchView, Question Heavy,
         |onus, asker| onus.search_ledger(asker.actor, &ask);
+
+    // What was said.
+    Inbox "inbox" () -> InboxView, Question Light, |onus, asker| onus.inbox(asker.actor);
+    Messages "messages" (only: Option<TaskId>) -> MessagesView, Question Light,
+        |onus, asker| onus.messages(asker.actor, only.as_ref());
 
     // Who there is.
     CallerOf "caller" () -> Caller, Question Light, |onus, asker| onus.caller(asker.actor);

@@ -90,9 +90,7 @@ impl Onus {
         let flow = self.flow(actor, span.to)?;
         let held = self.held()?;
         let wants = self.wants(&held)?;
-        let mut stuck = stuck::silent(&held);
-        stuck.extend(self.blocked()?);
-        stuck.extend(self.unroutable()?);
+        let stuck = self.stuck(&held)?;
         let (completed, leases_lost, counts, flow) = self.ask(|tx| {
             let completed = completed(tx, span)?;
             let mut lost = 0;

@@ -3,12 +3,13 @@
 use super::{Context, Decision};
 use crate::code::Code;
 use crate::command::WhileBlocked;
-use crate::event::{Blocked, Unblocked};
+use crate::event::{Blocked, Renewal, Unblocked};
 use crate::facts::Caller;
 use crate::id::{TaskId, shown};
 use crate::refusal::Refusal;
 use crate::task::{Blocker, State, StateName};
 use crate::text::Text;
+use crate::worker::Kind;
 
 pub(super) fn block(
     context: &Context<'_>,
@@ -39,9 +40,12 @@ pub(super) fn block(
 }
 
 pub(super) fn unblock(context: &Context<'_>) -> Result<Decision, Refusal> {
+    if let Some(answered) = answer(context) {
+        return Ok(Decision::one(answered, None));
+    }
     match &context.task.state {
-        State::Blocked { held: Some(_), .. } => {
-            let held = context.working_holder()?;
+        State::Blocked { on, held: Some(_) } => {
+            let held = context.working_holder().map_err(|refusal| asked(on, refusal))?;
             let ttl = context.facts.settings.lease.ttl(context.caller.kind, context.task_type());
             let renewal = Some(context.renewal(held, Some(ttl)));
             Ok(Decision::one(Unblocked { renewal }, Some(held.workstation.clone())))
@@ -59,6 +63,37 @@ pub(super) fn unblock(context: &Context<'_>) -> Result<Decision, Refusal> {
             }
         }
         _ => Err(context.holder().err().unwrap_or_else(|| context.wrong_state("unblocked"))),
+    }
+}
+
+/// The end of the wait, where the caller is the one whom the work waits for. The lease runs anew from the answer, so that the
+/// holder has its usual time to hear of it; whether its process lives is not for the answer to say.
+pub(super) fn answer(context: &Context<'_>) -> Option<Unblocked> {
+    let State::Blocked { on: Blocker::Person(person), held } = &context.task.state else {
+        return None;
+    };
+    let caller = &context.caller.handle;
+    let is_suspended = held.is_some() && context.facts.suspended;
+    if is_suspended || person != caller || held.as_ref().is_some_and(|held| held.assignee == *caller) {
+        return None;
+    }
+    let renewal = held.as_ref().map(|held| {
+        let kind = context.facts.holder.unwrap_or(Kind::Agent);
+        let ttl = context.facts.settings.lease.ttl(kind, context.task_type());
+        Renewal { alone: false, ..context.renewal(held, Some(ttl)) }
+    });
+    Some(Unblocked { renewal })
+}
+
+/// Whoever cannot lift the block learns who can.
+fn asked(on: &Blocker, refusal: Refusal) -> Refusal {
+    match on {
+        Blocker::Person(person) if refusal.code == Code::LeaseRequired => {
+            let hint =
+                format!("{person} is asked: an answer of theirs lets it go on, or the holder runs unblock");
+            refusal.hint(hint)
+        }
+        _ => refusal,
     }
 }
 

@@ -1,17 +1,18 @@
 //! `review`: another identity, in another place, says what the work is (mission C12, D12).
 
-use super::{Context, Decision};
+use super::{Context, Decision, block};
 use crate::code::Code;
 use crate::command::Opinion;
-use crate::event::{CriteriaTicked, Reviewed};
-use crate::id::{CheckId, WorkstationName};
+use crate::event::{CriteriaTicked, Event, LineCommented, Reviewed};
+use crate::id::{CheckId, CommitId, WorkstationName};
 use crate::identity_map;
+use crate::line_comment::{COMMENTS_MAX, LineComment};
 use crate::refusal::{Finding, Refusal};
 use crate::task::{Criterion, StateName};
-use crate::text::{BODY_MAX, lines};
+use crate::text::{BODY_MAX, REASON_MAX, lines};
 
 pub(super) fn decide(context: &Context<'_>, opinion: &Opinion) -> Result<Decision, Refusal> {
-    let Opinion { verdict, classification, commit, workstation, note } = opinion;
+    let Opinion { verdict, classification, commit, workstation, note, comments } = opinion;
     if let Some(content) = note.as_ref().and_then(|note| note.content()) {
         lines("the note", content, BODY_MAX).map_err(Refusal::invalid)?;
     }
@@ -19,13 +20,60 @@ pub(super) fn decide(context: &Context<'_>, opinion: &Opinion) -> Result<Decisio
         return Err(context.wrong_state("reviewed"));
     }
     may_judge(context, workstation.as_ref())?;
+    let mut events = commented(context, commit.as_ref(), comments)?;
     let reviewed = Reviewed {
         verdict: *verdict,
         classification: *classification,
         commit: commit.clone(),
         note: note.clone(),
     };
-    Ok(Decision::one(reviewed, workstation.clone()))
+    events.push(reviewed.into());
+    // Whoever waits for this reviewer's word has it now.
+    events.extend(block::answer(context).map(Event::from));
+    Ok(Decision::Change { events, workstation: workstation.clone() })
+}
+
+/// Words about lines, which bind nobody: whoever may write a note may write them.
+pub(super) fn comment(
+    context: &Context<'_>,
+    commit: Option<&CommitId>,
+    comments: &[LineComment],
+) -> Result<Decision, Refusal> {
+    if comments.is_empty() {
+        return Err(Refusal::invalid("there is no comment")
+            .hint(format!("onus review {} --comment PATH:LINE TEXT", context.task.id)));
+    }
+    let events = commented(context, commit, comments)?;
+    Ok(Decision::Change { events, workstation: None })
+}
+
+fn commented(
+    context: &Context<'_>,
+    commit: Option<&CommitId>,
+    comments: &[LineComment],
+) -> Result<Vec<Event>, Refusal> {
+    if comments.len() > COMMENTS_MAX {
+        return Err(Refusal::invalid(format!(
+            "there are {} comments; the limit is {COMMENTS_MAX}",
+            comments.len()
+        )));
+    }
+    let wrong = |comment: &LineComment| {
+        let said = comment.text.content().map(|content| lines("the comment", content, REASON_MAX));
+        comment.checked().err().or(said.and_then(Result::err))
+    };
+    let findings: Vec<Finding> =
+        comments.iter().filter_map(wrong).map(|detail| Finding::new(Code::InvalidInput, detail)).collect();
+    if let Some(refusal) = Refusal::from_findings(findings) {
+        return Err(refusal);
+    }
+    let holder = context.task.assignment().map(|held| held.assignee.clone());
+    let to = holder.filter(|holder| *holder != context.caller.handle);
+    let event = |comment: &LineComment| {
+        let LineComment { path, line, text } = comment.clone();
+        Event::from(LineCommented { to: to.clone(), commit: commit.cloned(), path, line, text })
+    };
+    Ok(comments.iter().map(event).collect())
 }
 
 /// Acceptance criteria are ticked by whoever reviews, under the same rules.

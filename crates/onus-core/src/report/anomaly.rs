@@ -149,6 +149,8 @@ pub struct Watch {
     late: BTreeMap<Handle, (i64, i64, Seq)>,
     refusals: BTreeMap<(Handle, String), (i64, Seq)>,
     stretches: BTreeMap<TaskId, Stretch>,
+    /// Who began the last stretch of each.
+    workers: BTreeMap<TaskId, Handle>,
     /// When each task was last granted, and last showed work.
     granted: BTreeMap<TaskId, Timestamp>,
     shown: BTreeMap<TaskId, Timestamp>,
@@ -238,7 +240,11 @@ impl Watch {
                 | Event::Dropped(_)
         );
         let shows = match &entry.event {
-            Event::Noted(_) | Event::CheckRun(_) | Event::Completed(_) | Event::Merged(_) => true,
+            Event::Noted(_)
+            | Event::Messaged(_)
+            | Event::CheckRun(_)
+            | Event::Completed(_)
+            | Event::Merged(_) => true,
             Event::Blocked(blocked) => blocked.handoff.is_some(),
             Event::Released(released) => released.note.is_some(),
             _ => false,
@@ -252,11 +258,15 @@ impl Watch {
         if ends && let Some(stretch) = self.stretches.remove(task) {
             self.silent(task, &stretch, entry);
         }
-        let starts = grant(entry).map(|(_, assignee)| assignee).or_else(|| {
-            matches!(&entry.event, Event::SessionStarted(_) | Event::Unblocked(_)).then_some(&entry.actor)
-        });
-        if let Some(worker) = starts {
-            let stretch = Stretch { worker: worker.clone(), since: entry.at, silent: true };
+        let starts = match &entry.event {
+            Event::SessionStarted(_) => Some(&entry.actor),
+            // Whoever answered is not who goes on.
+            Event::Unblocked(_) => Some(self.workers.get(task).unwrap_or(&entry.actor)),
+            _ => grant(entry).map(|(_, assignee)| assignee),
+        };
+        if let Some(worker) = starts.cloned() {
+            self.workers.insert(task.clone(), worker.clone());
+            let stretch = Stretch { worker, since: entry.at, silent: true };
             self.stretches.entry(task.clone()).or_insert(stretch);
         }
     }

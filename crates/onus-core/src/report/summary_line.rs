@@ -103,6 +103,9 @@ fn of_the_rest(event: &Event) -> Option<String> {
         Event::TimesheetApproved(approved) => {
             format!("{}, {} to {}", approved.worker, approved.from, approved.to)
         }
+        Event::Messaged(said) => said.to.as_ref().map_or_else(String::new, |to| format!("to {to}")),
+        Event::MessagesRead(read) => format!("up to {}", read.through),
+        Event::LineCommented(comment) => format!("{}:{}", comment.path, comment.line),
         Event::CriteriaTicked(ticked) => {
             let word = if ticked.withdrawn { "open again" } else { "met" };
             format!("{} {word}", ticked.criteria.len())

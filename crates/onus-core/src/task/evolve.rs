@@ -1,7 +1,7 @@
 //! `evolve(row, entry) -> row`: what an event does to its task. Folding a task's ledger with it gives the task's row.
 
 use super::CheckState;
-use super::{Assignment, Closing, Exception, Spec, State, StateName, Task, Tick};
+use super::{Assignment, Blocker, Closing, Exception, Spec, State, StateName, Task, Tick};
 use crate::event::{Added, Event, ExceptionRequested, Grant, Renewal, Stamped};
 use crate::lease::Lease;
 use crate::time::{Millis, Timestamp};
@@ -76,6 +76,9 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
     let wrong =
         || Inconsistent(format!("entry {}: `{}` of a task that is {was}", entry.seq, entry.event.verb()));
     let closing = |forced| Closing { by: entry.actor.clone(), at: entry.at, forced };
+    // The person whom it waited for lets the holder go on.
+    let is_answer = matches!(&state, State::Blocked { on: Blocker::Person(person), .. } if *person == entry.actor)
+        && matches!(entry.event, Event::Unblocked(_));
     task.state = match (&entry.event, state) {
         (Event::Claimed(claimed), State::Open) => State::InProgress(granted(entry, &claimed.grant, None)?),
         (Event::Claimed(claimed), State::InProgress(_) | State::Blocked { .. }) if claimed.grant.forced => {
@@ -88,7 +91,7 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
             State::Blocked { on, held: Some(granted(entry, &taken.grant, Some(&taken.reason))?) }
         }
         (event, State::InProgress(held) | State::Blocked { held: Some(held), .. })
-            if is_holders(event) && held.assignee != entry.actor =>
+            if is_holders(event) && held.assignee != entry.actor && !is_answer =>
         {
             return Err(Inconsistent(format!(
                 "entry {}: `{}` by {}, while {} held the task",
@@ -105,6 +108,7 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
             State::Blocked { on, held: Some(renew(held, entry, &renewed.renewal)) }
         }
         (Event::Noted(noted), state) => seen(entry, noted.renewal.as_ref(), state).ok_or_else(wrong)?,
+        (Event::Messaged(said), state) => seen(entry, said.renewal.as_ref(), state).ok_or_else(wrong)?,
         (Event::Blocked(blocked), State::InProgress(held)) => State::Blocked {
             on: blocked.on.clone(),
             held: blocked.kept.as_ref().map(|renewal| renew(held, entry, renewal)),
@@ -163,7 +167,12 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
             State::Blocked { on, held: Some(renew(held, entry, &adopted.renewal)) }
         }
         (
-            Event::Salvaged(_) | Event::Reviewed(_) | Event::SessionCorrected(_) | Event::SessionUsed(_),
+            Event::Salvaged(_)
+            | Event::Reviewed(_)
+            | Event::SessionCorrected(_)
+            | Event::SessionUsed(_)
+            | Event::MessagesRead(_)
+            | Event::LineCommented(_),
             state,
         ) => state,
         (Event::CheckAdded(added), state) => {
@@ -217,6 +226,7 @@ fn is_holders(event: &Event) -> bool {
         | Event::SessionStarted(_)
         | Event::SessionStopped(_) => true,
         Event::Noted(noted) => noted.renewal.is_some(),
+        Event::Messaged(said) => said.renewal.is_some(),
         Event::CheckRun(run) => run.renewal.is_some(),
         Event::Edited(edited) => edited.renewal.is_some(),
         Event::Unblocked(unblocked) => unblocked.renewal.is_some(),

@@ -40,12 +40,20 @@ pub fn moves(task: &Task, worker: &Worker) -> Vec<Move> {
         State::Blocked { held: Some(held), .. } if holds(held) => {
             vec![rule("unblock", InProgress), rule("release", Open), forced("complete", Complete), drop]
         }
-        State::Blocked { held: Some(_), .. } => {
-            vec![forced("claim", InProgress), forced("release", Open), forced("complete", Complete), drop]
-        }
+        State::Blocked { held: Some(_), on } => vec![
+            rule("unblock", InProgress).filter(|_| *on == Blocker::Person(worker.handle.clone())),
+            forced("claim", InProgress),
+            forced("release", Open),
+            forced("complete", Complete),
+            drop,
+        ],
         State::Blocked { held: None, on } => vec![
             // The blocking task's own end may open it; anything else takes a person's word.
-            rule("unblock", Open).filter(|_| worker.is_human() || matches!(on, Blocker::Task(_))),
+            rule("unblock", Open).filter(|_| {
+                worker.is_human()
+                    || matches!(on, Blocker::Task(_))
+                    || *on == Blocker::Person(worker.handle.clone())
+            }),
             forced("claim", InProgress),
             forced("complete", Complete),
             drop,

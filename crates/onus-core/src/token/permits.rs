@@ -117,6 +117,9 @@ fn power(principal: &Principal, command: &Command) -> Power {
         | Command::Block { .. }
         | Command::Unblock
         | Command::Note { .. }
+        | Command::Say { .. }
+        | Command::Read { .. }
+        | Command::Comment { .. }
         | Command::Handoff { .. }
         | Command::AddCheck { .. }
         | Command::RecordCheck { .. }

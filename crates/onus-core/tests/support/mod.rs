@@ -429,6 +429,7 @@ impl World {
         let mentioned = match command {
             Command::Block { on: Blocker::Person(who), .. } => Some(self.caller(Some(who))),
             Command::Claim { assignee: Some(who), .. } => Some(self.caller(Some(who))),
+            Command::Say { to: Some(who), .. } => Some(self.caller(Some(who))),
             _ => None,
         };
         Facts {

@@ -185,6 +185,11 @@ impl<'a> Step<'a> {
             "handoff" => Command::Handoff { note: None, document: text(HANDOFF) },
             "start" => Command::StartSession,
             "stop" => Command::StopSession,
+            "say" => Command::Say {
+                to: self.value("to").map(super::handle),
+                text: text(self.value("note").unwrap_or("so far so good")),
+            },
+            "read" => Command::Read { through: self.value("through").map_or(1, |seq| seq.parse().unwrap()) },
             "note" => Command::Note { text: text(self.value("note").unwrap_or("so far so good")) },
             "addcheck" => Command::AddCheck { check: self.check() },
             "approvecheck" => Command::ApproveCheck { check: self.check().id() },
@@ -197,6 +202,7 @@ impl<'a> Step<'a> {
                     commit: self.ground().commit,
                     workstation,
                     note: None,
+                    comments: Vec::new(),
                 }),
             },
             "complete" => Command::Complete {

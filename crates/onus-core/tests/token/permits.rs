@@ -64,6 +64,7 @@ fn review() -> Command {
             commit: None,
             workstation: None,
             note: None,
+            comments: Vec::new(),
         }),
     }
 }
@@ -103,6 +104,9 @@ fn table() -> Vec<(Command, Option<Code>, Option<Code>)> {
         ),
         (Command::Unblock, None, not_it),
         (Command::Note { text: text("so") }, None, not_it),
+        (Command::Say { to: None, text: text("so") }, None, not_it),
+        (Command::Read { through: 1 }, None, not_it),
+        (Command::Comment { commit: None, comments: vec![] }, None, not_it),
         (Command::Handoff { note: None, document: text("{}") }, None, not_it),
         (complete(Warrant::Ordinary), None, not_it),
         (complete(forced()), never, never),
@@ -184,6 +188,9 @@ fn place(command: &Command) -> usize {
         Command::Adopt { .. } => 28,
         Command::Edit { .. } => 29,
         Command::Tick { .. } => 30,
+        Command::Say { .. } => 31,
+        Command::Read { .. } => 32,
+        Command::Comment { .. } => 33,
     }
 }
 
@@ -217,7 +224,7 @@ fn said(principal: &Principal, envelope: &Envelope) -> Option<Code> {
 fn the_kind_of_a_token_decides_every_command() {
     let table = table();
     let covered: BTreeSet<usize> = table.iter().map(|(command, ..)| place(command)).collect();
-    assert_eq!(covered, (0..31).collect());
+    assert_eq!(covered, (0..34).collect());
     for (command, agent, service) in table {
         let call = envelope(Some("a"), command);
         let name = format!("{:?}", call.command);

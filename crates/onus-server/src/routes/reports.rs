@@ -1,7 +1,9 @@
 //! Reports: the record and the queue, told for people who decide.
 
+use super::body::Nothing;
 use crate::route::{Asked, Rendered, Route, get};
 use crate::store::Store;
+use onus_app::inbox::InboxView;
 use onus_app::report::{AnomaliesView, AuditKind, AuditView, IncidentView, NowView, SprintView, When};
 use onus_core::id::{TaskId, shown};
 use onus_core::refusal::Refusal;
@@ -10,6 +12,7 @@ use serde::Deserialize;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
+        get("/v1/inbox", "inbox", "What waits for you, and the command that deals with it", inbox),
         get(
             "/v1/reports/now",
             "report_now",
@@ -45,6 +48,10 @@ struct PeriodQuery {
     since: Option<String>,
     /// Likewise; a day counts to its end. Default: now
     until: Option<String>,
+}
+
+fn inbox(store: &mut Store, asked: &Asked, _: Nothing) -> Result<InboxView, Refusal> {
+    store.inbox(asked.actor())
 }
 
 fn now(store: &mut Store, asked: &Asked, query: PeriodQuery) -> Result<NowView, Refusal> {
@@ -98,6 +105,7 @@ fn audit(store: &mut Store, asked: &Asked, query: AuditQuery) -> Result<AuditVie
     store.report_audit(asked.actor(), &When { since: query.since, until: query.until }, &only)
 }
 
+impl Rendered for InboxView {}
 impl Rendered for NowView {}
 impl Rendered for SprintView {}
 impl Rendered for IncidentView {}

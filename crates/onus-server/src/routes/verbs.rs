@@ -3,11 +3,17 @@
 use super::body::{Nothing, bar};
 use crate::route::{After, Answer, Asked, Rendered, Route, command, get, post, post_then};
 use crate::store::Store;
+use onus_app::Onus;
 use onus_app::handoff::HandoffView;
-use onus_app::input;
+use onus_app::inbox::MessagesView;
+use onus_app::input::{self, Order, VerbInput};
 use onus_app::submit::Receipt;
 use onus_app::view::{ChangeView, ChecksView, ClaimView, TaskView};
+use onus_core::command::Command;
+use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 pub(super) fn routes() -> Vec<Route> {
     let changed = |receipt: &Receipt| ChangeView { task: TaskView::from(&receipt.task) };
@@ -37,6 +43,24 @@ pub(super) fn routes() -> Vec<Route> {
             "/v1/tasks/{id}/notes",
             "note",
             "Write down progress, or comment on a task",
+            changed,
+        ),
+        get(
+            "/v1/tasks/{id}/messages",
+            "messages",
+            "What was said to you about a task, and not marked as read",
+            messages,
+        ),
+        post::<input::SayInput, _>(
+            "/v1/tasks/{id}/messages",
+            "say",
+            "Say something to the holder of a task, or answer what it waits for",
+            changed,
+        ),
+        post::<ReadInput, _>(
+            "/v1/tasks/{id}/messages/read",
+            "read",
+            "You have read what was said to you about a task, up to an entry",
             changed,
         ),
         get("/v1/tasks/{id}/checks", "checks", "A task's checks, each with its last run", checks),
@@ -104,6 +128,23 @@ fn checks(store: &mut Store, asked: &Asked, _: Nothing) -> Result<ChecksView, Re
     store.checks(asked.task()?)
 }
 
+/// Up to which entry.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ReadInput {
+    through: i64,
+}
+
+impl VerbInput for ReadInput {
+    fn order(self, _: &mut Onus, _: Option<&TaskId>) -> Result<Order, Refusal> {
+        Ok(Order::new(Command::Read { through: self.through }))
+    }
+}
+
+fn messages(store: &mut Store, asked: &Asked, _: Nothing) -> Result<MessagesView, Refusal> {
+    store.messages(asked.actor(), Some(asked.task()?))
+}
+
 fn last_handoff(store: &mut Store, asked: &Asked, _: Nothing) -> Result<HandoffView, Refusal> {
     store.handoff_of(asked.task()?)
 }
@@ -121,5 +162,7 @@ impl Rendered for ClaimView {
 }
 
 impl Rendered for ChecksView {}
+
+impl Rendered for MessagesView {}
 
 impl Rendered for HandoffView {}

@@ -94,7 +94,7 @@ impl WantView {
 }
 
 impl Onus {
-    pub(super) fn wants(&mut self, held: &[HeldView]) -> Result<Vec<WantView>, Refusal> {
+    pub(crate) fn wants(&mut self, held: &[HeldView]) -> Result<Vec<WantView>, Refusal> {
         let policy = self.settings.complete.review;
         let map = self.policy()?;
         let mut wants = self.ask(|tx| {
@@ -191,7 +191,7 @@ fn exceptions(found: &Wanting) -> Vec<WantView> {
 fn answer(found: &Wanting) -> Option<WantView> {
     let whom = found.blocker.as_deref()?.strip_prefix("person:")?.parse().ok()?;
     (found.state == StateName::Blocked).then(|| {
-        let command = format!("onus unblock {}", found.task);
+        let command = format!("onus say {} TEXT", found.task);
         let want =
             WantView::of(WantKind::Answer, &found.task, found.title.clone(), command).task(&found.task);
         WantView { whom: Some(whom), ..want }

@@ -56,7 +56,7 @@ pub struct StuckView {
 }
 
 /// Held tasks whose holders have gone silent.
-pub(super) fn silent(held: &[HeldView]) -> Vec<StuckView> {
+fn silent(held: &[HeldView]) -> Vec<StuckView> {
     let stale = held.iter().filter(|held| held.is_stale());
     stale
         .map(|held| {
@@ -86,17 +86,29 @@ pub(super) fn silent(held: &[HeldView]) -> Vec<StuckView> {
         .collect()
 }
 
+impl StuckView {
+    /// Whoever it waits for finds it in their own inbox.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.kind == StuckKind::Blocked
+    }
+}
+
 impl Onus {
-    pub(super) fn blocked(&mut self) -> Result<Vec<StuckView>, Refusal> {
+    fn blocked(&mut self) -> Result<Vec<StuckView>, Refusal> {
         let found = self.ask(|tx| report::wanting(tx, WINDOW))?;
         let blocked = found.into_iter().filter(|found| found.state == StateName::Blocked);
         Ok(blocked
             .map(|found| StuckView {
+                hint: match found.blocker.as_deref().and_then(|on| on.strip_prefix("person:")) {
+                    Some(person) => {
+                        format!("an answer of {person} lets it go on: onus say {} TEXT", found.task)
+                    }
+                    None => format!("onus unblock {} once that is resolved", found.task),
+                },
                 detail: format!("waits for {}", found.blocker.as_deref().unwrap_or("something")),
                 kind: StuckKind::Blocked,
                 holder: None,
                 since: Some(found.updated_at),
-                hint: format!("onus unblock {} once that is resolved", found.task),
                 task: found.task,
                 title: found.title,
                 untrusted: true,
@@ -104,8 +116,16 @@ impl Onus {
             .collect())
     }
 
+    /// Everything that does not go on by itself.
+    pub(crate) fn stuck(&mut self, held: &[HeldView]) -> Result<Vec<StuckView>, Refusal> {
+        let mut stuck = silent(held);
+        stuck.extend(self.blocked()?);
+        stuck.extend(self.unroutable()?);
+        Ok(stuck)
+    }
+
     /// The first ready tasks for which there is nobody. Without a map anybody may take anything.
-    pub(super) fn unroutable(&mut self) -> Result<Vec<StuckView>, Refusal> {
+    fn unroutable(&mut self) -> Result<Vec<StuckView>, Refusal> {
         let policy = self.policy()?;
         if policy == Policy::Absent {
             return Ok(Vec::new());

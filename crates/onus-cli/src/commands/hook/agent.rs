@@ -34,6 +34,7 @@ struct Input {
     cwd: Option<PathBuf>,
     tool_name: Option<String>,
     tool_input: ToolInput,
+    hook_event_name: Option<String>,
     /// The client already went on once because of us.
     stop_hook_active: bool,
 }
@@ -105,7 +106,7 @@ fn answer(event: &str) -> Result<String, Refusal> {
     match event {
         "session-start" => start(&world, &mut store),
         "pre-tool-use" => before(&world, &mut store, &input),
-        "post-tool-use" => renew(&world, &mut store),
+        "post-tool-use" => after(&world, &mut store, &input),
         "stop" => stop(&world, &mut store, &input),
         "session-end" => end(&world, &mut store),
         _ => Err(Refusal::invalid("there is no such event")),
@@ -122,7 +123,10 @@ fn start(world: &World, store: &mut Store) -> Result<String, Refusal> {
         // What cannot be resumed is still told.
         drop(by_holder(world, store, &held, Command::StartSession));
     }
-    Ok(onus_app::prime::text(&store.prime(world.actor.as_ref(), None)?))
+    let view = store.prime(world.actor.as_ref(), None)?;
+    // What cannot be marked is told once more.
+    drop(store.mark_read(world.actor.as_ref(), &view.messages));
+    Ok(onus_app::prime::text(&view))
 }
 
 fn before(world: &World, store: &mut Store, input: &Input) -> Result<String, Refusal> {
@@ -178,13 +182,34 @@ fn real(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
-/// A lease that is a third over is renewed: the agent is at work.
-fn renew(world: &World, store: &mut Store) -> Result<String, Refusal> {
-    let due = holdings(world, store)?.into_iter().filter(|held| held.due && !held.assignment.resting);
-    for held in due {
-        by_holder(world, store, &held, Command::Renew { ttl: None, process: None })?;
+/// A lease that is a third over is renewed: the agent is at work. And it hears what was said to it meanwhile.
+fn after(world: &World, store: &mut Store, input: &Input) -> Result<String, Refusal> {
+    let held = holdings(world, store)?;
+    for held in held.iter().filter(|held| held.due && !held.assignment.resting) {
+        by_holder(world, store, held, Command::Renew { ttl: None, process: None })?;
     }
-    Ok(String::new())
+    let words = heard(world, store, &held)?;
+    if words.is_empty() {
+        return Ok(words);
+    }
+    // The client's own form for words that its model is to read.
+    let event = input.hook_event_name.as_deref().unwrap_or("PostToolUse");
+    let told = serde_json::json!({
+        "hookSpecificOutput": { "hookEventName": event, "additionalContext": words }
+    });
+    Ok(told.to_string())
+}
+
+/// What was said about the tasks of this session, once.
+fn heard(world: &World, store: &mut Store, held: &[HeldTask]) -> Result<String, Refusal> {
+    let mut own = Vec::new();
+    for held in held {
+        if world.token(store, &held.task, None)?.is_some() {
+            own.extend(store.messages(world.actor.as_ref(), Some(&held.task))?.messages);
+        }
+    }
+    store.mark_read(world.actor.as_ref(), &own)?;
+    Ok(onus_app::inbox::told(&own))
 }
 
 fn stop(world: &World, store: &mut Store, input: &Input) -> Result<String, Refusal> {
@@ -192,7 +217,9 @@ fn stop(world: &World, store: &mut Store, input: &Input) -> Result<String, Refus
         return Ok(String::new());
     }
     let mut unfinished = Vec::new();
-    for held in holdings(world, store)? {
+    let held = holdings(world, store)?;
+    let words = heard(world, store, &held)?;
+    for held in held {
         if !held.assignment.resting && store.task(&held.task)?.state.name() == StateName::InProgress {
             unfinished.push(held.task.to_string());
         }
@@ -201,7 +228,8 @@ fn stop(world: &World, store: &mut Store, input: &Input) -> Result<String, Refus
         return Ok(String::new());
     }
     let tasks = unfinished.join(", ");
-    Err(Refusal::new(Code::LeaseRequired, format!("you still hold {tasks}"))
+    let words = if words.is_empty() { words } else { format!("\n{words}") };
+    Err(Refusal::new(Code::LeaseRequired, format!("you still hold {tasks}{words}"))
         .hint("finish it (onus complete), hand it on (onus release) or say what it waits for (onus block)"))
 }
 
