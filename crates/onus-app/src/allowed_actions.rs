@@ -25,6 +25,24 @@ pub struct Choice {
     pub refusal: Option<Refusal>,
 }
 
+/// A place to work, tried.
+#[derive(Debug, Clone)]
+pub struct PlaceChoice {
+    pub workstation: WorkstationName,
+    /// Why not there.
+    pub refusal: Option<Refusal>,
+}
+
+/// How a task comes to a new holder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taking {
+    Claim,
+    Takeover,
+}
+
+/// So many places are tried for one look.
+const PLACES: usize = 20;
+
 /// Stands for a text (a note, a reason) that the caller has not written yet; only the permission is asked for.
 const SAID: &str = "…";
 
@@ -46,6 +64,47 @@ impl Onus {
                 .map(|command| choice(judge, principal, &found, token.as_ref(), command))
                 .collect()
         })
+    }
+}
+
+impl Onus {
+    /// Where the bearer of a token could take a task: each place that is free is tried, and with a takeover first the one
+    /// where the work lies.
+    pub fn places_for(
+        &mut self,
+        principal: &Principal,
+        task: &TaskId,
+        taking: Taking,
+    ) -> Result<Vec<PlaceChoice>, Refusal> {
+        let policy = self.policy().unwrap_or(Policy::Absent);
+        self.judge(&policy, |judge| {
+            let found = load::task(judge.tx, task)?.ok_or_else(|| unknown_task(task))?.task;
+            let left = found.assignment().filter(|_| taking == Taking::Takeover);
+            let mut places: Vec<WorkstationName> =
+                left.map(|held| held.workstation.clone()).into_iter().collect();
+            let rows = registry::workstations(judge.tx)?.into_iter();
+            let free =
+                rows.filter(|row| row.holds.is_none() && row.workstation.state == WorkstationState::Ready);
+            places.extend(free.map(|row| row.workstation.name).take(PLACES));
+            let tried = places.into_iter().map(|workstation| {
+                let command = taking.command(Some(workstation.clone()));
+                let Choice { refusal, .. } = choice(judge, principal, &found, None, command)?;
+                Ok(PlaceChoice { workstation, refusal })
+            });
+            tried.collect()
+        })
+    }
+}
+
+impl Taking {
+    fn command(self, workstation: Option<WorkstationName>) -> Command {
+        let (here, ttl, warrant) = (None, None, Warrant::Ordinary);
+        match self {
+            Taking::Claim => Command::Claim { workstation, here, assignee: None, ttl, warrant },
+            Taking::Takeover => {
+                Command::Takeover { workstation, here, ttl, reason: Some(SAID.to_owned()), warrant }
+            }
+        }
     }
 }
 
@@ -100,20 +159,8 @@ fn commands(place: Option<&WorkstationName>, proof: &Proof) -> Vec<Command> {
         comments: Vec::new(),
     };
     vec![
-        Command::Claim {
-            workstation: place.cloned(),
-            here: None,
-            assignee: None,
-            ttl: None,
-            warrant: Warrant::Ordinary,
-        },
-        Command::Takeover {
-            workstation: place.cloned(),
-            here: None,
-            ttl: None,
-            reason: why(),
-            warrant: Warrant::Ordinary,
-        },
+        Taking::Claim.command(place.cloned()),
+        Taking::Takeover.command(place.cloned()),
         Command::Renew { ttl: None, process: None },
         Command::Note { text: said() },
         Command::Say { to: None, text: said() },

@@ -77,6 +77,12 @@ const IS_READY: &str = "t.workspace = :workspace AND t.state = 'open' AND t.wait
 
 const FIRST: &str = "ORDER BY t.priority, t.born LIMIT :limit";
 
+/// What a task says of itself, for a search in small letters.
+const SAYS: &str =
+    "lower(t.id || ' ' || t.title || ' ' || COALESCE(t.tags, '') || ' ' || COALESCE(t.body, '')) ";
+
+const NOTED: &str = "SELECT n.task FROM note n WHERE n.workspace = :workspace AND lower(n.text) ";
+
 const WINDOW_COLUMNS: &str = "t.id, t.state, t.waits, t.blocker, t.title ";
 
 sql! {
@@ -99,6 +105,21 @@ sql! {
     /// Ready tasks behind one of them, by what can be told against a claim at a glance.
     pub(crate) READY_AFTER(priority, born, limit, ..filter: FilterParams) = "SELECT t.id, t.priority, t.born, t.type, t.role, \
         t.lane, t.scope ", TASK_FROM, "WHERE ", IS_READY, MATCHES, "AND (t.priority, t.born) > (:priority, :born) ", FIRST;
+    /// Open, and waiting for another task.
+    LIST_WAITING(limit, ..filter: FilterParams) = "SELECT ", TASK_COLUMNS, TASK_FROM, "WHERE ", ACTIVE, MATCHES,
+        "AND t.state = 'open' AND t.waits = 1 ", FIRST;
+    /// History from elsewhere: it ended before it came here, and the record has no entry of its end.
+    LIST_ARCHIVED(state, limit, ..filter: FilterParams) = "SELECT ", TASK_COLUMNS, TASK_FROM,
+        "WHERE t.workspace = :workspace AND t.state = :state AND t.archived = 1 ", MATCHES, "ORDER BY t.born DESC LIMIT :limit";
+    COUNT_ENDED(state, limit, ..filter: FilterParams) = "SELECT count(*) FROM (SELECT 1 ", TASK_FROM,
+        "WHERE t.workspace = :workspace AND t.state = :state ", MATCHES, "LIMIT :limit) counted";
+    /// Every word somewhere in what a task says or in what was noted about it. No index answers this: a look reads all.
+    SEARCH(one, two, three, limit, ..filter: FilterParams) = "SELECT ", TASK_COLUMNS, TASK_FROM,
+        "WHERE t.workspace = :workspace ", MATCHES,
+        "AND (", SAYS, "LIKE :one ESCAPE '!' OR t.id IN (", NOTED, "LIKE :one ESCAPE '!')) \
+         AND (CAST(:two AS TEXT) = '%' OR ", SAYS, "LIKE :two ESCAPE '!' OR t.id IN (", NOTED, "LIKE :two ESCAPE '!')) \
+         AND (CAST(:three AS TEXT) = '%' OR ", SAYS, "LIKE :three ESCAPE '!' OR t.id IN (", NOTED,
+        "LIKE :three ESCAPE '!')) ORDER BY t.priority, t.born LIMIT :limit";
     /// What ended last, first. What never had a holder here, such as imported history, is not among it.
     LIST_ENDED(verb, state, limit, ..filter: FilterParams) = "SELECT ", TASK_COLUMNS,
         "FROM ledger l JOIN task t ON t.workspace = l.workspace AND t.id = l.task ", IN_FORCE,
@@ -158,7 +179,41 @@ pub fn ended(tx: &mut dyn Tx, state: StateName, filter: &Filter, limit: i64) -> 
     let mut found = tasks(tx, &ended)?;
     let mut met = std::collections::BTreeSet::new();
     found.retain(|task| met.insert(task.born));
+    // History comes last: it ended elsewhere, before.
+    let room = limit - found.len() as i64;
+    if room > 0 {
+        let archived = LIST_ARCHIVED { state: state.name(), limit: room, filter: filter.params() };
+        found.extend(tasks(tx, &archived)?.into_iter().filter(|task| met.insert(task.born)));
+    }
     Ok(found)
+}
+
+/// How many tasks ended so, counted up to a limit.
+pub fn count_ended(tx: &mut dyn Tx, state: StateName, filter: &Filter, limit: i64) -> Result<i64> {
+    let count = tx.row(&COUNT_ENDED { state: state.name(), limit, filter: filter.params() })?;
+    count.map_or(Ok(0), |mut row| row.int())
+}
+
+/// Open tasks that wait for others, the most important first.
+pub fn waiting(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<Vec<Task>> {
+    tasks(tx, &LIST_WAITING { limit, filter: filter.params() })
+}
+
+/// Tasks in any state that say these words, or about which they were noted: in title, labels, body or notes. Only the
+/// first three words are looked for.
+pub fn search(tx: &mut dyn Tx, words: &[String], filter: &Filter, limit: i64) -> Result<Vec<Task>> {
+    let mut patterns =
+        words.iter().map(|word| pattern(word)).chain(std::iter::repeat_with(|| "%".to_owned()));
+    let mut next = || patterns.next().unwrap_or_default();
+    let (one, two, three) = (next(), next(), next());
+    let filter = filter.params();
+    tasks(tx, &SEARCH { one: one.as_str(), two: two.as_str(), three: three.as_str(), limit, filter })
+}
+
+/// A word anywhere, whatever signs it has.
+fn pattern(word: &str) -> String {
+    let plain = word.to_lowercase().replace('!', "!!").replace('%', "!%").replace('_', "!_");
+    format!("%{plain}%")
 }
 
 /// Open tasks whose dependencies are complete, behind one of them, the most important first.

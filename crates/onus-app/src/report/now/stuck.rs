@@ -9,6 +9,7 @@ use onus_core::identity_map::{self, Policy};
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::task::{StateName, Task};
 use onus_core::time::{Millis, Timestamp};
+use onus_store::load;
 use onus_store::read::queue::{self, After, Filter};
 use onus_store::read::report;
 use schemars::JsonSchema;
@@ -16,6 +17,8 @@ use serde::{Deserialize, Serialize};
 
 /// So many ready tasks are tried on everybody whom the map names.
 const TRIED: i64 = 10;
+/// So many waiting tasks are searched for what they can never get.
+const WAITING: i64 = 500;
 /// So much of the head of the queue is searched for what waits.
 pub(super) const WINDOW: i64 = 5_000;
 
@@ -29,6 +32,8 @@ pub enum StuckKind {
     Blocked,
     /// It is ready, and nobody whom the map names could take it even if they were free.
     Unroutable,
+    /// It waits for a task that was dropped, and so for ever.
+    NeverReady,
 }
 
 impl StuckKind {
@@ -37,6 +42,7 @@ impl StuckKind {
             StuckKind::LeaseExpired => "lease_expired",
             StuckKind::Blocked => "blocked",
             StuckKind::Unroutable => "unroutable",
+            StuckKind::NeverReady => "never_ready",
         }
     }
 }
@@ -120,8 +126,31 @@ impl Onus {
     pub(crate) fn stuck(&mut self, held: &[HeldView]) -> Result<Vec<StuckView>, Refusal> {
         let mut stuck = silent(held);
         stuck.extend(self.blocked()?);
+        stuck.extend(self.never_ready()?);
         stuck.extend(self.unroutable()?);
         Ok(stuck)
+    }
+
+    /// Tasks that wait for one that was dropped: no work of anybody makes them ready.
+    pub(super) fn never_ready(&mut self) -> Result<Vec<StuckView>, Refusal> {
+        self.ask(|tx| {
+            let mut found = Vec::new();
+            for task in queue::waiting(tx, &Filter::default(), WAITING)? {
+                let mut on = load::dependencies(tx, &task.id)?.into_iter();
+                let lost = on.find(|on| on.state == Some(StateName::Dropped) && !on.excepted);
+                found.extend(lost.map(|on| StuckView {
+                    detail: format!("waits for {}, which was dropped", on.id),
+                    kind: StuckKind::NeverReady,
+                    holder: None,
+                    since: Some(task.updated_at),
+                    hint: format!("onus edit {} --depends-on -{}", task.id, on.id),
+                    title: task.spec.title.clone(),
+                    task: task.id.clone(),
+                    untrusted: true,
+                }));
+            }
+            Ok(found)
+        })
     }
 
     /// The first ready tasks for which there is nobody. Without a map anybody may take anything.
