@@ -168,7 +168,7 @@ impl Asked {
         if bytes.trim_ascii_start().first() != Some(&b'{') {
             return Err(Refusal::invalid("the body: it must be a JSON object"));
         }
-        serde_json::from_slice(bytes).map_err(|error| Refusal::invalid(format!("the body: {error}")))
+        serde_json::from_slice(bytes).map_err(|error| unreadable(&error))
     }
 
     /// The call in the caller's name, if its token may carry it.
@@ -187,6 +187,18 @@ impl Asked {
             command: order.command,
         };
         Ok((self.shown.principal.carry(envelope)?, target))
+    }
+}
+
+/// What is wrong with a body, without the words of whoever parsed it: a field that is missing is named; where the text
+/// itself is no JSON, the place is worth telling.
+fn unreadable(error: &serde_json::Error) -> Refusal {
+    let told = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let plain = told.strip_suffix(&place).filter(|_| error.is_data()).unwrap_or(&told);
+    match plain.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
+        Some(field) => Refusal::invalid(format!("the body: {field} is missing")),
+        None => Refusal::invalid(format!("the body: {plain}")),
     }
 }
 
