@@ -6,7 +6,16 @@ const dialog = document.getElementById("dialog");
 // -- Leases. The token that a claim gave proves who holds the task, together with the cookie that says who asks.
 
 const leaseKey = (task) => `onus.lease.${task}`;
-const lease = (task) => localStorage.getItem(leaseKey(task));
+export const lease = (task) => localStorage.getItem(leaseKey(task));
+
+/// What only a holder does is offered where the lease is: elsewhere the same person is told so, and has force.
+export function markLeases() {
+  const viewer = document.body.dataset.viewer;
+  for (const held of document.querySelectorAll(`[data-holder="${CSS.escape(viewer)}"]`)) {
+    held.classList.toggle("no-lease", !lease(held.dataset.task));
+  }
+}
+document.addEventListener("onus:shown", markLeases);
 
 function keepLease(task, answer) {
   const token = answer?.lease?.token;
@@ -28,9 +37,9 @@ function newKey() {
 }
 
 /// Calls the interface: what it told, or what was refused in `problem`.
-export async function call(path, body, key = newKey()) {
+export async function call(path, body, key = newKey(), method = "POST") {
   const answer = await fetch(path, {
-    method: "POST",
+    method,
     headers: { "Content-Type": "application/json", "Onus-Board": "1", "Idempotency-Key": key },
     body: JSON.stringify(body),
   });
@@ -40,38 +49,101 @@ export async function call(path, body, key = newKey()) {
 
 // -- Refusals.
 
-function element(name, text, ...children) {
+export function element(name, text, ...children) {
   const made = document.createElement(name);
   if (text) made.textContent = text;
   made.append(...children);
   return made;
 }
 
+/// An icon of the sprite.
+export function icon(name) {
+  const space = "http://www.w3.org/2000/svg";
+  const [svg, use] = [document.createElementNS(space, "svg"), document.createElementNS(space, "use")];
+  svg.setAttribute("class", "icon");
+  svg.setAttribute("aria-hidden", "true");
+  use.setAttribute("href", `${document.body.dataset.icons}#${name}`);
+  svg.append(use);
+  return svg;
+}
+
+/// What happened, what to do; the code for whoever looks it up.
 export function showRefusal(place, problem) {
-  const findings = (problem.findings ?? []).map((finding) =>
-    element("li", "", element("code", finding.code), ` ${finding.detail}`, ...(finding.hint ? [element("p", finding.hint)] : [])));
+  const findings = problem.findings ?? [];
+  const told = findings.map((finding) => element("li", finding.detail, ...(finding.hint ? [element("p", finding.hint)] : [])));
+  const codes = [...new Set([problem.code, ...findings.map(({ code }) => code)])].filter(Boolean);
+  const hint = problem.hint ? [Object.assign(element("p", problem.hint), { className: "hint" })] : [];
   place.replaceChildren(
     element("strong", problem.title ?? "It did not work"),
-    " ",
-    element("code", problem.code ?? ""),
     element("p", problem.detail ?? ""),
-    ...(problem.hint ? [Object.assign(element("p", problem.hint), { className: "hint" })] : []),
-    ...(findings.length > 1 ? [Object.assign(element("ul", "", ...findings), { className: "findings" })] : []),
+    ...(findings.length > 1 ? [Object.assign(element("ul", "", ...told), { className: "findings" })] : hint),
+    ...(codes.length ? [element("details", "", element("summary", "details"), ...codes.flatMap((code) => [element("code", code), " "]))] : []),
   );
   place.hidden = false;
+  place.scrollIntoView?.({ block: "nearest" });
 }
 
 // -- Words that pass.
 
 let silence;
-export function say(words) {
+/// A task that it is about is a link, whichever page one is on.
+export function say(words, task) {
   const said = document.getElementById("said");
-  said.textContent = words;
+  const link = task ? [Object.assign(element("a", task), { href: `/tasks/${task}` }), " "] : [];
+  said.replaceChildren(...link, words);
   clearTimeout(silence);
-  silence = setTimeout(() => (said.textContent = ""), 4000);
+  silence = setTimeout(() => said.replaceChildren(), 5000);
+}
+
+/// What became of a call, for whoever made it.
+const DONE = {
+  add: "is asked for", claim: "is yours", takeover: "is yours now", renew: "stays yours", release: "is back in the queue",
+  block: "is blocked", unblock: "goes on", note: "has your note", complete: "is complete", review: "is reviewed",
+  reopen: "is open again", drop: "is dropped",
+};
+const DONE_ELSEWHERE = {
+  add_worker: "is registered", pause_worker: "is paused", resume_worker: "may have work again", add_workstation: "is registered",
+  quarantine: "is in quarantine", restore: "is back from quarantine", retire: "is retired", add_milestone: "is added",
+  close_milestone: "is closed",
+};
+
+function tellDone(verb, id, answer) {
+  const assignee = answer.assignment?.assignee;
+  if (answer.outcome === "existing") return say("is there already", id);
+  if (verb === "claim" && assignee && assignee !== document.body.dataset.viewer) return say(`is ${assignee}'s now`, id);
+  if (DONE[verb]) return say(DONE[verb], id);
+  say(`${answer.worker?.handle ?? answer.workstation?.name ?? answer.milestone?.name ?? id ?? "It"} ${DONE_ELSEWHERE[verb] ?? "is done"}`);
 }
 
 // -- Forms.
+
+/// Fields that must be filled in and are not, by their labels.
+function missing(form) {
+  const empty = [...form.querySelectorAll("[required]")].filter((input) => !input.value.trim());
+  for (const input of form.querySelectorAll("[required]")) input.setAttribute("aria-invalid", String(empty.includes(input)));
+  empty[0]?.focus();
+  return empty.map((input) => input.closest("label")?.querySelector("span")?.textContent ?? input.name);
+}
+
+/// Who could take it and where: the rules say it, and the first place that is free is filled in.
+async function showTakers(form, verb, task) {
+  const place = form.querySelector("[data-takers]");
+  if (!place) return;
+  const answer = await fetch(`/tasks/${task}/takers?verb=${verb}`, { headers: { "Onus-Part": "main" } }).catch(() => null);
+  if (!answer?.ok) return;
+  const told = new DOMParser().parseFromString(await answer.text(), "text/html").body;
+  const own = told.querySelector("[data-own]")?.dataset.own;
+  place.replaceChildren(...told.childNodes);
+  const where = form.elements.workstation;
+  if (own && where && !where.value && !form.elements.assignee?.value) where.value = own;
+  place.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-taker]");
+    if (!button) return;
+    if (form.elements.assignee) form.elements.assignee.value = button.dataset.taker;
+    where.value = button.dataset.place;
+    form.querySelector("[type=submit]").focus();
+  });
+}
 
 function bodyOf(form) {
   const body = {};
@@ -114,6 +186,8 @@ export function openForm(verb, task, { forced = false, commit = "" } = {}) {
     event.preventDefault();
     const refusal = form.querySelector(".refusal");
     refusal.hidden = true;
+    const empty = missing(form);
+    if (empty.length) return showRefusal(refusal, { title: "Something is missing", detail: `Fill in: ${empty.join(", ")}` });
     const body = bodyOf(form);
     if ("held" in template.dataset && lease(task) && !body.force) body.lease = lease(task);
     const submit = form.querySelector("[type=submit]");
@@ -126,7 +200,7 @@ export function openForm(verb, task, { forced = false, commit = "" } = {}) {
       const id = answer.task?.id ?? task;
       keepLease(id, answer);
       close();
-      say(answer.outcome === "existing" ? `${id} is there already` : `${id ?? ""} ${verb}: done`);
+      tellDone(verb, id, answer);
       refresh();
     } catch (error) {
       // The outcome is not known. The same key makes a second attempt harmless.
@@ -136,42 +210,64 @@ export function openForm(verb, task, { forced = false, commit = "" } = {}) {
     }
   });
   open(form);
+  showTakers(form, verb, task);
   form.querySelector("input:not([type=checkbox]), textarea, select")?.focus();
+}
+
+const ICONS = { claim: "user-plus", takeover: "hand", complete: "circle-check", drop: "circle-x", release: "undo-2", block: "circle-pause",
+  unblock: "circle-dot", reopen: "circle", note: "message-square", review: "check" };
+
+/// What can be done with a card, in the words of its forms.
+export function choicesOf(task) {
+  const card = document.getElementById(`card-${task}`);
+  const label = (verb) => document.querySelector(`template[data-form="${verb}"]`)?.content.querySelector("[type=submit]").textContent ?? verb;
+  const moves = movesOf(card).map(({ verb, to, forced }) => ({
+    label: `${label(verb)}${forced ? " by force" : ""} → ${to.replace("_", " ")}`,
+    icon: ICONS[verb] ?? "chevron-right",
+    act: () => openForm(verb, task, { forced }),
+  }));
+  return [...moves, { label: "Write a note", icon: "message-square", act: () => openForm("note", task) }];
 }
 
 /// What can be done with a card, as a menu.
 export function openMenu(task) {
-  const card = document.getElementById(`card-${task}`);
-  const menu = element("div");
-  menu.className = "menu";
   const title = element("h2", `${task}`);
   title.id = "dialog-title";
   const list = element("ul");
-  const add = (label, act) => {
-    const button = element("button", label);
+  const choices = [{ label: "Open", icon: "file-text", act: () => location.assign(`/tasks/${task}`) }, ...choicesOf(task)];
+  for (const choice of choices) {
+    const button = element("button", "", icon(choice.icon), choice.label);
     button.type = "button";
-    button.addEventListener("click", act);
+    button.addEventListener("click", choice.act);
     list.append(element("li", "", button));
-  };
-  add("Open", () => location.assign(`/tasks/${task}`));
-  for (const { verb, to, forced } of movesOf(card)) {
-    const template = document.querySelector(`template[data-form="${verb}"]`);
-    const label = template?.content.querySelector("[type=submit]").textContent ?? verb;
-    add(`${label}${forced ? " by force" : ""} → ${to.replace("_", " ")}`, () => openForm(verb, task, { forced }));
   }
-  add("Write a note", () => openForm("note", task));
-  menu.append(title, list);
+  const menu = element("div", "", title, list);
+  menu.className = "menu";
   open(menu);
   list.querySelector("button").focus();
 }
 
-/// Where a card may go: the server says it, from the rules.
+/// Moves that take the lease.
+const OF_HOLDER = ["release", "block", "complete", "unblock"];
+
+/// Where a card may go: the server says it, from the rules. Its holder needs the lease, or force where there is any.
 export function movesOf(card) {
-  return (card?.dataset.moves ?? "").split(" ").filter(Boolean).map((word) => {
+  const moves = (card?.dataset.moves ?? "").split(" ").filter(Boolean).map((word) => {
     const [verb, to] = word.split(":");
     return { verb: verb.replace("!", ""), to, forced: verb.endsWith("!") };
   });
+  const isElsewhere = card?.dataset.holder === document.body.dataset.viewer && !lease(card.dataset.task);
+  if (!isElsewhere) return moves;
+  const canForce = (verb) => Boolean(document.querySelector(`template[data-form="${verb}"]`)?.content.querySelector("[name=force]"));
+  return moves
+    .map((move) => (OF_HOLDER.includes(move.verb) && canForce(move.verb) ? { ...move, forced: true } : move))
+    .filter(({ verb, forced }) => forced || !OF_HOLDER.includes(verb));
 }
+
+// A menu that hangs from its button closes when one goes elsewhere.
+document.addEventListener("click", (event) => {
+  for (const menu of document.querySelectorAll(".pop[open]")) if (!menu.contains(event.target)) menu.open = false;
+});
 
 dialog.addEventListener("click", (event) => {
   if (event.target === dialog || event.target.closest("[data-do=close]")) close();

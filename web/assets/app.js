@@ -1,23 +1,28 @@
 // Where the scripts of a page begin.
-import { forgetLeases, openForm, openMenu } from "./act.js";
-import "./board.js";
+import { forgetLeases, markLeases, openForm, openMenu } from "./act.js";
+import { saveView } from "./board.js";
+import { openEdit } from "./edit.js";
 import { openKeys, switchTheme } from "./key.js";
 import { onEntries, start } from "./live.js";
 import { openPalette } from "./palette.js";
+import "./pick.js";
 import "./report.js";
 
 const DOES = {
   form: ({ verb, task, forced, commit }) => openForm(verb, task, { forced: forced !== undefined, commit }),
+  edit: (_, button) => openEdit(button),
   menu: ({ task }) => openMenu(task),
   palette: openPalette,
+  save: saveView,
   keys: openKeys,
   theme: switchTheme,
 };
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest?.("[data-do]");
-  DOES[button?.dataset.do]?.(button.dataset);
+  DOES[button?.dataset.do]?.(button.dataset, button);
 });
 
 onEntries(forgetLeases);
+markLeases();
 start();

@@ -1,5 +1,5 @@
 // The board: cards are dragged where the rules allow it; filters act at once; more cards come as they are needed.
-import { movesOf, openForm, say } from "./act.js";
+import { close, element, icon, movesOf, open, openForm, say } from "./act.js";
 import { showAddress } from "./live.js";
 
 let dragged = null;
@@ -94,3 +94,46 @@ function reached(entries) {
 document.addEventListener("onus:shown", watch);
 // At first only when it is scrolled: nobody needs what is far below.
 document.addEventListener("scroll", watch, { capture: true, once: true, passive: true });
+
+// -- Views that somebody keeps, in this browser.
+
+const VIEWS = "onus.views";
+const views = () => JSON.parse(localStorage.getItem(VIEWS) ?? "[]");
+
+function keep(list) {
+  localStorage.setItem(VIEWS, JSON.stringify(list));
+  showViews();
+}
+
+function showViews() {
+  const place = document.getElementById("saved");
+  if (!place) return;
+  const here = location.pathname + location.search;
+  place.replaceChildren(...views().map(({ name, address }) => {
+    const link = Object.assign(element("a", "", icon("star"), name), { href: address });
+    if (address === here) link.setAttribute("aria-current", "true");
+    return link;
+  }));
+}
+
+/// Asks for a name; the same name takes the place of the view before, and a name with nothing to keep goes away.
+export function saveView() {
+  const address = location.pathname + location.search;
+  const form = document.createElement("form");
+  form.innerHTML = `<h2 id="dialog-title">Save this view</h2><p class="about">Its filters, kept in this browser under a name.</p>
+    <label><span>Name</span><input name="name" autocomplete="off" maxlength="40"></label>
+    <div class="buttons"><button type="button" data-do="close">Cancel</button><button type="submit" class="first">Save</button></div>`;
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const name = form.elements.name.value.trim();
+    if (!name) return form.elements.name.focus();
+    keep([...views().filter((view) => view.name !== name), { name, address }]);
+    close();
+    say(`View saved: ${name}`);
+  });
+  open(form);
+  form.elements.name.focus();
+}
+
+document.addEventListener("onus:shown", showViews);
+showViews();

@@ -1,6 +1,7 @@
 // The keyboard. Single letters act only where nobody is typing.
 import { open, openMenu } from "./act.js";
 import { openPalette } from "./palette.js";
+import { toggle } from "./pick.js";
 
 export const KEYS = [
   ["Ctrl K", "a page, a task or something to do"],
@@ -11,6 +12,7 @@ export const KEYS = [
   ["h l", "the column before, the next one"],
   ["Enter", "open the card"],
   ["m", "what can be done with the card"],
+  ["x", "pick the card, to change several at once"],
   ["t", "light or dark"],
   ["?", "these shortcuts"],
   ["Esc", "close"],
@@ -20,7 +22,7 @@ export function openKeys() {
   const list = document.createElement("div");
   list.className = "keys";
   list.innerHTML = `<h2 id="dialog-title">Shortcuts</h2><dl></dl><div class="buttons"><button type="button" data-do="close">Close</button></div>`;
-  const pages = [...document.querySelectorAll("header nav a")].map((link) => [`g ${link.dataset.key}`, link.textContent]);
+  const pages = [...document.querySelectorAll("header nav a")].map((link) => [`g ${link.dataset.key}`, link.textContent.trim()]);
   for (const [key, words] of [...KEYS, ...pages]) {
     const [term, meaning] = [document.createElement("dt"), document.createElement("dd")];
     term.append(Object.assign(document.createElement("kbd"), { textContent: key }));
@@ -44,7 +46,7 @@ const focusCard = (card) => card?.querySelector(".title")?.focus();
 function step(by) {
   const here = document.activeElement?.closest(".card");
   if (!here) return focusCard(document.querySelector(".card"));
-  const column = [...document.querySelectorAll(`.cell[data-state="${here.dataset.state}"] .card`)];
+  const column = [...document.querySelectorAll(`.cell[data-column="${here.closest(".cell").dataset.column}"] .card`)];
   focusCard(column[column.indexOf(here) + by]);
 }
 
@@ -70,6 +72,7 @@ const ACTS = {
   l: () => sidestep(1),
   h: () => sidestep(-1),
   m: () => card() && openMenu(card()),
+  x: () => card() && toggle(card()),
 };
 
 let going = false;

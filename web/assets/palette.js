@@ -1,20 +1,32 @@
 // Ctrl K: a page, a task, or something to do, by a few letters.
-import { close, open, openForm } from "./act.js";
+import { choicesOf, close, open, openForm } from "./act.js";
 
 function choices() {
   const pages = [...document.querySelectorAll("header nav a")].map((link) => ({
-    label: `Go to ${link.textContent}`,
+    label: `Go to ${link.textContent.trim()}`,
     act: () => location.assign(link.href),
   }));
   const asks = document.querySelector("[data-verb=add]") ? [{ label: "Ask for something", act: () => openForm("add") }] : [];
   return [...pages, ...asks];
 }
 
+/// What can be done with the card that one was on, or with the task of the page.
+function acts(current) {
+  if (!current) return [];
+  if (document.getElementById(`card-${current}`)) return choicesOf(current).map(({ label, act }) => ({ label: `${current}: ${label}`, act }));
+  const buttons = [...document.querySelectorAll(".task .actions button")].filter((button) => button.checkVisibility());
+  const edits = [...document.querySelectorAll(".task .edit[data-label]")];
+  return [
+    ...buttons.map((button) => ({ label: `${current}: ${button.textContent.trim()}`, act: () => button.click() })),
+    ...edits.map((button) => ({ label: `${current}: Change ${button.dataset.label.toLowerCase()}`, act: () => button.click() })),
+  ];
+}
+
 const entry = (task) => ({ label: `${task.id} ${task.title}`, act: () => location.assign(`/tasks/${task.id}`) });
 
 /// Tasks that the words are found in: those on the page, and one that is named.
 function tasks(words) {
-  const cards = [...document.querySelectorAll(".card")].map((card) => ({
+  const cards = [...document.querySelectorAll("[data-pickable]")].map((card) => ({
     id: card.dataset.task,
     title: card.querySelector(".title").textContent,
   }));
@@ -23,14 +35,15 @@ function tasks(words) {
   return [...direct, ...cards].map(entry);
 }
 
-function search(words) {
-  const board = { label: `Filter the board: ${words}`, act: () => location.assign(`/board?q=${encodeURIComponent(words)}`) };
+function search(words, current) {
+  const board = { label: `Search everything: ${words}`, act: () => location.assign(`/board?q=${encodeURIComponent(words)}`) };
   const letters = words.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = [...choices(), ...tasks(words)].filter(({ label }) => letters.every((part) => label.toLowerCase().includes(part)));
+  const found = [...acts(current), ...choices(), ...tasks(words)].filter(({ label }) => letters.every((part) => label.toLowerCase().includes(part)));
   return [...found.slice(0, 12), ...(letters.length ? [board] : [])];
 }
 
 export function openPalette() {
+  const current = document.activeElement?.closest("[data-pickable]")?.dataset.task ?? document.querySelector("article.task")?.dataset.task;
   const form = document.createElement("form");
   form.className = "palette";
   form.innerHTML = `<h2 id="dialog-title" class="unseen">Go to</h2>
@@ -47,7 +60,7 @@ export function openPalette() {
   }
 
   function show() {
-    found = search(input.value);
+    found = search(input.value, current);
     at = 0;
     list.replaceChildren(...found.map(({ label }, index) => {
       const item = document.createElement("li");

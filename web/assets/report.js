@@ -65,3 +65,18 @@ document.addEventListener("change", (event) => {
   history.replaceState(null, "", address);
   showAddress(address);
 });
+
+// -- Since I last looked: this browser knows when that was.
+
+const LOOKED = "onus.looked";
+
+if (document.querySelector("main.now")) {
+  const last = Number(localStorage.getItem(LOOKED));
+  const minutes = Math.ceil((Date.now() - last) / 60_000);
+  const link = document.getElementById("last-look");
+  if (last && minutes < 60 * 24 * 30) {
+    link.href = `/now?since=${minutes}m`;
+    link.hidden = false;
+  }
+  addEventListener("pagehide", () => localStorage.setItem(LOOKED, String(Date.now())));
+}

@@ -31,9 +31,10 @@ macro_rules! files {
 
 static ASSETS: LazyLock<(Vec<Asset>, String)> = LazyLock::new(|| {
     let files = files![
-        "board.css" "base.css" "fleet.css" "report.css" "task.css"
-        "theme.js" "app.js" "act.js" "board.js" "key.js" "live.js" "morph.js" "palette.js" "report.js" "time.js" "signin.js"
-        "icon.svg"
+        "tokens.css" "base.css" "board.css" "fleet.css" "report.css" "task.css"
+        "theme.js" "app.js" "act.js" "board.js" "edit.js" "key.js" "live.js" "morph.js" "palette.js" "pick.js" "report.js" "time.js"
+        "signin.js"
+        "icon.svg" "icons.svg"
     ];
     let mut digest = Sha256::new();
     for (name, plain) in files {

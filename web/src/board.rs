@@ -1,6 +1,7 @@
 //! The board: tasks by state, and by whatever else the viewer wants lanes of.
 
 mod card;
+mod list;
 mod view;
 
 use crate::html::Html;
@@ -14,12 +15,17 @@ use onus_core::task::{Priority, StateName, Task};
 use onus_store::error::Result as StoreResult;
 use onus_store::port::{Store, Tx};
 use onus_store::read::queue::{self, After, Filter, Which};
+use onus_store::registry;
 use std::collections::{BTreeMap, BTreeSet};
-use view::{BoardView, Choice, Column, Lane, Select};
+use view::{BoardView, COLUMNS, Choice, Column, ColumnKind, Lane, Select};
 
 /// So many cards of a column are drawn at first, and each time four times as many as before.
 const FIRST: usize = 50;
 const FURTHER: usize = 4;
+
+/// The most that a search finds, and labels that are offered.
+const FOUND: i64 = 2_000;
+const LABELS: usize = 200;
 
 /// So many cards the browser lays out together, once they come near (`assets/board.css`).
 const RUN: usize = 25;
@@ -65,9 +71,11 @@ struct BoardQuery {
     lanes: Lanes,
     filter: Filter,
     priority: Option<Priority>,
+    tag: Option<String>,
     /// In lower case; all of them must be found.
     words: Vec<String>,
-    shown: BTreeMap<StateName, usize>,
+    /// Of each column.
+    shown: BTreeMap<&'static str, usize>,
 }
 
 impl BoardQuery {
@@ -91,13 +99,14 @@ impl BoardQuery {
                 lane: None,
             },
             priority: seen.read("priority")?,
+            tag: seen.word("tag").map(str::to_owned),
             words: seen.word("q").unwrap_or_default().split_whitespace().map(str::to_lowercase).collect(),
             shown: read_shown(seen.word("show").unwrap_or_default()),
         })
     }
 
-    fn shown(&self, state: StateName) -> usize {
-        self.shown.get(&state).copied().unwrap_or(FIRST)
+    fn shown(&self, column: &ColumnKind) -> usize {
+        self.shown.get(column.key).copied().unwrap_or(FIRST)
     }
 
     /// What the statement cannot ask for.
@@ -106,11 +115,7 @@ impl BoardQuery {
         if self.priority.is_some_and(|wanted| wanted != spec.priority) {
             return false;
         }
-        let text = || format!("{} {} {}", task.id, spec.title, spec.tags.join(" ")).to_lowercase();
-        self.words.is_empty() || {
-            let text = text();
-            self.words.iter().all(|word| text.contains(word.as_str()))
-        }
+        self.tag.as_ref().is_none_or(|wanted| spec.tags.contains(wanted))
     }
 
     fn lane(&self, task: &Task) -> Option<String> {
@@ -129,22 +134,25 @@ fn shown(text: &str) -> String {
     onus_core::id::shown(text)
 }
 
-/// `open:200,complete:800`; what makes no sense asks for nothing.
-fn read_shown(text: &str) -> BTreeMap<StateName, usize> {
+/// `ready:200,complete:800`; what makes no sense asks for nothing.
+fn read_shown(text: &str) -> BTreeMap<&'static str, usize> {
     let pairs = text.split(',').filter_map(|pair| pair.split_once(':'));
-    let pairs = pairs.filter_map(|(state, count)| Some((StateName::parse(state)?, count.parse().ok()?)));
-    pairs.map(|(state, count): (_, usize)| (state, count.clamp(FIRST, LIMIT_MAX as usize))).collect()
+    let pairs = pairs.filter_map(|(key, count)| {
+        let column = COLUMNS.iter().find(|column| column.key == key)?;
+        Some((column.key, count.parse().ok()?))
+    });
+    pairs.map(|(key, count): (_, usize)| (key, count.clamp(FIRST, LIMIT_MAX as usize))).collect()
 }
 
-fn write_shown(shown: &BTreeMap<StateName, usize>) -> String {
-    let pairs = shown.iter().map(|(state, count)| format!("{state}:{count}"));
+fn write_shown(shown: &BTreeMap<&'static str, usize>) -> String {
+    let pairs = shown.iter().map(|(key, count)| format!("{key}:{count}"));
     pairs.collect::<Vec<_>>().join(",")
 }
 
-/// The tasks of one state, as many as are shown, and how many there are.
+/// The tasks of one column, as many as are shown, and how many there are.
 #[derive(Debug)]
 struct Stack {
-    state: StateName,
+    column: &'static ColumnKind,
     tasks: Vec<Task>,
     count: usize,
     /// There are more than were counted.
@@ -153,43 +161,88 @@ struct Stack {
 
 fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let asked = BoardQuery::read(seen)?;
-    let (stacks, known) = onus.store.read(|tx| {
-        let stacks = stacks(tx, &asked)?;
+    let list = list::ListQuery::read(seen)?;
+    let (stacks, known, projects) = onus.store.read(|tx| {
+        let stacks = if asked.words.is_empty() { stacks(tx, &asked)? } else { found(tx, &asked)? };
         let known = CardFacts::load(tx, stacks.iter().flat_map(|stack| &stack.tasks))?;
-        Ok((stacks, known))
+        Ok((stacks, known, registry::projects(tx)?))
     })?;
-    let view = draw(&asked, seen, &stacks, &known);
+    let mut view = draw(&asked, seen, &stacks, &known);
+    if projects.len() > 1 {
+        let names = projects.iter().map(ToString::to_string).collect();
+        view.selects.insert(0, filter(seen, "project", "Project", names));
+    }
+    if list.is_some() {
+        let groups = list::GROUPS.map(str::to_owned).into();
+        view.selects.insert(0, filter(seen, "group", "Group", groups));
+        view.selects.retain(|select| select.name != "lanes");
+    }
+    view.list = list.map(|list| list.draw(seen, &stacks, &known));
     Ok(Drawn { title: "Board".to_owned(), main: rendered(&view)? })
+}
+
+/// What the words are found in, by column.
+fn found(tx: &mut dyn Tx, asked: &BoardQuery) -> StoreResult<Vec<Stack>> {
+    let all = queue::search(tx, &asked.words, &asked.filter, FOUND)?;
+    let full = all.len() as i64 == FOUND;
+    let mut stacks: Vec<Stack> =
+        COLUMNS.iter().map(|column| Stack { column, tasks: Vec::new(), count: 0, more: full }).collect();
+    for task in all.into_iter().filter(|task| asked.keeps(task)) {
+        let waits = !card::waits_of(tx, &task)?.is_empty();
+        let state = task.state.name();
+        let of = |stack: &&mut Stack| {
+            stack.column.state == state
+                && (state != StateName::Open || (stack.column.key == "waiting") == waits)
+        };
+        if let Some(stack) = stacks.iter_mut().find(of) {
+            stack.count += 1;
+            if stack.tasks.len() < asked.shown(stack.column) {
+                stack.tasks.push(task);
+            }
+        }
+    }
+    Ok(stacks)
 }
 
 fn stacks(tx: &mut dyn Tx, asked: &BoardQuery) -> StoreResult<Vec<Stack>> {
     // Counted over the head of the queue, so that a look costs the same with a million tasks.
     let mut window = Vec::new();
     queue::window(tx, &asked.filter, LIMIT_MAX, &mut |passing| {
-        window.push(passing.state);
+        window.push((passing.state, passing.waiting));
         Ok(())
     })?;
     let further = window.len() as i64 == LIMIT_MAX;
-    let searches = asked.priority.is_some() || !asked.words.is_empty();
-    let mut stacks = Vec::with_capacity(StateName::ALL.len());
-    for state in StateName::ALL {
-        let shown = asked.shown(state);
+    let searches = asked.priority.is_some() || asked.tag.is_some();
+    let mut stacks = Vec::with_capacity(COLUMNS.len());
+    for column in &COLUMNS {
+        let (shown, filter) = (asked.shown(column), &asked.filter);
         let limit = if searches { LIMIT_MAX } else { shown as i64 + 1 };
-        let mut tasks = match state.is_terminal() {
-            true => queue::ended(tx, state, &asked.filter, limit)?,
-            false => queue::list(tx, Which::Only(state), &asked.filter, After::START, limit)?,
+        let mut tasks = match column.key {
+            "ready" => queue::ready(tx, filter, After::START, limit)?,
+            "waiting" => queue::waiting(tx, filter, limit)?,
+            _ if column.state.is_terminal() => queue::ended(tx, column.state, filter, limit)?,
+            _ => queue::list(tx, Which::Only(column.state), filter, After::START, limit)?,
         };
         let full = tasks.len() as i64 == limit;
         tasks.retain(|task| asked.keeps(task));
         let (count, more) = if searches {
             (tasks.len(), full)
-        } else if state.is_terminal() {
-            (tasks.len().min(shown), full)
+        } else if column.state.is_terminal() {
+            let count = if full {
+                queue::count_ended(tx, column.state, filter, LIMIT_MAX)?
+            } else {
+                tasks.len() as i64
+            };
+            (usize::try_from(count).unwrap_or(0), count == LIMIT_MAX)
         } else {
-            (window.iter().filter(|queued| **queued == state).count(), further)
+            let waiting = column.key == "waiting";
+            let own = |(state, waits): &&(StateName, bool)| {
+                *state == column.state && (*state != StateName::Open || *waits == waiting)
+            };
+            (window.iter().filter(own).count(), further)
         };
         tasks.truncate(shown);
-        stacks.push(Stack { state, tasks, count, more });
+        stacks.push(Stack { column, tasks, count, more });
     }
     Ok(stacks)
 }
@@ -209,7 +262,7 @@ fn draw(asked: &BoardQuery, seen: &PageRequest, stacks: &[Stack], known: &CardFa
         let cells = stacks.iter().map(|stack| {
             let own: Vec<&Task> = stack.tasks.iter().filter(|task| asked.lane(task) == name).collect();
             let run = |tasks: &[&Task]| tasks.iter().map(|task| Card::new(task, seen, known)).collect();
-            (stack.state, own.chunks(RUN).map(run).collect())
+            (stack.column, own.chunks(RUN).map(run).collect())
         });
         Lane { cells: cells.collect(), name: name.unwrap_or_else(|| asked.lanes.rest().to_owned()) }
     });
@@ -222,6 +275,10 @@ fn draw(asked: &BoardQuery, seen: &PageRequest, stacks: &[Stack], known: &CardFa
         filtered: seen.with("q", None) != seen.path || seen.word("q").is_some(),
         clear: seen.path.clone(),
         now: Html(seen.now.0.to_string()),
+        list: None,
+        as_board: seen.with("view", None),
+        as_list: seen.with("view", Some("list")),
+        person: seen.viewer.is_person(),
     }
 }
 
@@ -229,33 +286,35 @@ fn column(asked: &BoardQuery, seen: &PageRequest, stack: &Stack) -> Column {
     let is_all = stack.tasks.len() >= stack.count && !stack.more;
     let further = (!is_all).then(|| {
         let mut shown = asked.shown.clone();
-        shown.insert(stack.state, (asked.shown(stack.state) * FURTHER).min(LIMIT_MAX as usize));
+        shown.insert(stack.column.key, (asked.shown(stack.column) * FURTHER).min(LIMIT_MAX as usize));
         seen.with("show", Some(&write_shown(&shown)))
     });
     Column {
-        state: stack.state,
+        kind: stack.column,
         count: format!("{}{}", stack.count, if stack.more { "+" } else { "" }),
-        further: further.filter(|_| asked.shown(stack.state) < LIMIT_MAX as usize),
+        further: further.filter(|_| asked.shown(stack.column) < LIMIT_MAX as usize),
     }
+}
+
+/// A filter by one of several words; the one that is set is always among them.
+fn filter(
+    seen: &PageRequest,
+    name: &'static str,
+    label: &'static str,
+    mut values: BTreeSet<String>,
+) -> Select {
+    let chosen = seen.word(name).unwrap_or_default().to_owned();
+    if !chosen.is_empty() {
+        values.insert(chosen.clone());
+    }
+    let choice = |value: String| Choice { chosen: value == chosen, label: value.clone(), value };
+    let any = Choice::any(chosen.is_empty());
+    Select { name, label, choices: std::iter::once(any).chain(values.into_iter().map(choice)).collect() }
 }
 
 fn selects(asked: &BoardQuery, seen: &PageRequest, stacks: &[Stack], known: &CardFacts) -> Vec<Select> {
     let tasks = || stacks.iter().flat_map(|stack| &stack.tasks);
-    let filter = |name: &'static str, label, values: BTreeSet<String>| {
-        let chosen = seen.word(name).unwrap_or_default().to_owned();
-        let mut values = values;
-        if !chosen.is_empty() {
-            values.insert(chosen.clone());
-        }
-        let choice = |value: String| Choice { chosen: value == chosen, label: value.clone(), value };
-        Select {
-            name,
-            label,
-            choices: std::iter::once(Choice::any(chosen.is_empty()))
-                .chain(values.into_iter().map(choice))
-                .collect(),
-        }
-    };
+    let filter = |name, label, values| filter(seen, name, label, values);
     let lanes = LANES.iter().map(|(name, lanes)| Choice {
         value: if *lanes == Lanes::None { String::new() } else { (*name).to_owned() },
         label: (*name).to_owned(),
@@ -264,12 +323,14 @@ fn selects(asked: &BoardQuery, seen: &PageRequest, stacks: &[Stack], known: &Car
     let roles = tasks().filter_map(|task| task.spec.role.as_ref()).map(ToString::to_string);
     let types = tasks().filter_map(|task| task.spec.task_type.as_ref()).map(ToString::to_string);
     let sprints = tasks().filter_map(|task| task.spec.sprint.clone());
+    let tags = tasks().flat_map(|task| task.spec.tags.iter().cloned());
     vec![
         Select { name: "lanes", label: "Lanes", choices: lanes.collect() },
         filter("assignee", "Holder", known.workers.keys().map(ToString::to_string).collect()),
         filter("role", "Role", roles.collect()),
         filter("type", "Type", types.collect()),
         filter("sprint", "Sprint", sprints.collect()),
+        filter("tag", "Label", tags.take(LABELS).collect()),
         filter("priority", "Priority", Priority::ALL.iter().map(ToString::to_string).collect()),
     ]
 }
@@ -280,8 +341,8 @@ mod tests {
 
     #[test]
     fn what_is_shown_survives_its_address() {
-        let shown = read_shown("open:200,complete:800,nonsense:5,blocked:x,dropped:999999999");
-        assert_eq!(write_shown(&shown), "open:200,complete:800,dropped:10000");
+        let shown = read_shown("ready:200,complete:800,nonsense:5,blocked:x,dropped:999999999");
+        assert_eq!(write_shown(&shown), "complete:800,dropped:10000,ready:200");
         assert_eq!(read_shown(&write_shown(&shown)), shown);
     }
 }

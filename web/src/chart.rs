@@ -113,8 +113,14 @@ pub(crate) struct Stretch {
     pub(crate) running: bool,
 }
 
-/// A day as a line of hours, with one row for each task.
-pub(crate) fn day(label: &str, rows: &[String], minutes: i64, stretches: &[Stretch]) -> Html {
+/// A day as lines of hours, one row for each task or worker; `now` is a line of its own, where it is within the day.
+pub(crate) fn day(
+    label: &str,
+    rows: &[String],
+    minutes: i64,
+    stretches: &[Stretch],
+    now: Option<i64>,
+) -> Html {
     const ROW: i64 = 22;
     const NAMES: i64 = 86;
     let height = rows.len() as i64 * ROW + FOOT;
@@ -141,6 +147,13 @@ pub(crate) fn day(label: &str, rows: &[String], minutes: i64, stretches: &[Stret
             "<rect class=\"{class}\" x=\"{from}\" y=\"{y}\" width=\"{width}\" height=\"{}\" rx=\"3\"><title>{}</title></rect>",
             ROW - 6,
             escaped(&stretch.words)
+        );
+    }
+    if let Some(now) = now.filter(|now| (0..minutes).contains(now)) {
+        let (at, end) = (x(now), height - FOOT);
+        let _ = write!(
+            inner,
+            "<line class=\"now\" x1=\"{at}\" y1=\"0\" x2=\"{at}\" y2=\"{end}\"><title>now</title></line>"
         );
     }
     Html(format!(
@@ -212,7 +225,8 @@ mod tests {
     #[test]
     fn a_stretch_lies_where_it_was_in_the_day() {
         let stretch = Stretch { row: 0, from: 720, to: 1_440, words: "noon".into(), running: false };
-        let Html(chart) = day("a day", &["T-1".into()], 1_440, &[stretch]);
+        let Html(chart) = day("a day", &["T-1".into()], 1_440, &[stretch], Some(60));
         assert!(chart.contains("x=\"363\"") && chart.contains("width=\"277\""), "{chart}");
+        assert!(chart.contains("class=\"now\" x1=\"109\""), "{chart}");
     }
 }

@@ -1,6 +1,7 @@
 //! Effort: who worked how long on what, people beside agents, and whether a person has approved it (mission A4, A6).
 
 mod day;
+mod grid;
 
 use crate::chart::{self, Bar};
 use crate::html::Html;
@@ -53,6 +54,9 @@ struct EffortPage {
     tasks: Vec<SumRow>,
     types: Vec<SumRow>,
     running: i64,
+    grid: Option<grid::Grid>,
+    /// One day of everybody.
+    lines: Option<Html>,
     files: Vec<(&'static str, String)>,
     person: bool,
 }
@@ -119,6 +123,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let by_worker = onus.timesheet(&asked.ask(&[Dimension::Worker]))?;
     let by_task = onus.timesheet(&asked.ask(&[Dimension::Task]))?;
     let by_type = onus.timesheet(&asked.ask(&[Dimension::Type]))?;
+    let today = onus.today(asked.worker.as_ref().or(seen.viewer.handle()))?;
     let mut rows = Vec::new();
     let longest = longest(&by_worker);
     for row in &by_worker.rows {
@@ -131,16 +136,27 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         let sums = SumRow::new(row, worker.to_string(), None, &by_worker.currency, longest);
         let own = daily.rows.iter().filter(|other| other.worker.as_ref() == Some(worker));
         let last = own.filter_map(|other| other.day).max();
-        rows.push(worker_row(&asked, row, sums, kinds.get(worker.as_str()).copied(), last, &approvals));
+        let mut told = worker_row(&asked, row, sums, kinds.get(worker.as_str()).copied(), last, &approvals);
+        // What still goes on cannot be agreed to.
+        if asked.days.1 >= today {
+            told.body = None;
+        }
+        rows.push(told);
     }
     let worker = asked.worker.as_ref().map(ToString::to_string).unwrap_or_default();
     let (before, after) = neighbours(asked.days);
+    let at_work: Vec<Handle> = by_worker.rows.iter().filter_map(|row| row.worker.clone()).collect();
+    let tz = seen.viewer.worker.as_ref().map_or_else(|| "UTC".to_owned(), |worker| worker.tz.clone());
+    let lines = match asked.days {
+        (from, to) if from == to => grid::lines(onus, &at_work, from, &tz, seen.now)?,
+        _ => None,
+    };
     let page = EffortPage {
         from: asked.days.0.to_string(),
         to: asked.days.1.to_string(),
         before: seen.with("period", Some(&before)),
         after: seen.with("period", Some(&after)),
-        spans: spans(&asked, seen),
+        spans: spans(&asked, today, seen),
         workers: workers.iter().map(|one| (one.handle.to_string(), one.handle.as_str() == worker)).collect(),
         tiles: tiles(&by_worker, &workers),
         chart: hours(&daily, &kinds, asked.days),
@@ -148,6 +164,8 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         tasks: sums(&by_task, |row| row.task.as_ref().map(ToString::to_string), TASKS),
         types: sums(&by_type, |row| row.task_type.clone(), TASKS),
         running: by_worker.running,
+        grid: grid::grid(&daily, asked.days, |day| seen.with("period", Some(&day.to_string()))),
+        lines,
         files: files(seen, &asked),
         person: seen.viewer.is_person(),
         period: asked.name,
@@ -155,11 +173,12 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     Ok(Drawn { title: "Effort".to_owned(), main: rendered(&page)? })
 }
 
-/// The day, the week and the month around the first day.
-fn spans(asked: &EffortQuery, seen: &PageRequest) -> Vec<(&'static str, String, bool)> {
+/// The day, the week and the month around today, where it is within the period; else around the first day.
+fn spans(asked: &EffortQuery, today: Date, seen: &PageRequest) -> Vec<(&'static str, String, bool)> {
     let (from, to) = asked.days;
-    let month: String = from.to_string().chars().take("2026-11".len()).collect();
-    let kinds = [("Day", from.to_string()), ("Week", week_name(from)), ("Month", month)];
+    let about = if from <= today && today <= to { today } else { from };
+    let month: String = about.to_string().chars().take("2026-11".len()).collect();
+    let kinds = [("Day", about.to_string()), ("Week", week_name(about)), ("Month", month)];
     let is_here = |name: &str| period(name).is_ok_and(|days| days == (from, to));
     let span =
         |(label, name): (&'static str, String)| (label, seen.with("period", Some(&name)), is_here(&name));

@@ -26,6 +26,8 @@ pub(crate) struct Field {
     pub(crate) label: &'static str,
     pub(crate) input: Input,
     pub(crate) required: bool,
+    /// Out of sight until somebody asks for more.
+    pub(crate) folded: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,17 +38,23 @@ pub(crate) enum Input {
     Listed(&'static str),
     /// One of these; the first one is the default.
     Choice(&'static [&'static str]),
+    /// One of these, and nothing is chosen for anybody.
+    Decision(&'static [&'static str]),
     /// Several values, one on each line.
     Lines,
     Flag,
 }
 
 const fn field(name: &'static str, label: &'static str, input: Input) -> Field {
-    Field { name, label, input, required: false }
+    Field { name, label, input, required: false, folded: false }
+}
+
+const fn folded(name: &'static str, label: &'static str, input: Input) -> Field {
+    Field { name, label, input, required: false, folded: true }
 }
 
 const fn required(name: &'static str, label: &'static str, input: Input) -> Field {
-    Field { name, label, input, required: true }
+    Field { name, label, input, required: true, folded: false }
 }
 
 const REASON: Field = required("reason", "Why? It goes into the ledger", Input::Line);
@@ -63,11 +71,12 @@ pub(crate) const FORMS: &[Form] = &[
             field("body", "Details (Markdown)", Input::Text),
             field("priority", "Priority", Input::Choice(&["P2", "P0", "P1", "P3", "P4"])),
             field("kind", "Kind", Input::Choice(&["feature", "defect", "chore", "docs"])),
-            field("type", "Type", Input::Line),
-            field("role", "Role", Input::Line),
-            field("sprint", "Sprint", Input::Line),
-            field("depends_on", "Waits for these tasks, one on each line", Input::Lines),
-            field("scope", "Paths that the work may touch, one glob on each line", Input::Lines),
+            field("type", "Type: the map sends it to whoever does such work", Input::Line),
+            folded("tags", "Labels, one on each line", Input::Lines),
+            folded("role", "Role", Input::Line),
+            folded("sprint", "Sprint", Input::Line),
+            folded("depends_on", "Waits for these tasks, one on each line", Input::Lines),
+            folded("scope", "Paths that the work may touch, one glob on each line", Input::Lines),
         ],
         held: false,
         force: false,
@@ -172,11 +181,11 @@ pub(crate) const FORMS: &[Form] = &[
         about: "Say what somebody else's work is.",
         path: "/v1/tasks/{id}/reviews",
         fields: &[
-            field("verdict", "Verdict", Input::Choice(&["approved", "rejected"])),
-            field(
+            required("verdict", "Verdict", Input::Decision(&["approved", "rejected"])),
+            required(
                 "classification",
                 "Work that runs, or words about it",
-                Input::Choice(&["implemented", "design-only"]),
+                Input::Decision(&["implemented", "design-only"]),
             ),
             field("commit", "At which commit", Input::Line),
             field("note", "Note", Input::Text),
@@ -314,6 +323,18 @@ pub(crate) fn moves(moves: &[Move]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
+impl Form {
+    /// What is asked at once, and what only of those who want to say more.
+    pub(crate) fn parts(&self) -> (Vec<&Field>, Vec<&Field>) {
+        self.fields.iter().partition(|field| !field.folded)
+    }
+
+    /// Whether it gives the work to somebody, who then works somewhere.
+    pub(crate) fn gives(&self) -> bool {
+        matches!(self.verb, "claim" | "takeover")
+    }
+}
+
 /// The forms as templates of the page: scripts copy them when they are asked for.
 #[derive(Debug, Template)]
 #[template(path = "part/forms.html")]
@@ -343,7 +364,7 @@ mod tests {
                 assert_eq!(property["type"] == "boolean", field.input == Input::Flag, "{about}: {property}");
                 let is_list = property.to_string().contains("\"array\"");
                 assert_eq!(is_list, field.input == Input::Lines, "{about}: {property}");
-                if let (Input::Choice(words), true) = (
+                if let (Input::Choice(words) | Input::Decision(words), true) = (
                     field.input,
                     property.to_string().contains("\"const\"") || property.to_string().contains("\"enum\""),
                 ) {

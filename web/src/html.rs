@@ -1,7 +1,7 @@
 //! Small pieces of HTML that several pages show.
 
 use askama::filters::HtmlSafe;
-use onus_core::task::Assignment;
+use onus_core::task::{Assignment, StateName};
 use onus_core::time::{Millis, Timestamp};
 use std::fmt;
 
@@ -16,6 +16,44 @@ impl fmt::Display for Html {
 }
 
 impl HtmlSafe for Html {}
+
+/// An icon of the sprite (`assets/icons.svg`). What it means stands beside it in words.
+pub(crate) fn icon(name: &str) -> Html {
+    let sprite = crate::asset::address("icons.svg");
+    Html(format!("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"{sprite}#{name}\"/></svg>"))
+}
+
+/// The icon of a state.
+pub(crate) const fn state_icon(state: StateName) -> &'static str {
+    match state {
+        StateName::Open => "circle",
+        StateName::InProgress => "circle-dot",
+        StateName::Blocked => "circle-pause",
+        StateName::Complete => "circle-check",
+        StateName::Dropped => "circle-x",
+    }
+}
+
+/// A state as people read it: an icon, a colour and a word.
+pub(crate) fn state(state: &StateName) -> Html {
+    let word = state.name().replace('_', " ");
+    Html(format!("<span class=\"state {}\">{}{word}</span>", state.name(), icon(state_icon(*state))))
+}
+
+/// The icon of a person or an agent.
+pub(crate) fn who_icon(kind: &str) -> Html {
+    match kind {
+        "agent" => icon("bot"),
+        "human" => icon("user"),
+        _ => Html::default(),
+    }
+}
+
+/// What a blocked task waits for, without the word by which a program tells the kinds apart.
+pub(crate) fn blocker(text: &str) -> &str {
+    let plain = ["task:", "person:", "external:"].iter().find_map(|kind| text.strip_prefix(kind));
+    plain.unwrap_or(text)
+}
 
 /// A moment as people say it. The scripts keep it true; `assets/time.js` has the same words.
 pub(crate) fn when(at: Timestamp, now: Timestamp) -> Html {

@@ -7,6 +7,7 @@ use askama::Template;
 use onus_app::Onus;
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
+use onus_core::workstation::WorkstationState;
 use onus_store::load;
 use onus_store::port::{Driver, Store};
 use onus_store::registry;
@@ -43,6 +44,21 @@ struct Link {
     name: &'static str,
     key: char,
     here: bool,
+    icon: &'static str,
+}
+
+/// What stands before a page's name in the navigation.
+fn icon_of(page: &str) -> &'static str {
+    match page {
+        "Board" => "square-kanban",
+        "Now" => "activity",
+        "Inbox" => "inbox",
+        "Fleet" => "server",
+        "Milestones" => "flag",
+        "Effort" => "timer",
+        "Audit" => "scroll-text",
+        _ => "file-text",
+    }
 }
 
 #[derive(Debug, Template)]
@@ -89,7 +105,11 @@ impl FormChoices {
     fn load(store: &mut dyn Driver) -> Result<FormChoices, Refusal> {
         Ok(store.read(|tx| {
             let places = registry::workstations(tx)?;
-            let free = places.iter().filter(|row| row.holds.is_none());
+            // What is held, in quarantine or retired is no place to begin.
+            let is_free = |row: &&registry::WorkstationHolding| {
+                row.holds.is_none() && row.workstation.state == WorkstationState::Ready
+            };
+            let free = places.iter().filter(is_free);
             Ok(FormChoices {
                 seq: load::workspace(tx)?.last_seq,
                 workers: registry::workers(tx, None)?
@@ -105,7 +125,8 @@ impl FormChoices {
         let person = seen.viewer.is_person();
         let nav = pages().into_iter().filter_map(|other| {
             let here = other.path == page.path;
-            other.key.map(|key| Link { path: other.path, name: other.name, key, here })
+            let icon = icon_of(other.name);
+            other.key.map(|key| Link { path: other.path, name: other.name, key, here, icon })
         });
         let scripts = asset::all().iter().filter(|asset| asset.is_module());
         rendered(&Layout {

@@ -19,6 +19,7 @@ mod milestone;
 mod now;
 mod page_request;
 pub mod signin;
+mod taker;
 mod task;
 
 pub use layout::{PagePart, draw};
@@ -70,6 +71,7 @@ pub fn pages() -> Vec<Page> {
         effort::page(),
         audit::page(),
         task::page(),
+        taker::page(),
         milestone::one(),
         audit::incident(),
         effort::day(),

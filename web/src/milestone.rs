@@ -42,6 +42,17 @@ struct MilestoneRow {
     about: String,
     added: (String, Html),
     closed: Option<(String, Html)>,
+    /// Complete, and all that were not dropped.
+    progress: Option<(usize, usize)>,
+}
+
+/// So many of the newest are counted.
+const COUNTED: usize = 30;
+
+/// How many of the tasks are complete, of those that were not dropped.
+fn progress(tasks: &[MemberView]) -> (usize, usize) {
+    let of = |state: StateName| tasks.iter().filter(|task| task.state == state).count();
+    (of(StateName::Complete), tasks.len() - of(StateName::Dropped))
 }
 
 impl MilestoneRow {
@@ -57,8 +68,13 @@ impl MilestoneRow {
                 .as_ref()
                 .map(ToString::to_string)
                 .zip(line.closed_at.map(|at| when(at, now))),
+            progress: None,
         }
     }
+}
+
+fn percent(done: &usize, all: &usize) -> usize {
+    done * 100 / (*all).max(1)
 }
 
 /// Which tasks a milestone is about.
@@ -75,12 +91,14 @@ fn words(selection: &Selection) -> String {
 
 fn list(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let found = onus.milestones()?.milestones;
-    let page = MilestonesPage {
-        // The newest are what people work towards.
-        rows: found.iter().rev().take(ROWS).map(|line| MilestoneRow::new(line, seen.now)).collect(),
-        left_out: found.len().saturating_sub(ROWS),
-        person: seen.viewer.is_person(),
-    };
+    // The newest are what people work towards.
+    let mut rows: Vec<MilestoneRow> =
+        found.iter().rev().take(ROWS).map(|line| MilestoneRow::new(line, seen.now)).collect();
+    for (row, line) in rows.iter_mut().zip(found.iter().rev()).take(COUNTED) {
+        row.progress = Some(progress(&onus.milestone(&line.name)?.tasks));
+    }
+    let page =
+        MilestonesPage { rows, left_out: found.len().saturating_sub(ROWS), person: seen.viewer.is_person() };
     Ok(Drawn { title: "Milestones".to_owned(), main: rendered(&page)? })
 }
 
@@ -90,7 +108,8 @@ struct MilestonePage {
     row: MilestoneRow,
     tasks: Vec<MemberView>,
     tasks_left_out: usize,
-    missing: Vec<Finding>,
+    /// With the title of the task that each is about.
+    missing: Vec<(Finding, String)>,
     missing_left_out: usize,
     facts: Vec<(&'static str, usize)>,
     /// The entry that closed it, and whether the record still has what was verified.
@@ -112,8 +131,16 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     ];
     let cut = |length: usize| length.saturating_sub(ROWS);
     let (tasks_left_out, missing_left_out) = (cut(tasks.len()), cut(missing.len()));
-    tasks.truncate(ROWS);
     missing.truncate(ROWS);
+    // What is about one task stands together.
+    missing.sort_by(|one, other| one.task.cmp(&other.task));
+    let title = |finding: &Finding| {
+        let member = tasks.iter().find(|task| Some(task.id.to_string()) == finding.task);
+        member.map(|task| task.title.clone()).unwrap_or_default()
+    };
+    let missing: Vec<(Finding, String)> =
+        missing.into_iter().map(|finding| (finding.clone(), title(&finding))).collect();
+    tasks.truncate(ROWS);
     let page = MilestonePage {
         row: MilestoneRow::new(&line, seen.now),
         tasks,

@@ -1,7 +1,7 @@
 //! Now: what was done, what is stuck and why, and what needs the viewer.
 
 use crate::chart::{self, Bar};
-use crate::html::{Html, when};
+use crate::html::{Html, blocker, when};
 use crate::layout::rendered;
 use crate::{Drawn, Page, PageRequest};
 use askama::Template;
@@ -10,7 +10,10 @@ use onus_app::report::{CompletedView, NowView, StuckKind, StuckView, WantKind, W
 use onus_app::view::HeldView;
 use onus_core::refusal::Refusal;
 use onus_core::report::DayFlow;
-use onus_core::time::Timestamp;
+use onus_core::time::{Millis, Timestamp};
+use onus_store::load;
+use onus_store::port::Store;
+use onus_store::read::show;
 
 /// A resolution is shown up to here.
 const WORDS: usize = 240;
@@ -27,6 +30,8 @@ pub(crate) fn page() -> Page {
 struct NowPage {
     since: Vec<NowChoice>,
     tiles: Vec<Tile>,
+    /// How long work takes.
+    pace: Vec<Tile>,
     wants: Vec<Want>,
     stuck: Vec<Stuck>,
     completed: Vec<Done>,
@@ -62,6 +67,8 @@ struct Want {
     /// The word on the button, and the call that it makes: path and body.
     act: &'static str,
     call: Option<(String, String)>,
+    /// A form of the task, where one call is not enough: its verb, and the word on its button.
+    form: Option<(&'static str, &'static str)>,
 }
 
 #[derive(Debug)]
@@ -71,6 +78,9 @@ struct Stuck {
     kind: &'static str,
     detail: String,
     since: Html,
+    /// What a person does about it: the verb of a form, and the word on its button.
+    act: Option<(&'static str, &'static str)>,
+    /// The rest of the explanation, for whoever looks it up.
     hint: String,
 }
 
@@ -103,12 +113,14 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let asked = When { since: Some(since.to_owned()), until: None };
     let view = onus.report_now(seen.viewer.handle(), &asked)?;
     let now = seen.now;
+    let pace = Pace::measure(onus, &view, now)?;
     let page = NowPage {
         since: SINCE
             .iter()
             .map(|(value, label)| NowChoice { value, label, chosen: *value == since })
             .collect(),
         tiles: tiles(&view),
+        pace: pace.tiles(),
         wants: view.wants.iter().map(Want::new).collect(),
         stuck: view.stuck.iter().map(|one| Stuck::new(one, now)).collect(),
         completed: view.completed.iter().map(|one| Done::new(one, now)).collect(),
@@ -141,6 +153,50 @@ fn tiles(view: &NowView) -> Vec<Tile> {
             class: loud(usize::from(view.leases_lost > 0), "warn"),
         },
     ]
+}
+
+/// How long work takes: from the ask and from the first claim to the end, and how old the work is that goes on.
+#[derive(Debug, Default)]
+struct Pace {
+    lead: Vec<Millis>,
+    cycle: Vec<Millis>,
+    age: Vec<Millis>,
+}
+
+impl Pace {
+    /// Of what was completed since then, and of what is held now.
+    fn measure(onus: &mut Onus, view: &NowView, now: Timestamp) -> Result<Pace, Refusal> {
+        Ok(onus.store.read(|tx| {
+            let mut pace = Pace::default();
+            for done in &view.completed {
+                let begun = show::assignments(tx, &done.task)?;
+                pace.cycle.extend(begun.first().map(|first| done.at.since(first.assignment.assigned_at)));
+                let asked = load::task(tx, &done.task)?;
+                pace.lead.extend(asked.map(|stored| done.at.since(stored.task.created_at)));
+            }
+            for held in &view.held {
+                let task = load::task(tx, &held.task)?.map(|stored| stored.task);
+                let since = task.as_ref().and_then(|task| task.assignment()).map(|held| held.assigned_at);
+                pace.age.extend(since.map(|since| now.since(since)));
+            }
+            Ok(pace)
+        })?)
+    }
+
+    fn tiles(mut self) -> Vec<Tile> {
+        let words = |span: Option<Millis>| span.map_or_else(|| "–".to_owned(), Millis::in_words);
+        let tile = |span, label| Tile { count: words(span), label, class: "" };
+        let median = |spans: &mut Vec<Millis>| {
+            spans.sort_unstable();
+            spans.get(spans.len() / 2).copied()
+        };
+        vec![
+            tile(median(&mut self.lead), "from ask to end (median)"),
+            tile(median(&mut self.cycle), "from claim to end (median)"),
+            tile(median(&mut self.age), "age of work in progress (median)"),
+            tile(self.age.iter().max().copied(), "oldest work in progress"),
+        ]
+    }
 }
 
 fn throughput(flow: &[DayFlow]) -> Html {
@@ -179,6 +235,11 @@ impl Want {
             whom: want.whom.as_ref().map(ToString::to_string),
             command: want.command.clone(),
             act: if want.kind == WantKind::Restore { "Restore" } else { "Approve" },
+            form: match (want.kind, &want.task) {
+                (WantKind::Review, Some(_)) => Some(("review", "Review")),
+                (WantKind::Answer, Some(_)) => Some(("unblock", "It is answered")),
+                _ => None,
+            },
             call: want.call.as_ref().map(|call| (call.path.clone(), call.body.to_string())),
         }
     }
@@ -190,12 +251,23 @@ impl Stuck {
             StuckKind::LeaseExpired => "lease expired",
             StuckKind::Blocked => "blocked",
             StuckKind::Unroutable => "nobody for it",
+            StuckKind::NeverReady => "waits for ever",
         };
         Stuck {
             task: stuck.task.to_string(),
             title: stuck.title.clone(),
             kind,
-            detail: stuck.detail.clone(),
+            act: match stuck.kind {
+                StuckKind::LeaseExpired => Some(("takeover", "Take over")),
+                StuckKind::Blocked => Some(("unblock", "Unblock")),
+                StuckKind::Unroutable => Some(("claim", "Who could take it?")),
+                // What it waits for is changed on its page.
+                StuckKind::NeverReady => None,
+            },
+            detail: match stuck.detail.strip_prefix("waits for ") {
+                Some(on) => format!("waits for {}", blocker(on)),
+                None => stuck.detail.clone(),
+            },
             since: stuck.since.map(|since| when(since, now)).unwrap_or_default(),
             hint: stuck.hint.clone(),
         }
@@ -241,7 +313,7 @@ impl WorkerNow {
             who: held.assignee.to_string(),
             place: held.workstation.to_string(),
             until: when(held.expires_at, now),
-            late: held.is_stale(),
+            late: held.expires_at <= now,
         }
     }
 }

@@ -4,7 +4,7 @@
 mod dependency;
 mod view;
 
-use crate::html::{Html, ring, when};
+use crate::html::{Html, blocker, ring, when};
 use crate::layout::rendered;
 use crate::markdown::{is_harmless, markdown};
 use crate::{Drawn, Page, PageRequest};
@@ -16,17 +16,21 @@ use onus_core::hash::Digest;
 use onus_core::id::{Seq, TaskId, shown};
 use onus_core::refusal::Refusal;
 use onus_core::settings::IntakeSettings;
+use onus_core::task::StateName;
 use onus_core::time::Timestamp;
 use onus_store::error::Result as StoreResult;
 use onus_store::port::{Store, Tx};
-use onus_store::read::ledger;
+use onus_store::read::{ledger, report};
 use onus_store::{evidence, load, milestone};
 use std::str::FromStr;
 pub(crate) use view::short;
-use view::{Action, CheckLine, NoteLine, Seal, TaskPage};
+use view::{Action, CheckLine, Fact, NoteLine, Seal, TaskPage};
 
 /// So many of the latest reviews are listed; the record has all.
 const REVIEWS: usize = 50;
+
+/// So many neighbours are listed by title.
+const KIN: usize = 12;
 
 /// The number of an entry.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +54,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let story = onus.show_part(&id, StoryPart { before: before.map(|EntryNumber(seq)| seq), limit: None })?;
     let checks = onus.checks(&id)?.checks;
     let choices = onus.choices(&seen.viewer.principal, &id)?;
-    let (reviews, seal, graph, held, holder, milestones) = onus.store.read(|tx| {
+    let (reviews, seal, graph, held, holder, milestones, kin) = onus.store.read(|tx| {
         let task = load::task(tx, &id)?.map(|stored| stored.task);
         let held = task.as_ref().and_then(|task| task.assignment().cloned());
         let holder = held.as_ref().map(|held| load::worker(tx, &held.assignee)).transpose()?.flatten();
@@ -58,7 +62,8 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         let graph = dependency::load(tx, &id, &story)?;
         let mut reviews = evidence::reviews(tx, &id)?;
         reviews.drain(..reviews.len().saturating_sub(REVIEWS));
-        Ok((reviews, seal(tx, &id)?, graph, held, holder, milestones))
+        let kin = kin(tx, &story)?;
+        Ok((reviews, seal(tx, &id)?, graph, held, holder, milestones, kin))
     })?;
     let title = format!("{} {}", story.task.id, story.task.title);
     let page = TaskPage {
@@ -93,6 +98,11 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         earlier: story.earlier.map(|seq| seen.with("before", Some(&seq.to_string()))),
         latest: before.map(|_| seen.with("before", None)),
         now: seen.now,
+        person: seen.viewer.is_person(),
+        raw_body: story.task.body.clone().unwrap_or_default(),
+        waits_for: story.task.blocked_on.as_deref().map(|on| blocker(on).to_owned()),
+        facts: Fact::all(&story.task),
+        kin,
         story,
     };
     Ok(Drawn { title, main: rendered(&page)? })
@@ -106,7 +116,11 @@ fn link(intake: &IntakeSettings, origin: &str) -> Option<String> {
 }
 
 fn actions(choices: &[Choice], seen: &PageRequest) -> Vec<Action> {
-    choices.iter().map(|choice| Action::new(choice, seen.viewer.is_person())).collect()
+    let mut actions: Vec<Action> =
+        choices.iter().map(|choice| Action::new(choice, seen.viewer.is_person())).collect();
+    // A note has a field of its own on the page: what moves the task comes first.
+    actions.sort_by_key(|action| action.verb == "note");
+    actions
 }
 
 fn notes(story: &StoryView, seen: &PageRequest) -> Vec<NoteLine> {
@@ -146,6 +160,18 @@ fn commit_of(entry: &EntryView) -> Option<&str> {
     let ground = ["ground", "proof"].iter().find_map(|name| entry.data.get(name));
     let ground = ground.and_then(|ground| ground.get("ground").or(Some(ground)));
     entry.data.get("commit").or_else(|| ground?.get("commit"))?.as_str()
+}
+
+/// What it waits for, then what waits for it, with titles; the graph has what lies further away.
+fn kin(tx: &mut dyn Tx, story: &StoryView) -> StoreResult<Vec<(String, String, StateName)>> {
+    let near = story.task.depends_on.iter().chain(&story.dependents).take(KIN);
+    let mut found = Vec::new();
+    for id in near {
+        if let Some(brief) = report::brief(tx, id)? {
+            found.push((id.to_string(), brief.title, brief.state));
+        }
+    }
+    Ok(found)
 }
 
 /// Whether the task's chain holds, from its first entry to the head that its row names.

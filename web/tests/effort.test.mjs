@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { World, accessible, screenshot } from "./support.mjs";
+import { World, accessible } from "./support.mjs";
 import { correct, daysAgo, tell } from "./story.mjs";
 
 let world;
@@ -27,7 +27,6 @@ test("the sums are those of the timesheet, people beside agents", async () => {
   assert.match(await page.locator("main").innerText(), /USD/);
   assert.ok((await page.locator("svg.chart rect.agents").count()) >= 1);
   await accessible(page);
-  await screenshot(page, "effort");
 });
 
 test("a person approves a day, and a later correction shows", async () => {
@@ -71,7 +70,6 @@ test("a worker's day is a line of hours with what came of it", async () => {
   assert.match(text, /@painter on/);
   assert.match(text, /08:15/);
   await accessible(page);
-  await screenshot(page, "day");
 });
 
 test("the phone has it all", async () => {

@@ -37,19 +37,18 @@ test("a milestone shows its tasks and why it cannot close", async () => {
   assert.match(await row(open).innerText(), /open/);
   assert.equal(await page.locator("tr[id^=member-]").count(), 2);
   const told = world.run("milestone", "show", "sprint-12").missing;
-  const shown = await page.locator(".missing li").allInnerTexts();
+  const shown = await page.locator(".missing li").allTextContents();
   assert.equal(shown.length, told.length);
-  told.forEach(({ code, detail }, n) => assert.ok(shown[n].includes(code) && shown[n].includes(detail), shown[n]));
+  for (const { code, detail } of told) assert.ok(shown.some((words) => words.includes(code) && words.includes(detail)), `${code}: ${detail}`);
   assert.ok(told.some(({ code, task }) => code === "wrong_state" && task === open));
-  await screenshot(page, "milestone");
 });
 
 test("what is refused says what is missing, and the page changes by itself", async () => {
   await page.getByRole("button", { name: "Close" }).click();
   const dialog = page.locator("dialog");
   await dialog.locator("[type=submit]").click();
-  await dialog.locator(".refusal code").first().waitFor();
-  assert.match(await dialog.locator(".refusal").innerText(), /milestone_incomplete/);
+  await dialog.locator(".refusal strong").waitFor();
+  assert.match(await dialog.locator(".refusal details").textContent(), /milestone_incomplete/);
   await page.keyboard.press("Escape");
   world.run("drop", open, "--reason", "nobody wants it");
   await row(open).getByText("dropped").waitFor();

@@ -25,7 +25,7 @@ test("two browsers race for one task: one wins, the other is told why in place",
   await Promise.all([one, two].map((page) => page.locator("dialog [type=submit]").click()));
   const outcome = async (page) => {
     await page.waitForFunction(() => !document.getElementById("dialog").open || !document.querySelector("dialog .refusal").hidden);
-    return page.evaluate(() => (document.getElementById("dialog").open ? document.querySelector("dialog .refusal").innerText : "won"));
+    return page.evaluate(() => (document.getElementById("dialog").open ? document.querySelector("dialog .refusal").textContent : "won"));
   };
   const outcomes = [await outcome(one), await outcome(two)];
   assert.equal(outcomes.filter((said) => said === "won").length, 1, outcomes.join("\n"));
@@ -92,7 +92,8 @@ test("200 ms away it still works", async () => {
 test("who is signed out sees nothing and is let in again where they wanted to go", async () => {
   const page = await world.signedIn();
   await world.open(page, "/board?q=one");
-  await page.locator(".tools form button").click();
+  await page.locator("#account summary").click();
+  await page.getByRole("button", { name: "Sign out" }).click();
   await page.waitForURL(/\/signin/);
   await page.goto(`${world.url}/board?q=one&lanes=role`);
   await page.waitForURL(/\/signin\?then=/);

@@ -15,7 +15,7 @@ const require = createRequire(join(packages, "/"));
 const { chromium } = require("playwright-core");
 const axeSource = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
-const onus = process.env.ONUS_BIN ?? join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/onus");
+export const onus = process.env.ONUS_BIN ?? join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/onus");
 
 const FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking",
   "--disable-component-update", "--disable-sync", "--no-first-run"];
@@ -151,8 +151,9 @@ export class World {
 /// Accessibility: nothing serious.
 export async function accessible(page) {
   await page.evaluate(axeSource);
-  const found = await page.evaluate(() => axe.run(document, { resultTypes: ["violations"] }));
-  const serious = found.violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
+  const rules = { "target-size": { enabled: true }, "landmark-unique": { enabled: true } };
+  const found = await page.evaluate((rules) => axe.run(document, { resultTypes: ["violations"], rules }), rules);
+  const serious = found.violations.filter(({ impact, id }) => ["serious", "critical"].includes(impact) || id in rules);
   const told = serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
   assert.deepEqual(told, []);
 }

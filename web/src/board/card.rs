@@ -2,7 +2,7 @@
 
 use crate::PageRequest;
 use crate::form;
-use crate::html::{Html, ring};
+use crate::html::{Html, blocker, ring};
 use onus_core::id::{Handle, TaskId};
 use onus_core::task::{State, StateName, Task, moves};
 use onus_core::worker::{Kind, Worker};
@@ -25,16 +25,24 @@ impl CardFacts {
             registry::workers(tx, None)?.into_iter().map(|row| (row.worker.handle, row.worker.kind));
         let workers = workers.collect();
         let mut waits = BTreeMap::new();
-        for task in tasks.filter(|task| matches!(task.state, State::Open) && !task.depends_on.is_empty()) {
-            let open = load::dependencies(tx, &task.id)?.into_iter();
-            let open = open.filter(|on| on.state != Some(StateName::Complete) && !is_excepted(task, &on.id));
-            let open: Vec<TaskId> = open.map(|on| on.id).collect();
+        for task in tasks {
+            let open = waits_of(tx, task)?;
             if !open.is_empty() {
                 waits.insert(task.id.clone(), open);
             }
         }
         Ok(CardFacts { workers, waits })
     }
+}
+
+/// What an open task still waits for.
+pub(super) fn waits_of(tx: &mut dyn Tx, task: &Task) -> StoreResult<Vec<TaskId>> {
+    if !matches!(task.state, State::Open) || task.depends_on.is_empty() {
+        return Ok(Vec::new());
+    }
+    let open = load::dependencies(tx, &task.id)?.into_iter();
+    let open = open.filter(|on| on.state != Some(StateName::Complete) && !is_excepted(task, &on.id));
+    Ok(open.map(|on| on.id).collect())
 }
 
 fn is_excepted(task: &Task, on: &TaskId) -> bool {
@@ -55,6 +63,8 @@ pub(super) struct Card {
     pub(super) blockers: Vec<String>,
     pub(super) high_risk: bool,
     pub(super) forced: bool,
+    /// What is wrong with it, as a class: its holder is silent, or it waits for something outside.
+    pub(super) trouble: &'static str,
     pub(super) moves: String,
 }
 
@@ -78,7 +88,7 @@ impl Card {
             own: viewer.is_some_and(|viewer| viewer.handle == held.assignee),
         });
         let mut blockers: Vec<String> = match &task.state {
-            State::Blocked { on, .. } => vec![on.to_string()],
+            State::Blocked { on, .. } => vec![blocker(&on.to_string()).to_owned()],
             _ => Vec::new(),
         };
         blockers.extend(known.waits.get(&task.id).into_iter().flatten().map(ToString::to_string));
@@ -86,7 +96,13 @@ impl Card {
             State::Complete(closing) | State::Dropped(closing) => closing.forced,
             _ => task.assignment().is_some_and(|held| held.forced),
         };
+        let is_late = task.assignment().is_some_and(|held| held.lease.expires_at() <= seen.now);
         Card {
+            trouble: match &task.state {
+                _ if is_late => "late",
+                State::Blocked { .. } => "hurt",
+                _ => "",
+            },
             id: task.id.to_string(),
             title: task.spec.title.clone(),
             state: task.state.name(),

@@ -17,11 +17,73 @@ pub(super) struct BoardView {
     pub(super) filtered: bool,
     pub(super) clear: String,
     pub(super) now: Html,
+    /// Instead of columns.
+    pub(super) list: Option<ListPart>,
+    /// The addresses of both.
+    pub(super) as_board: String,
+    pub(super) as_list: String,
+    pub(super) person: bool,
 }
+
+/// A column of the board. What is open stands in two: what can begin, and what waits for another task.
+#[derive(Debug)]
+pub(super) struct ColumnKind {
+    pub(super) key: &'static str,
+    pub(super) title: &'static str,
+    pub(super) icon: &'static str,
+    pub(super) state: StateName,
+    /// What an empty one says to whoever is new here.
+    pub(super) empty: &'static str,
+}
+
+pub(super) const COLUMNS: [ColumnKind; 6] = [
+    ColumnKind {
+        key: "ready",
+        title: "Ready",
+        icon: "circle",
+        state: StateName::Open,
+        empty: "Nothing is ready. Ask for something: press c.",
+    },
+    ColumnKind {
+        key: "waiting",
+        title: "Waiting",
+        icon: "circle-dashed",
+        state: StateName::Open,
+        empty: "Nothing waits for another task.",
+    },
+    ColumnKind {
+        key: "in_progress",
+        title: "In progress",
+        icon: "circle-dot",
+        state: StateName::InProgress,
+        empty: "Nobody works. Drag a card here, or press m on it.",
+    },
+    ColumnKind {
+        key: "blocked",
+        title: "Blocked",
+        icon: "circle-pause",
+        state: StateName::Blocked,
+        empty: "Nothing is blocked.",
+    },
+    ColumnKind {
+        key: "complete",
+        title: "Complete",
+        icon: "circle-check",
+        state: StateName::Complete,
+        empty: "Nothing is complete yet.",
+    },
+    ColumnKind {
+        key: "dropped",
+        title: "Dropped",
+        icon: "circle-x",
+        state: StateName::Dropped,
+        empty: "Nothing was given up.",
+    },
+];
 
 #[derive(Debug)]
 pub(super) struct Column {
-    pub(super) state: StateName,
+    pub(super) kind: &'static ColumnKind,
     pub(super) count: String,
     /// The address that shows more of it.
     pub(super) further: Option<String>,
@@ -30,8 +92,35 @@ pub(super) struct Column {
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) name: String,
-    /// Of each state the cards, in runs.
-    pub(super) cells: Vec<(StateName, Vec<Vec<Card>>)>,
+    /// Of each column the cards, in runs.
+    pub(super) cells: Vec<(&'static ColumnKind, Vec<Vec<Card>>)>,
+}
+
+/// The same tasks as a table.
+#[derive(Debug)]
+pub(super) struct ListPart {
+    pub(super) heads: Vec<ListHead>,
+    pub(super) groups: Vec<(String, Vec<ListRow>)>,
+    pub(super) grouped: bool,
+    pub(super) more: Option<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct ListHead {
+    pub(super) label: &'static str,
+    pub(super) href: String,
+    /// `ascending` or `descending`, where the list is in its order.
+    pub(super) order: Option<&'static str>,
+    /// Left out where there is little room.
+    pub(super) less: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct ListRow {
+    pub(super) card: Card,
+    pub(super) column: &'static ColumnKind,
+    pub(super) task_type: String,
+    pub(super) changed: Html,
 }
 
 #[derive(Debug)]
@@ -39,6 +128,13 @@ pub(super) struct Select {
     pub(super) name: &'static str,
     pub(super) label: &'static str,
     pub(super) choices: Vec<Choice>,
+}
+
+impl Select {
+    /// Whether it holds anything back.
+    pub(super) fn is_set(&self) -> bool {
+        self.choices.iter().any(|choice| choice.chosen && !choice.value.is_empty())
+    }
 }
 
 #[derive(Debug)]
@@ -51,16 +147,5 @@ pub(super) struct Choice {
 impl Choice {
     pub(super) fn any(chosen: bool) -> Choice {
         Choice { value: String::new(), label: "any".to_owned(), chosen }
-    }
-}
-
-/// What a column is called.
-pub(super) fn title(state: &StateName) -> &'static str {
-    match state {
-        StateName::Open => "Open",
-        StateName::InProgress => "In progress",
-        StateName::Blocked => "Blocked",
-        StateName::Complete => "Complete",
-        StateName::Dropped => "Dropped",
     }
 }

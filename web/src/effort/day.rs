@@ -8,6 +8,7 @@ use crate::{Drawn, Page, PageRequest};
 use askama::Template;
 use onus_app::Onus;
 use onus_app::session::{ActView, DayTaskView, DayView, SessionView, ShownView};
+use onus_core::handoff::Handoff;
 use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
 use onus_core::time::{Date, Timestamp};
@@ -92,7 +93,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
             (count(view.total_tokens), "tokens"),
             (money(view.total_cost, &view.currency), "cost"),
         ],
-        line: line(&view, begin, minutes),
+        line: line(&view, begin, minutes, seen.now),
         sessions: view.sessions.iter().map(|one| Stint::new(one, &view.tz)).collect(),
         tasks: view.tasks.iter().map(|task| DayPart::new(task, &view.tz)).collect(),
         worker: worker.to_string(),
@@ -102,7 +103,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     Ok(Drawn { title: format!("{worker} on {day}"), main: rendered(&page)? })
 }
 
-fn line(view: &DayView, begin: Timestamp, minutes: i64) -> Html {
+fn line(view: &DayView, begin: Timestamp, minutes: i64, now: Timestamp) -> Html {
     let mut rows: Vec<String> = Vec::new();
     let mut stretches = Vec::new();
     for session in &view.sessions {
@@ -117,7 +118,7 @@ fn line(view: &DayView, begin: Timestamp, minutes: i64) -> Html {
         stretches.push(Stretch { row, from, to, words, running: session.running });
     }
     let label = format!("{} worked {} on {}", view.worker, clock(view.total_seconds), view.day);
-    chart::day(&label, &rows, minutes, &stretches)
+    chart::day(&label, &rows, minutes, &stretches, Some(now.since(begin).0 / 60_000))
 }
 
 fn time(tz: &str, at: Timestamp) -> String {
@@ -156,9 +157,17 @@ impl DayAct {
             verb: act.verb.replace('_', " "),
             by: act.by.as_ref().map(ToString::to_string),
             shown: act.evidence.as_ref().map(shown).unwrap_or_default(),
-            text: act.text.clone().unwrap_or_default(),
+            text: act.text.as_deref().map(words).unwrap_or_default(),
         }
     }
+}
+
+/// A handoff is a document for the next holder: a day tells what its writer said of it.
+fn words(text: &str) -> String {
+    let Ok(handoff) = Handoff::parse(text) else { return text.to_owned() };
+    let said = handoff.summary.into_iter().chain(handoff.risks);
+    let next = handoff.next_slice.map(|next| format!("Next: {next}"));
+    said.chain(next).collect::<Vec<_>>().join("\n")
 }
 
 /// What was shown, on what.

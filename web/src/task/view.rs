@@ -4,11 +4,11 @@ use crate::form::FORMS;
 use crate::html::{Html, when};
 use askama::Template;
 use onus_app::allowed_actions::Choice;
-use onus_app::view::{CheckRunView, EntryView, StoryView};
+use onus_app::view::{CheckRunView, EntryView, StoryView, TaskView};
 use onus_core::code::Code;
 use onus_core::evidence::Review;
 use onus_core::refusal::{Finding, Refusal};
-use onus_core::task::CheckState;
+use onus_core::task::{CheckState, StateName};
 use onus_core::time::{Millis, Timestamp};
 
 #[derive(Debug, Template)]
@@ -40,6 +40,57 @@ pub(super) struct TaskPage {
     pub(super) earlier: Option<String>,
     pub(super) latest: Option<String>,
     pub(super) now: Timestamp,
+    pub(super) person: bool,
+    /// The ask as it was written.
+    pub(super) raw_body: String,
+    pub(super) waits_for: Option<String>,
+    pub(super) facts: Vec<Fact>,
+    /// What it waits for and what waits for it, by title.
+    pub(super) kin: Vec<(String, String, StateName)>,
+}
+
+/// What a task says of itself and a person may change.
+#[derive(Debug)]
+pub(super) struct Fact {
+    /// The field of the call.
+    pub(super) field: &'static str,
+    pub(super) label: &'static str,
+    /// As the field is filled with it.
+    pub(super) value: String,
+    pub(super) shown: String,
+    pub(super) is_list: bool,
+}
+
+impl Fact {
+    fn word(field: &'static str, label: &'static str, word: Option<String>) -> Fact {
+        let value = word.unwrap_or_default();
+        Fact { field, label, shown: value.clone(), value, is_list: false }
+    }
+
+    fn list(field: &'static str, label: &'static str, words: &[String]) -> Fact {
+        Fact { field, label, value: words.join("\n"), shown: words.join(", "), is_list: true }
+    }
+
+    /// What stands on each line of a list.
+    fn words(&self) -> Vec<&str> {
+        self.value.lines().collect()
+    }
+
+    pub(super) fn all(task: &TaskView) -> Vec<Fact> {
+        let waits: Vec<String> = task.depends_on.iter().map(ToString::to_string).collect();
+        vec![
+            Fact::word("priority", "Priority", Some(task.priority.to_string())),
+            Fact::word("kind", "Kind", Some(task.kind.clone())),
+            Fact::word("type", "Type", task.task_type.as_ref().map(ToString::to_string)),
+            Fact::list("tags", "Labels", &task.tags),
+            Fact::word("sprint", "Sprint", task.sprint.clone()),
+            Fact::word("role", "Role", task.role.as_ref().map(ToString::to_string)),
+            Fact::word("lane", "Lane", task.lane.map(|lane| lane.to_string())),
+            Fact::word("risk", "Risk", Some(task.risk.name().to_owned())),
+            Fact::list("depends_on", "Waits for", &waits),
+            Fact::list("scope", "Scope", &task.scope),
+        ]
+    }
 }
 
 /// Something that could be done with the task.
@@ -50,6 +101,10 @@ pub(super) struct Action {
     pub(super) refusal: Option<Why>,
     /// A person may do it all the same, by force.
     pub(super) forcible: bool,
+    /// Only with the lease that this browser may not have.
+    pub(super) needs_lease: bool,
+    /// Where it does not, a person has force.
+    pub(super) forced_without_lease: bool,
 }
 
 /// Why not.
@@ -69,7 +124,11 @@ impl Action {
         let lifted = refusal.as_ref().is_some_and(|refusal| {
             !matches!(refusal.code, Code::WrongState | Code::NotClaimable | Code::HumanRequired)
         });
+        let needs_lease = matches!(choice.verb, "renew" | "release" | "block" | "unblock" | "complete");
+        let can_force = person && form.is_some_and(|form| form.force);
         Action {
+            needs_lease,
+            forced_without_lease: needs_lease && can_force && refusal.is_none(),
             verb: choice.verb,
             title: form.map_or(choice.verb, |form| form.title),
             forcible: person && lifted && form.is_some_and(|form| form.force),
@@ -103,6 +162,14 @@ pub(super) struct ShownRun {
 }
 
 impl CheckLine {
+    fn icon(&self) -> &'static str {
+        match self.verdict {
+            "passed" => "circle-check",
+            "failed" | "timed_out" => "circle-x",
+            _ => "circle-dashed",
+        }
+    }
+
     pub(super) fn new(check: CheckRunView, now: Timestamp) -> CheckLine {
         CheckLine {
             command: check.command,

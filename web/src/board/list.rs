@@ -1,0 +1,133 @@
+//! The same tasks as a table: sorted by any column, in groups.
+
+use super::card::{Card, CardFacts};
+use super::view::{ColumnKind, ListHead, ListPart, ListRow};
+use super::{Stack, shown};
+use crate::PageRequest;
+use crate::html::when;
+use onus_core::refusal::Refusal;
+use onus_core::task::Task;
+use std::cmp::Ordering;
+
+/// What a list is sorted by: the word in the address, the head of the column, and whether it is left out on a phone.
+const SORTS: [(&str, &str, bool); 8] = [
+    ("priority", "Priority", false),
+    ("id", "Task", false),
+    ("title", "Title", false),
+    ("state", "State", false),
+    ("holder", "Holder", true),
+    ("type", "Type", true),
+    ("sprint", "Sprint", true),
+    ("changed", "Changed", true),
+];
+
+pub(super) const GROUPS: [&str; 6] = ["state", "holder", "sprint", "role", "type", "priority"];
+
+/// The question in the address, where it asks for a list.
+#[derive(Debug)]
+pub(super) struct ListQuery {
+    sort: &'static str,
+    falling: bool,
+    group: Option<&'static str>,
+}
+
+type ListLine<'a> = (&'static ColumnKind, &'a Task);
+
+impl ListQuery {
+    pub(super) fn read(seen: &PageRequest) -> Result<Option<ListQuery>, Refusal> {
+        match seen.word("view") {
+            None | Some("board") => return Ok(None),
+            Some("list") => {}
+            Some(other) => {
+                return Err(Refusal::invalid(format!("view: {} is neither board nor list", shown(other))));
+            }
+        }
+        let word = seen.word("sort").unwrap_or("state");
+        let (word, falling) = word.strip_prefix('-').map_or((word, false), |word| (word, true));
+        let sort = SORTS.iter().find(|(name, ..)| *name == word).ok_or_else(|| {
+            let known = SORTS.map(|(name, ..)| name).join(", ");
+            Refusal::invalid(format!("sort: {} is none of {known}", shown(word)))
+        })?;
+        let group = seen.word("group").map(|word| {
+            let known =
+                || Refusal::invalid(format!("group: {} is none of {}", shown(word), GROUPS.join(", ")));
+            GROUPS.iter().find(|name| **name == word).copied().ok_or_else(known)
+        });
+        Ok(Some(ListQuery { sort: sort.0, falling, group: group.transpose()? }))
+    }
+
+    pub(super) fn draw(&self, seen: &PageRequest, stacks: &[Stack], known: &CardFacts) -> ListPart {
+        let lines = stacks.iter().flat_map(|stack| stack.tasks.iter().map(|task| (stack.column, task)));
+        let mut lines: Vec<ListLine<'_>> = lines.collect();
+        // What is equal stays in the order of the board.
+        lines.sort_by(|one, other| {
+            let order = compare(self.sort, *one, *other);
+            if self.falling { order.reverse() } else { order }
+        });
+        let mut groups: Vec<(String, Vec<ListRow>)> = Vec::new();
+        for (column, task) in lines {
+            let name = self.group.map(|group| word(group, column, task)).unwrap_or_default();
+            let name = if name.is_empty() && self.group.is_some() { "none".to_owned() } else { name };
+            let row = ListRow {
+                card: Card::new(task, seen, known),
+                column,
+                task_type: word("type", column, task),
+                changed: when(task.updated_at, seen.now),
+            };
+            match groups.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, rows)) => rows.push(row),
+                None => groups.push((name, vec![row])),
+            }
+        }
+        if self.group.is_some_and(|group| group != "state") {
+            groups.sort_by(|(one, _), (other, _)| (one == "none", one).cmp(&(other == "none", other)));
+        }
+        let left_out = stacks.iter().find(|stack| stack.tasks.len() < stack.count);
+        ListPart {
+            heads: SORTS.iter().map(|sort| self.head(seen, *sort)).collect(),
+            groups,
+            grouped: self.group.is_some(),
+            more: left_out
+                .map(|stack| format!("{} of {} in “{}”", stack.tasks.len(), stack.count, stack.column.title)),
+        }
+    }
+
+    fn head(&self, seen: &PageRequest, (name, label, less): (&'static str, &'static str, bool)) -> ListHead {
+        let is_own = name == self.sort;
+        let next = if is_own && !self.falling { format!("-{name}") } else { name.to_owned() };
+        let order = is_own.then_some(if self.falling { "descending" } else { "ascending" });
+        ListHead { label, href: seen.with("sort", Some(&next)), order, less }
+    }
+}
+
+/// A task's word in a column.
+fn word(of: &str, column: &ColumnKind, task: &Task) -> String {
+    let spec = &task.spec;
+    let found = match of {
+        "state" => Some(column.title.to_owned()),
+        "holder" => task.assignment().map(|held| held.assignee.to_string()),
+        "sprint" => spec.sprint.clone(),
+        "role" => spec.role.as_ref().map(ToString::to_string),
+        "type" => spec.task_type.as_ref().map(ToString::to_string),
+        "priority" => Some(spec.priority.to_string()),
+        _ => None,
+    };
+    found.unwrap_or_default()
+}
+
+fn compare(sort: &str, (in_one, one): ListLine<'_>, (in_other, other): ListLine<'_>) -> Ordering {
+    match sort {
+        "priority" => one.spec.priority.rank().cmp(&other.spec.priority.rank()),
+        "id" => (one.id.project.as_str(), one.id.number).cmp(&(other.id.project.as_str(), other.id.number)),
+        "title" => one.spec.title.to_lowercase().cmp(&other.spec.title.to_lowercase()),
+        // The newest first, as people ask for it.
+        "changed" => other.updated_at.cmp(&one.updated_at),
+        // The columns' own order.
+        "state" => Ordering::Equal,
+        // Who has none comes last.
+        of => {
+            let (one, other) = (word(of, in_one, one), word(of, in_other, other));
+            (one.is_empty(), one).cmp(&(other.is_empty(), other))
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Who worked how long on which day, at a glance; and one day of everybody as lines of hours.
+
+use super::clock;
+use crate::chart::{self, Stretch};
+use crate::html::Html;
+use onus_app::Onus;
+use onus_app::timesheet::TimesheetView;
+use onus_core::id::Handle;
+use onus_core::refusal::Refusal;
+use onus_core::time::{Date, Timestamp};
+use onus_core::timesheet::neighbours;
+use onus_host::zone;
+use std::collections::BTreeMap;
+
+/// The most days that stand side by side.
+const DAYS: usize = 31;
+
+/// The most workers that have a line of hours.
+const LINES: usize = 40;
+
+/// Worker by day.
+#[derive(Debug)]
+pub(super) struct Grid {
+    /// The day in short, and its address.
+    pub(super) days: Vec<(String, String)>,
+    pub(super) rows: Vec<GridRow>,
+}
+
+#[derive(Debug)]
+pub(super) struct GridRow {
+    pub(super) worker: String,
+    pub(super) cells: Vec<GridCell>,
+    pub(super) total: String,
+}
+
+#[derive(Debug)]
+pub(super) struct GridCell {
+    /// Hours and minutes; empty where there is nothing.
+    pub(super) time: String,
+    pub(super) href: String,
+    /// From 0 to 4: how much of the longest day.
+    pub(super) level: i64,
+}
+
+/// Every day between two, both included.
+fn days((from, to): (Date, Date)) -> Vec<Date> {
+    let next = |day: &Date| neighbours((*day, *day)).1.parse::<Date>().ok().filter(|next| next > day);
+    std::iter::successors(Some(from), next).take_while(|day| *day <= to).take(DAYS + 1).collect()
+}
+
+/// Nothing for one day, or for more days than fit.
+pub(super) fn grid(
+    sheet: &TimesheetView,
+    period: (Date, Date),
+    address: impl Fn(Date) -> String,
+) -> Option<Grid> {
+    let days = days(period);
+    if days.len() < 2 || days.len() > DAYS {
+        return None;
+    }
+    let mut workers: BTreeMap<String, BTreeMap<Date, i64>> = BTreeMap::new();
+    for row in &sheet.rows {
+        if let (Some(worker), Some(day)) = (&row.worker, row.day) {
+            *workers.entry(worker.to_string()).or_default().entry(day).or_default() += row.seconds;
+        }
+    }
+    let longest = workers.values().flat_map(BTreeMap::values).copied().max().unwrap_or(0).max(1);
+    let row = |(worker, own): (String, BTreeMap<Date, i64>)| GridRow {
+        cells: days
+            .iter()
+            .map(|day| {
+                let seconds = own.get(day).copied().unwrap_or(0);
+                GridCell {
+                    time: if seconds > 0 { clock(seconds) } else { String::new() },
+                    href: format!("/effort/day?worker={worker}&day={day}"),
+                    level: (seconds * 4 + longest - 1) / longest,
+                }
+            })
+            .collect(),
+        total: clock(own.values().sum()),
+        worker,
+    };
+    let head = |day: &Date| (chart::short(&day.to_string()), address(*day));
+    Some(Grid { days: days.iter().map(head).collect(), rows: workers.into_iter().map(row).collect() })
+}
+
+/// One day of everybody who worked, with a line where now is.
+pub(super) fn lines(
+    onus: &mut Onus,
+    workers: &[Handle],
+    day: Date,
+    tz: &str,
+    now: Timestamp,
+) -> Result<Option<Html>, Refusal> {
+    let span = zone::days(tz, day, day).map_err(Refusal::invalid)?;
+    let (begin, minutes) = (span.begin(), span.end().since(span.begin()).0 / 60_000);
+    let (mut rows, mut stretches) = (Vec::new(), Vec::new());
+    for worker in workers.iter().take(LINES) {
+        let sessions = onus.day(worker, day)?.sessions;
+        if sessions.is_empty() {
+            continue;
+        }
+        for session in &sessions {
+            let from = session.started_at.since(begin).0 / 60_000;
+            stretches.push(Stretch {
+                row: rows.len(),
+                from,
+                to: from + session.seconds / 60,
+                words: format!(
+                    "{worker}: {}, {} in {}",
+                    session.task,
+                    clock(session.seconds),
+                    session.workstation
+                ),
+                running: session.running,
+            });
+        }
+        rows.push(worker.to_string());
+    }
+    let now = now.since(begin).0 / 60_000;
+    let label = format!("Who worked when on {day}");
+    Ok((!rows.is_empty()).then(|| chart::day(&label, &rows, minutes, &stretches, Some(now))))
+}

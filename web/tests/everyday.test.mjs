@@ -1,0 +1,271 @@
+// A day on the board of a furnished workspace: what was seen broken once, and what people do all day.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { World, accessible, screenshot } from "./support.mjs";
+import { furnish } from "./week.mjs";
+
+let world;
+let week;
+let page;
+
+before(async () => {
+  world = await World.start();
+  week = furnish(world);
+  page = await world.signedIn({ viewport: { width: 1440, height: 900 } });
+});
+after(() => world.end());
+
+const dialog = () => page.locator("dialog");
+const inSight = (target) => target.evaluate((element) => {
+  const { top, bottom, left, right } = element.getBoundingClientRect();
+  return top >= 0 && bottom <= innerHeight && left >= 0 && right <= innerWidth;
+});
+const noSideways = (target) => target.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+
+test("the furnished week is on the board, ready and waiting apart, with true counts", async () => {
+  await world.open(page, "/board");
+  const heads = await page.locator(".head").allInnerTexts();
+  assert.deepEqual(heads.map((head) => head.split(/\s*\n\s*|\s{2,}/)[0].replace(/ ?\d+$/, "")), ["Ready", "Waiting", "In progress", "Blocked", "Complete", "Dropped"]);
+  assert.match(await page.innerText(".head[data-state=complete]"), new RegExp(`\\b${week.done.length}$`));
+  await page.locator(`.cell[data-column=waiting] #card-${week.waiting}`).waitFor();
+  await page.mouse.move(0, 0);
+  await accessible(page);
+  await screenshot(page, "board");
+});
+
+test("every page of the week is accessible, and has a picture", async () => {
+  const pages = { task: `/tasks/${week.held[0]}`, now: "/now", fleet: "/fleet", effort: "/effort", day: "/effort/day?worker=@forge", milestone: "/milestones/sprint-12" };
+  for (const [name, path] of Object.entries(pages)) {
+    await world.open(page, path);
+    await accessible(page);
+    await screenshot(page, name);
+  }
+  const dark = await world.signedIn({ viewport: { width: 1440, height: 900 }, colorScheme: "dark" });
+  await world.open(dark, "/board");
+  await accessible(dark);
+  await screenshot(dark, "board-dark");
+  await dark.context().close();
+  const phone = await world.signedIn({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  for (const [name, path] of Object.entries({ "board-phone": "/board", "task-phone": pages.task })) {
+    await world.open(phone, path);
+    await accessible(phone);
+    await screenshot(phone, name);
+  }
+  await phone.context().close();
+  await world.open(page, "/board");
+});
+
+test("a lease that ran out is red, and its card says so from afar", async () => {
+  const late = page.locator(`#card-${week.silent}.late .lease.late`);
+  await late.waitFor();
+  const [red, ring, words] = await late.evaluate((lease) => {
+    const probe = Object.assign(document.createElement("span"), { className: "lease late" });
+    document.body.append(probe);
+    const bad = getComputedStyle(probe).color;
+    probe.remove();
+    return [bad, getComputedStyle(lease.querySelector("circle")).stroke, getComputedStyle(lease.querySelector(".words")).color];
+  });
+  assert.equal(ring, red);
+  assert.equal(words, red);
+});
+
+for (const [name, viewport] of [["1024x768", { width: 1024, height: 768 }], ["390x844", { width: 390, height: 844 }]]) {
+  test(`at ${name} the button of Ask is in sight, and no page scrolls sideways`, async () => {
+    const small = await world.signedIn({ viewport });
+    await world.open(small, "/board");
+    await small.locator(".tools [data-verb=add]").click();
+    assert.ok(await inSight(small.locator("dialog [type=submit]")));
+    await small.locator("dialog .more-fields summary").click();
+    assert.ok(await inSight(small.locator("dialog [type=submit]")));
+    await small.keyboard.press("Escape");
+    for (const path of ["/board", "/board?view=list", "/now", "/fleet", "/milestones", "/milestones/sprint-12", "/effort", "/effort/day", "/audit", `/tasks/${week.done[0]}`, `/tasks/${week.silent}`]) {
+      await world.open(small, path);
+      assert.equal(await noSideways(small), 0, path);
+    }
+    await small.context().close();
+  });
+}
+
+test("a claim is filled in: a place that is free, and who else could", async () => {
+  await world.open(page, "/board");
+  await page.locator(".cell[data-column=ready] .card [data-do=menu]").first().click();
+  await page.getByRole("button", { name: /^Claim →/ }).click();
+  await dialog().locator(".takers li").first().waitFor();
+  await page.waitForFunction(() => document.querySelector("dialog [name=workstation]").value !== "");
+  const offered = await page.locator("#workstations option").evaluateAll((options) => options.map(({ value }) => value));
+  assert.ok(offered.includes("desk-ann"), offered.join());
+  assert.ok(!offered.includes("desk-mira"), "a workstation in quarantine is not offered");
+  assert.ok(!offered.includes("ws-ops"), "nor one that is held");
+  await page.keyboard.press("Escape");
+});
+
+test("the map's agent is given the task by its button", async () => {
+  const id = world.add("Tickets for bicycles", "--type", "frontend", "--priority", "P0");
+  world.run("takeover", week.silent, "--force", "--reason", "silent for hours", "--workstation", "desk-ann");
+  await world.open(page, `/tasks/${id}`);
+  await page.locator("#act-claim").click();
+  await dialog().locator("[data-taker='@pixel']").click();
+  assert.equal(await dialog().locator("[name=assignee]").inputValue(), "@pixel");
+  await dialog().locator("[type=submit]").click();
+  await page.locator("#said", { hasText: "is @pixel's now" }).waitFor();
+  assert.equal(world.run("show", id).task.assignment.assignee, "@pixel");
+});
+
+test("who holds a task elsewhere is not offered what needs the lease", async () => {
+  await world.open(page, `/tasks/${week.silent}`);
+  await page.locator(".elsewhere").first().waitFor();
+  assert.equal(await page.locator("#act-release").isVisible(), false);
+  await page.getByRole("button", { name: "Release by force" }).waitFor();
+});
+
+test("a title, a label and a priority are changed where they stand", async () => {
+  const id = world.add("Tickest for dogs", "--priority", "P3");
+  await world.open(page, `/tasks/${id}`);
+  await page.locator("#edit-title").click();
+  await page.getByRole("textbox", { name: "Title" }).fill("Tickets for dogs");
+  await page.keyboard.press("Enter");
+  await page.locator("h1", { hasText: "Tickets for dogs" }).waitFor();
+  await page.locator("#edit-priority").click();
+  await page.getByRole("combobox", { name: "Priority" }).selectOption("P1");
+  await page.locator("#edit-priority", { hasText: "P1" }).waitFor();
+  await page.locator("#edit-tags").click();
+  await page.getByRole("textbox", { name: "Labels" }).fill("animals\nfares");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator("#edit-tags .chip", { hasText: "animals" }).waitFor();
+  await page.locator("#edit-depends_on").click();
+  await page.getByRole("textbox", { name: "Waits for" }).fill("API-9999");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator(".edit-line .refusal", { hasText: "API-9999" }).waitFor();
+  await page.keyboard.press("Escape");
+  const { task } = world.run("show", id);
+  assert.deepEqual([task.title, task.priority, task.tags], ["Tickets for dogs", "P1", ["animals", "fares"]]);
+  await page.locator("[data-note] textarea").fill("They travel **half price**");
+  await page.getByRole("button", { name: "Note", exact: true }).click();
+  await page.locator(".note strong", { hasText: "half price" }).waitFor();
+  await accessible(page);
+});
+
+test("several tasks are changed at once", async () => {
+  const ids = ["One of many", "Two of many"].map((title) => world.add(title, "--sprint", "s99"));
+  await world.open(page, "/board?view=list&sprint=s99");
+  for (const id of ids) await page.getByLabel(`Pick ${id}`).check();
+  await page.getByLabel("Priority of all").selectOption("P1");
+  await page.locator("#said", { hasText: "2 tasks now P1" }).waitFor();
+  for (const id of ids) assert.equal(world.run("show", id).task.priority, "P1");
+  await accessible(page);
+});
+
+test("the list is sorted, grouped and kept as a view", async () => {
+  await world.open(page, "/board?view=list");
+  await page.getByRole("link", { name: "Title" }).click();
+  await page.waitForURL(/sort=title/);
+  await world.live(page);
+  const titles = await page.locator(".list td .title").allInnerTexts();
+  assert.deepEqual(titles, titles.toSorted((one, other) => (one.toLowerCase() < other.toLowerCase() ? -1 : 1)));
+  await page.getByLabel("Group").selectOption("holder");
+  await page.waitForURL(/group=holder/);
+  await page.locator("tr.group", { hasText: "@forge" }).waitFor();
+  await page.getByRole("button", { name: "Save view" }).click();
+  await dialog().getByLabel("Name").fill("By holder");
+  await dialog().getByRole("button", { name: "Save" }).click();
+  await world.open(page, "/board");
+  await page.getByRole("link", { name: "By holder" }).click();
+  await page.waitForURL(/group=holder/);
+  await world.live(page);
+  await page.mouse.move(0, 0);
+  await screenshot(page, "list");
+});
+
+test("a search finds what stands in bodies and notes, and what came complete from elsewhere", async () => {
+  const id = world.add("Quiet coaches", "--body", "The **zeppelin** clause of the tariff");
+  world.run("note", id, "see the marmalade ledger");
+  const file = `${world.directory}/history.jsonl`;
+  const { writeFileSync } = await import("node:fs");
+  writeFileSync(file, JSON.stringify({ title: "Paper tickets retired", state: "complete", resolution: "gone since 2019" }));
+  world.run("import", "--format", "jsonl", file);
+  for (const [words, found] of [["zeppelin", "Quiet coaches"], ["MARMALADE quiet", "Quiet coaches"], ["paper retired", "Paper tickets retired"]]) {
+    await world.open(page, `/board?q=${encodeURIComponent(words)}`);
+    assert.deepEqual(await page.locator(".card .title").allInnerTexts(), [found], words);
+  }
+  await world.open(page, "/board?q=100%25_no");
+  assert.equal(await page.locator(".card").count(), 0);
+});
+
+test("a review is not given by one click", async () => {
+  await world.open(page, `/tasks/${week.done[0]}`);
+  if (!(await page.locator("#act-review").count())) return;
+  await page.locator("#act-review").click();
+  await dialog().locator("[type=submit]").click();
+  await dialog().locator(".refusal", { hasText: "Fill in: Verdict" }).waitFor();
+  assert.equal(world.run("show", week.done[0]).reviews?.length ?? 0, 0);
+  await page.keyboard.press("Escape");
+});
+
+test("the name is a menu, and only its last line signs out", async () => {
+  await world.open(page, "/board");
+  await page.locator("#account summary").click();
+  await page.getByRole("button", { name: "Sign out" }).waitFor();
+  assert.match(page.url(), /board/);
+  await accessible(page);
+  await page.locator("#main").click({ position: { x: 5, y: 300 } });
+  await page.getByRole("button", { name: "Sign out" }).waitFor({ state: "hidden" });
+});
+
+test("Week and Day of Effort are today's", async () => {
+  await world.open(page, "/effort");
+  const today = new Date().toISOString().slice(0, 10);
+  assert.match(await page.getByRole("link", { name: "Day", exact: true }).getAttribute("href"), new RegExp(today));
+});
+
+test("what is stuck has its button", async () => {
+  await world.open(page, "/now");
+  await page.getByRole("button", { name: `Unblock: ${week.blocked}` }).click();
+  await dialog().getByRole("button", { name: "Unblock" }).click();
+  await page.locator("section[aria-labelledby=stuck] .id", { hasText: week.blocked }).waitFor({ state: "detached" });
+  assert.equal(world.run("show", week.blocked).task.state, "open");
+});
+
+/// Codes, JSON and flags are for programs: people find them under "details", if at all.
+test("no page speaks in codes, JSON or flags outside of details", async () => {
+  for (const path of ["/board", "/board?view=list", "/now", "/fleet", "/milestones", "/milestones/sprint-12", "/effort", "/effort/day", "/audit", `/tasks/${week.done[0]}`, `/tasks/${week.blocked}`, "/tasks/API-9999"]) {
+    await world.open(page, path);
+    const raw = await page.evaluate(() => {
+      const shown = document.getElementById("main").cloneNode(true);
+      for (const hidden of shown.querySelectorAll("details, option, .words-of, .note, pre")) hidden.remove();
+      const text = shown.textContent;
+      return [...(text.match(/\b[a-z]+(?:_[a-z]+)+\b/g) ?? []), ...(text.match(/\{"[a-z_]+":/g) ?? []), ...(text.match(/(?:^|\s)--[a-z][a-z-]+/g) ?? [])];
+    });
+    assert.deepEqual(raw, [], path);
+  }
+});
+
+test("ask, assign, review by keyboard alone", async () => {
+  await world.open(page, "/board");
+  await page.keyboard.press("c");
+  await page.keyboard.type("Ride by keyboard");
+  await page.keyboard.press("Enter");
+  await page.locator(".card", { hasText: "Ride by keyboard" }).waitFor();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("ride by keyboard");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/tasks\/API-\d+$/);
+  await world.live(page);
+  const id = page.url().split("/").pop();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("claim");
+  await page.keyboard.press("Enter");
+  await dialog().locator("[name=workstation]").waitFor();
+  await page.waitForFunction(() => document.querySelector("dialog [name=workstation]").value !== "");
+  await dialog().locator("[name=workstation]").focus();
+  await page.keyboard.press("Enter");
+  await page.locator("#act-complete").waitFor();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type(`${id}: complete`);
+  await page.keyboard.press("Enter");
+  await dialog().locator("[name=resolution]").waitFor();
+  await page.keyboard.type("ridden");
+  await dialog().locator("[name=commit]").focus();
+  await page.keyboard.press("Enter");
+  await page.locator("#act-reopen").waitFor();
+  assert.equal(world.run("show", id).task.state, "complete");
+});
