@@ -1,100 +1,50 @@
 //! What the hooks cost: a commit and a rebase with and without them, and the rebase that Onus does itself.
 
 use crate::Extent;
+use crate::desk::Desk;
 use crate::measure::{Contender, Outcome, interleaved, millis, output, ratio};
 use crate::place::Programs;
 use crate::table::{Table, Verdict};
-use std::path::{Path, PathBuf};
 use std::process::Command;
-use tempfile::TempDir;
 
 /// How many commits a rebase moves.
 const SERIES: usize = 20;
 
-/// A repository with one worktree, in which `@a` holds a task.
-struct Desk {
-    dir: TempDir,
-    onus: PathBuf,
+/// A repository with one worktree, in which `@a` holds a task. `scope` bounds the task; `hooks` puts them in place.
+fn held(programs: &Programs, hooks: bool, scope: Option<&str>) -> Outcome<Desk> {
+    let desk = Desk::new(programs)?;
+    let add: Vec<&str> = ["add", "work"].into_iter().chain(scope.map(|_| "--scope")).chain(scope).collect();
+    for args in [
+        &["init", "--project", "B"][..],
+        &["worker", "add", "@a", "--kind", "agent"],
+        &["workstation", "add", "ws-a", "--kind", "worktree"],
+        &add,
+    ] {
+        output(&mut desk.onus(args))?;
+    }
+    output(&mut desk.onus(&["claim", "B-1", "--for", "@a", "--workstation", "ws-a", "--ttl", "24h"]))?;
+    if hooks {
+        output(&mut desk.onus(&["hook", "install"]))?;
+    }
+    Ok(desk)
 }
 
-impl Desk {
-    /// `scope` bounds the task; `hooks` puts them in place.
-    fn new(programs: &Programs, hooks: bool, scope: Option<&str>) -> Outcome<Desk> {
-        let dir = tempfile::Builder::new().prefix("onus-bench-git-").tempdir()?;
-        let desk = Desk { dir, onus: programs.onus.clone() };
-        std::fs::create_dir(desk.repo())?;
-        for args in [
-            &["init", "--quiet", "--initial-branch=main"][..],
-            &["config", "user.name", "Ada"],
-            &["config", "user.email", "ada@example.org"],
-            &["config", "gc.auto", "0"],
-            &["commit", "--quiet", "--allow-empty", "--message=start"],
-        ] {
-            output(&mut desk.git(&desk.repo(), args))?;
-        }
-        let add: Vec<&str> =
-            ["add", "work"].into_iter().chain(scope.map(|_| "--scope")).chain(scope).collect();
-        for args in [
-            &["init", "--project", "B"][..],
-            &["worker", "add", "@a", "--kind", "agent"],
-            &["workstation", "add", "ws-a", "--kind", "worktree"],
-            &add,
-        ] {
-            output(&mut desk.onus(args))?;
-        }
-        output(&mut desk.onus(&["claim", "B-1", "--for", "@a", "--workstation", "ws-a", "--ttl", "24h"]))?;
-        if hooks {
-            output(&mut desk.onus(&["hook", "install"]))?;
-        }
-        Ok(desk)
+/// A series of commits on the worktree's branch, and one on main that it does not have.
+fn diverge(desk: &Desk) -> Outcome<()> {
+    let tree = desk.tree();
+    for n in 0..SERIES {
+        std::fs::create_dir_all(tree.join("src"))?;
+        std::fs::write(tree.join(format!("src/f{n}")), n.to_string())?;
+        output(&mut desk.git(&tree, &["add", "."]))?;
+        output(&mut desk.git(&tree, &["commit", "--quiet", "--message", &format!("change {n}")]))?;
     }
+    output(&mut desk.git(&tree, &["tag", "begin"]))?;
+    let people = ["commit", "--quiet", "--allow-empty", "--message=people"];
+    output(&mut desk.git(&desk.repo(), &people)).map(drop)
+}
 
-    fn repo(&self) -> PathBuf {
-        self.dir.path().join("repo")
-    }
-
-    fn tree(&self) -> PathBuf {
-        self.dir.path().join("repo-ws-a")
-    }
-
-    fn surroundings<'c>(&self, command: &'c mut Command) -> &'c mut Command {
-        command
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.dir.path())
-            .env("ONUS_KEY_DIR", self.dir.path().join("keys"))
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-    }
-
-    fn git(&self, dir: &Path, args: &[&str]) -> Command {
-        let mut git = Command::new("git");
-        self.surroundings(&mut git).args(args).current_dir(dir);
-        git
-    }
-
-    fn onus(&self, args: &[&str]) -> Command {
-        let mut onus = Command::new(&self.onus);
-        self.surroundings(&mut onus).args(args).env("ONUS_AS", "@ada").current_dir(self.repo());
-        onus
-    }
-
-    /// A series of commits on the worktree's branch, and one on main that it does not have.
-    fn diverge(&self) -> Outcome<()> {
-        let tree = self.tree();
-        for n in 0..SERIES {
-            std::fs::create_dir_all(tree.join("src"))?;
-            std::fs::write(tree.join(format!("src/f{n}")), n.to_string())?;
-            output(&mut self.git(&tree, &["add", "."]))?;
-            output(&mut self.git(&tree, &["commit", "--quiet", "--message", &format!("change {n}")]))?;
-        }
-        output(&mut self.git(&tree, &["tag", "begin"]))?;
-        let people = ["commit", "--quiet", "--allow-empty", "--message=people"];
-        output(&mut self.git(&self.repo(), &people)).map(drop)
-    }
-
-    fn back(&self) -> Command {
-        self.git(&self.tree(), &["-c", "core.hooksPath=/dev/null", "reset", "--quiet", "--hard", "begin"])
-    }
+fn back(desk: &Desk) -> Command {
+    desk.git(&desk.tree(), &["-c", "core.hooksPath=/dev/null", "reset", "--quiet", "--hard", "begin"])
 }
 
 pub(crate) fn run(programs: &Programs, extent: &Extent) -> Outcome<Vec<Table>> {
@@ -102,11 +52,8 @@ pub(crate) fn run(programs: &Programs, extent: &Extent) -> Outcome<Vec<Table>> {
 }
 
 fn commits(programs: &Programs, extent: &Extent) -> Outcome<Table> {
-    let desks = [
-        Desk::new(programs, false, None)?,
-        Desk::new(programs, true, None)?,
-        Desk::new(programs, true, Some("**"))?,
-    ];
+    let desks =
+        [held(programs, false, None)?, held(programs, true, None)?, held(programs, true, Some("**"))?];
     let commit = ["commit", "--quiet", "--allow-empty", "--message=work"];
     let mut contenders: Vec<Contender<'_>> =
         desks.iter().map(|desk| Contender::new(move |_| desk.git(&desk.tree(), &commit))).collect();
@@ -122,25 +69,25 @@ fn commits(programs: &Programs, extent: &Extent) -> Outcome<Table> {
 }
 
 fn rebases(programs: &Programs, extent: &Extent) -> Outcome<Table> {
-    let (bare, idle) = (Desk::new(programs, false, None)?, Desk::new(programs, false, None)?);
-    let (hooked, synced) = (Desk::new(programs, true, None)?, Desk::new(programs, true, None)?);
+    let (bare, idle) = (held(programs, false, None)?, held(programs, false, None)?);
+    let (hooked, synced) = (held(programs, true, None)?, held(programs, true, None)?);
     for desk in [&bare, &idle, &hooked, &synced] {
-        desk.diverge()?;
+        diverge(desk)?;
     }
     // A hook that does nothing at all: what git itself costs by asking.
     let nothing = idle.repo().join(".git/hooks/reference-transaction");
     std::os::unix::fs::symlink("/bin/true", nothing)?;
     let rebase = |desk: &Desk| desk.git(&desk.tree(), &["rebase", "--quiet", "main"]);
     let mut contenders = [
-        Contender::new(|_| rebase(&bare)).undone_by(|_| bare.back()),
-        Contender::new(|_| rebase(&idle)).undone_by(|_| idle.back()),
-        Contender::new(|_| rebase(&hooked)).undone_by(|_| hooked.back()),
+        Contender::new(|_| rebase(&bare)).undone_by(|_| back(&bare)),
+        Contender::new(|_| rebase(&idle)).undone_by(|_| back(&idle)),
+        Contender::new(|_| rebase(&hooked)).undone_by(|_| back(&hooked)),
         Contender::new(|_| {
             let mut onus = synced.onus(&["workstation", "sync", "ws-a"]);
             onus.env("ONUS_AS", "@a").current_dir(synced.tree());
             onus
         })
-        .undone_by(|_| synced.back()),
+        .undone_by(|_| back(&synced)),
     ];
     let costs = interleaved(&mut contenders, extent.pick(5, 20, 20))?;
     let mut table = Table::new(format!("Git: a rebase of {SERIES} commits"));

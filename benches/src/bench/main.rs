@@ -2,6 +2,7 @@
 
 mod calls;
 mod cli;
+mod desk;
 mod drain;
 mod effort;
 mod git;

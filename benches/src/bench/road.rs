@@ -2,68 +2,20 @@
 //! hand. Each has a clone and a shared bare repository of its own.
 
 use crate::Extent;
+use crate::desk::Desk;
 use crate::measure::{Contender, Outcome, interleaved, millis, output, ratio};
 use crate::place::Programs;
 use crate::table::Table;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use tempfile::TempDir;
 
-/// A clone with a worktree, and the repository that it pushes to.
-struct Desk {
-    dir: TempDir,
-    onus: PathBuf,
-}
-
-impl Desk {
-    fn new(programs: &Programs) -> Outcome<Desk> {
-        let dir = tempfile::Builder::new().prefix("onus-bench-road-").tempdir()?;
-        let desk = Desk { dir, onus: programs.onus.clone() };
-        std::fs::create_dir(desk.repo())?;
-        for args in [
-            &["init", "--quiet", "--initial-branch=main"][..],
-            &["config", "user.name", "Ada"],
-            &["config", "user.email", "ada@example.org"],
-            &["config", "gc.auto", "0"],
-            &["commit", "--quiet", "--allow-empty", "--message=start"],
-            &["init", "--quiet", "--bare", "--initial-branch=main", "../origin.git"],
-            &["remote", "add", "origin", "../origin.git"],
-            &["push", "--quiet", "origin", "main"],
-        ] {
-            output(&mut desk.git(&desk.repo(), args))?;
-        }
-        Ok(desk)
-    }
-
-    fn repo(&self) -> PathBuf {
-        self.dir.path().join("repo")
-    }
-
-    fn tree(&self) -> PathBuf {
-        self.dir.path().join("repo-ws-a")
-    }
-
-    fn surroundings<'c>(&self, command: &'c mut Command) -> &'c mut Command {
-        command
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.dir.path())
-            .env("ONUS_KEY_DIR", self.dir.path().join("keys"))
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("ONUS", &self.onus)
-    }
-
-    fn git(&self, dir: &Path, args: &[&str]) -> Command {
-        let mut git = Command::new("git");
-        self.surroundings(&mut git).args(args).current_dir(dir);
-        git
-    }
-
-    fn shell(&self, dir: &Path, line: &str) -> Command {
-        let mut shell = Command::new("sh");
-        self.surroundings(&mut shell).args(["-euc", line]).current_dir(dir);
-        shell
-    }
+/// A clone, and the repository that it pushes to.
+fn cloned(programs: &Programs) -> Outcome<Desk> {
+    let desk = Desk::new(programs)?;
+    desk.set_up(&[
+        &["init", "--quiet", "--bare", "--initial-branch=main", "../origin.git"],
+        &["remote", "add", "origin", "../origin.git"],
+        &["push", "--quiet", "origin", "main"],
+    ])?;
+    Ok(desk)
 }
 
 /// One commit in the worktree, as an agent makes it, and one by others in the shared main branch.
@@ -85,7 +37,7 @@ fn compared(
     extent: &Extent,
     check: &str,
 ) -> Outcome<(std::time::Duration, std::time::Duration)> {
-    let (team, hand) = (Desk::new(programs)?, Desk::new(programs)?);
+    let (team, hand) = (cloned(programs)?, cloned(programs)?);
     let found = "export ONUS_AS=@ada; $ONUS init --project B --remote origin; $ONUS worker add @a --kind agent; \
         $ONUS workstation add ws-a --kind worktree";
     output(&mut team.shell(&team.repo(), found))?;
