@@ -1,7 +1,8 @@
 //! Links the released program as one image at a fixed place, with the C library in it (ADR 19).
 //!
 //! A one-shot call lasts a few milliseconds. To find shared libraries and to correct tens of thousands of addresses took a
-//! fifth of them, at every call. `ONUS_LINK=dynamic` links as usual; so does every build that is not a release.
+//! fifth of them, at every call. Other builds have a fixed place as well, where tests start the program by the thousand, and the
+//! C library beside them, where tests put another clock in its place. `ONUS_LINK=dynamic` links as usual.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -18,7 +19,11 @@ const IN_PLACE_OF: &[(&str, &str)] = &[
 fn main() -> io::Result<()> {
     let mut cargo = io::stdout().lock();
     writeln!(cargo, "cargo:rerun-if-changed=build.rs\ncargo:rerun-if-env-changed=ONUS_LINK")?;
-    if !(is_release_for_glibc() && has_archives()) {
+    if !is_for_glibc() {
+        return Ok(());
+    }
+    writeln!(cargo, "cargo:rustc-link-arg-bins=-no-pie")?;
+    if !(env::var("PROFILE").is_ok_and(|profile| profile == "release") && has_archives()) {
         return Ok(());
     }
     // The linker reads a text in place of a library as instructions: this is what rustc's own `crt-static` comes to,
@@ -27,16 +32,15 @@ fn main() -> io::Result<()> {
     for (name, script) in IN_PLACE_OF {
         fs::write(scripts.join(name), script)?;
     }
-    for argument in [&format!("-L{}", scripts.display()), "-static", "-no-pie"] {
+    for argument in [&format!("-L{}", scripts.display()), "-static"] {
         writeln!(cargo, "cargo:rustc-link-arg-bins={argument}")?;
     }
     Ok(())
 }
 
-fn is_release_for_glibc() -> bool {
+fn is_for_glibc() -> bool {
     let is = |name: &str, wanted: &str| env::var(name).is_ok_and(|value| value == wanted);
-    is("PROFILE", "release")
-        && is("CARGO_CFG_TARGET_OS", "linux")
+    is("CARGO_CFG_TARGET_OS", "linux")
         && is("CARGO_CFG_TARGET_ENV", "gnu")
         && env::var("TARGET").ok() == env::var("HOST").ok()
         && !is("ONUS_LINK", "dynamic")

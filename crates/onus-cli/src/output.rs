@@ -42,7 +42,7 @@ impl Output {
         match self.format {
             Format::Human => self.print(&human(document)),
             Format::Json | Format::JsonLines => {
-                self.print(&format!("{}\n", onus_app::view::document(document)?));
+                write_all(&format!("{}\n", onus_app::view::document(document)?));
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -65,7 +65,7 @@ impl Output {
             text.push_str(&line);
             text.push('\n');
         }
-        self.print(&text);
+        write_all(&text);
         Ok(ExitCode::SUCCESS)
     }
 
@@ -104,13 +104,18 @@ impl Output {
     }
 }
 
+/// As it is: a document has no colours to be stripped.
+fn write_all(text: &str) {
+    let mut stdout = io::stdout().lock();
+    finish(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+}
+
 pub(crate) fn version() -> String {
     format!("onus {}\n", env!("CARGO_PKG_VERSION"))
 }
 
 pub(crate) fn print_version() -> ExitCode {
-    let mut stdout = io::stdout().lock();
-    finish(stdout.write_all(version().as_bytes()).and_then(|()| stdout.flush()));
+    write_all(&version());
     ExitCode::SUCCESS
 }
 

@@ -226,7 +226,14 @@ pub trait Tx {
     /// The database's word for the present moment, read after the transaction has its locks.
     fn now(&mut self) -> Result<Now>;
 
-    fn rows(&mut self, statement: &dyn Statement) -> Result<Vec<Row>>;
+    fn rows(&mut self, statement: &dyn Statement) -> Result<Vec<Row>> {
+        let mut found = Vec::new();
+        self.each(statement, &mut |row| {
+            found.push(row);
+            Ok(())
+        })?;
+        Ok(found)
+    }
 
     /// Streams a result that may not fit into memory.
     fn each(&mut self, statement: &dyn Statement, row: &mut dyn FnMut(Row) -> Result<()>) -> Result<()>;

@@ -337,15 +337,6 @@ impl Tx for PostgresTx<'_> {
         }
     }
 
-    fn rows(&mut self, statement: &dyn Statement) -> Result<Vec<Row>> {
-        let mut found = Vec::new();
-        self.each(statement, &mut |row| {
-            found.push(row);
-            Ok(())
-        })?;
-        Ok(found)
-    }
-
     fn each(&mut self, statement: &dyn Statement, row: &mut dyn FnMut(Row) -> Result<()>) -> Result<()> {
         let question = self.bound(statement);
         let mut owned =

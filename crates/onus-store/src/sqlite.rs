@@ -164,15 +164,6 @@ impl Tx for SqliteTx<'_> {
         Ok((self.clock)())
     }
 
-    fn rows(&mut self, statement: &dyn Statement) -> Result<Vec<Row>> {
-        let mut found = Vec::new();
-        self.each(statement, &mut |row| {
-            found.push(row);
-            Ok(())
-        })?;
-        Ok(found)
-    }
-
     fn each(&mut self, statement: &dyn Statement, row: &mut dyn FnMut(Row) -> Result<()>) -> Result<()> {
         let (sql, values) = (statement.sql(), statement.values());
         let named = |error| before_commit(error).in_statement(sql.name);
