@@ -89,6 +89,9 @@ pub struct ImportView {
     /// Files and entries that are no tasks.
     #[serde(default)]
     pub skipped: Vec<SkippedView>,
+    /// What stays otherwise here than in the file: Onus owns how far a task is once somebody has begun with it.
+    #[serde(default)]
+    pub drift: Vec<DriftView>,
     /// Nothing was written: this is what would be.
     pub dry_run: bool,
     /// Tasks that have another id here than in the file.
@@ -114,6 +117,16 @@ pub struct RefusedView {
 pub struct UnresolvedView {
     pub line: usize,
     pub reference: String,
+}
+
+/// A field of a task that is another one in its own system.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DriftView {
+    pub line: usize,
+    pub task: TaskId,
+    pub field: String,
+    pub here: String,
+    pub there: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -252,16 +265,23 @@ impl ImportSession<'_> {
         };
         let mut facts = self.facts(caller);
         let mut uids = Uids::draw(&now, created)?;
-        let refreshed = refresh::refreshed(tx, &file.lines, &plan)?;
-        let view = ImportView { changed: refreshed.len() as i64, ..view };
+        let places: Vec<(usize, String)> =
+            file.lines.iter().map(|line| (line.number, line.place.clone())).collect();
         let mut lines: Vec<Option<ImportLine>> = file.lines.into_iter().map(Some).collect();
+        let refresh::Changed { tasks: refreshed, drift, refused } =
+            self.refreshed(tx, &mut facts, &mut lines, &mut plan, &now)?;
+        for (place, refusal) in refused {
+            let (number, name) = &places[place];
+            file.complaints.add_refusal(*number, name, refusal);
+        }
+        let view = ImportView { changed: refreshed.len() as i64, drift, ..view };
         let mut decided = Vec::with_capacity(created);
         for place in order {
             let Some(line) = lines[place].take() else { continue };
-            let (number, place_name) = (line.number, line.place.clone());
+            let (number, place_name) = &places[place];
             match decide_line(&mut facts, line, &mut plan, place, &now, uids.next()) {
                 Ok(step) => decided.push(step),
-                Err(refusal) => file.complaints.add_refusal(number, &place_name, refusal),
+                Err(refusal) => file.complaints.add_refusal(*number, place_name, refusal),
             }
         }
         if self.import.run == Run::Dry && !file.complaints.is_empty() {

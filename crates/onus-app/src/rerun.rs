@@ -162,7 +162,7 @@ impl Onus {
         self.submit(&claim, &Target::Named)
     }
 
-    pub(crate) fn task_by_origin(&mut self, origin: &OriginRef) -> Result<Option<Task>, Refusal> {
+    pub fn task_by_origin(&mut self, origin: &OriginRef) -> Result<Option<Task>, Refusal> {
         if let Some(answer) = self.remote(|| calls::TaskByOrigin { origin: origin.clone() })? {
             return Ok(answer.map(Task::from));
         }

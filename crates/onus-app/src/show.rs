@@ -9,6 +9,7 @@ use onus_core::code::Code;
 use onus_core::event::Event;
 use onus_core::evidence::RootCause;
 use onus_core::id::{Seq, TaskId};
+use onus_core::intake::CHANNELS;
 use onus_core::ledger::Entry;
 use onus_core::process::Death;
 use onus_core::refusal::Refusal;
@@ -245,4 +246,51 @@ fn sessions(tx: &mut dyn Tx, id: &TaskId, before: Seq) -> StoreResult<Vec<Sessio
 
 pub(crate) fn unknown_task(id: &TaskId) -> Refusal {
     Refusal::new(Code::UnknownTask, format!("there is no task {id}")).task(id).hint("onus list --state all")
+}
+
+impl Onus {
+    /// The story of the task that a name means.
+    pub fn show_named(&mut self, name: &str, part: StoryPart) -> Result<StoryView, Refusal> {
+        match name.parse::<TaskId>().map(|id| self.show_part(&id, part)) {
+            Ok(Err(refusal)) if refusal.code != Code::UnknownTask => Err(refusal),
+            Ok(Ok(story)) => Ok(story),
+            _ => {
+                let id = self.named(name)?;
+                self.show_part(&id, part)
+            }
+        }
+    }
+
+    /// The task that a name means: its id, its origin, or what it is called in the tool that it came from.
+    pub fn named(&mut self, name: &str) -> Result<TaskId, Refusal> {
+        let id = name.parse::<TaskId>();
+        if let Ok(id) = &id
+            && self.find_task(id)?.is_some()
+        {
+            return Ok(id.clone());
+        }
+        let mut found = Vec::new();
+        let whole = name.contains(':').then(|| name.to_owned());
+        let by_key = CHANNELS.iter().map(|channel| format!("{channel}:{name}"));
+        for origin in whole.into_iter().chain(by_key) {
+            if let Ok(origin) = origin.parse()
+                && let Some(task) = self.task_by_origin(&origin)?
+            {
+                found.push(task.id);
+            }
+        }
+        match (found.as_slice(), id) {
+            ([one], _) => Ok(one.clone()),
+            ([], Ok(id)) => Err(unknown_task(&id)),
+            ([], Err(_)) => {
+                let detail = format!("there is no task {}", onus_core::id::shown(name));
+                Err(Refusal::new(Code::UnknownTask, detail).hint("onus list --state all"))
+            }
+            (several, _) => {
+                let names: Vec<String> = several.iter().map(TaskId::to_string).collect();
+                let detail = format!("{} is {}", onus_core::id::shown(name), names.join(" and "));
+                Err(Refusal::new(Code::UnknownTask, detail).hint(format!("onus show {}", names[0])))
+            }
+        }
+    }
 }

@@ -105,6 +105,11 @@ pub struct TaskView {
 }
 
 impl TaskView {
+    /// The name that people know it by in the tool that it came from.
+    pub fn known_as(&self) -> Option<&str> {
+        self.origin_ask_ref.as_ref().and_then(onus_core::intake::known_as)
+    }
+
     /// What another system says of it, for people: each field's name and words, which steer no terminal.
     pub fn extra_words(&self) -> Vec<(String, String)> {
         let plain = |text: &str| -> String {

@@ -41,7 +41,7 @@ fn text(text: &str) -> Vec<SourceFile> {
 }
 
 fn import(desk: &mut Desk, format: Format, files: &[SourceFile]) -> Result<ImportView, Refusal> {
-    let mut converted = convert(format, files);
+    let mut converted = convert(format, files, &Default::default());
     match converted.refusal() {
         Some(refusal) => Err(refusal),
         None => desk.try_import("@ada", &converted.lines),

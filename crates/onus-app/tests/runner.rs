@@ -11,6 +11,7 @@ mod formats;
 mod import;
 mod ledger;
 mod memory;
+mod newer_files;
 mod once;
 mod report;
 mod schema;

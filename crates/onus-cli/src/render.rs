@@ -137,21 +137,28 @@ pub(crate) fn error_text(refusal: &Refusal) -> String {
     text
 }
 
-fn task_row(table: &mut Table, task: &TaskView) {
+fn task_cells(task: &TaskView) -> [String; 5] {
     let holder = task.assignment.as_ref().map(|held| held.assignee.to_string()).unwrap_or_default();
-    table.row([
+    [
         paint(BOLD, &task.id),
         paint(priority_style(task.priority), task.priority),
         state_words(task.state),
         holder,
         task.title.clone(),
-    ]);
+    ]
 }
 
 fn task_table(tasks: &[TaskView]) -> String {
-    let mut table = Table::new(["ID", "PRI", "STATE", "HOLDER", "TITLE"]);
+    // What people know it by elsewhere, where any of them came from there.
+    if tasks.iter().all(|task| task.known_as().is_none()) {
+        let mut table = Table::new(["ID", "PRI", "STATE", "HOLDER", "TITLE"]);
+        tasks.iter().for_each(|task| table.row(task_cells(task)));
+        return table.to_string();
+    }
+    let mut table = Table::new(["ID", "PRI", "STATE", "HOLDER", "FROM", "TITLE"]);
     for task in tasks {
-        task_row(&mut table, task);
+        let [id, priority, state, holder, title] = task_cells(task);
+        table.row([id, priority, state, holder, task.known_as().unwrap_or_default().to_owned(), title]);
     }
     table.to_string()
 }

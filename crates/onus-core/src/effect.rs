@@ -225,6 +225,9 @@ fn note(event: &Event) -> Option<(NoteKind, &Text)> {
         Event::Added(added) => {
             added.archived.as_ref()?.resolution.as_ref().map(|text| (NoteKind::Resolution, text))
         }
+        Event::Followed(followed) => {
+            followed.archived.as_ref()?.resolution.as_ref().map(|text| (NoteKind::Resolution, text))
+        }
         _ => None,
     }
 }

@@ -159,6 +159,8 @@ events! {
     MessagesRead = "messages_read",
     /// A reviewer's words about one line of a commit.
     LineCommented = "line_commented",
+    /// Nobody has begun with it here, and the system that it came from says that it has ended, waits, or goes on.
+    Followed = "followed",
 }
 
 fn is_false(b: &bool) -> bool {
@@ -345,6 +347,24 @@ data! {
         /// Present where the holder did it: activity renews.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         renewal: Option<Renewal>,
+        /// Present where the system that it came from has changed it: all that it says, whatever was taken over.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outside: Option<Box<Outside>>,
+    }
+
+    /// What another system says of a task, the commands and the criteria included.
+    Outside {
+        spec: Spec,
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        depends_on: BTreeSet<TaskId>,
+    }
+
+    /// How a task stands in its own system: like the end, or the wait, that it could have arrived with.
+    Followed {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        archived: Option<Archived>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        blocked: Option<Blocker>,
     }
 
     Reopened { reason: String }

@@ -1,6 +1,7 @@
 //! How asks come in. What an imported line becomes: how it is found again, which id it keeps, in which state it arrives (mission A2, D14).
 
 pub mod channel;
+pub mod refresh;
 
 use crate::id::{OriginRef, TaskId};
 use crate::task::StateName;
@@ -27,6 +28,16 @@ pub fn derived_origin(id: Option<&TaskId>, uid: Option<Uuid>) -> Option<OriginRe
     };
     key.parse().ok()
 }
+
+/// The name that people know an imported task by: its key in the tool that it came from, and that only.
+pub fn known_as(origin: &OriginRef) -> Option<&str> {
+    let (channel, key) = origin.as_str().split_once(':')?;
+    CHANNELS.contains(&channel).then_some(key)
+}
+
+/// The channels of tools whose keys are names that people type.
+pub const CHANNELS: &[&str] =
+    &["queue", "beads", "backlog", "kano", "taskmaster", "github", "redmine", "gitlab", "jira"];
 
 /// The state that history arrives in. Work under way elsewhere has no holder here: it arrives open.
 pub fn archived_as(state: StateName) -> Option<StateName> {

@@ -67,7 +67,7 @@ pub(crate) fn task(row: &mut Row) -> Result<StoredTask> {
     let (asked, moving, given) = (TaskAsked::read(row)?, TaskMoving::read(row)?, TaskGiven::read(row)?);
     let depends_on = row.opt_text()?.unwrap_or_default();
     let held = assignment(AssignmentHeld::read(row)?)?;
-    let TaskGiven { born, id, uid, archived, created_by, created_at } = given;
+    let TaskGiven { born, id, uid, created_by, created_at } = given;
     let TaskMoving {
         lease_id,
         head,
@@ -82,6 +82,7 @@ pub(crate) fn task(row: &mut Row) -> Result<StoredTask> {
         closed_at,
         forced,
         exceptions,
+        archived,
     } = moving;
     let id: TaskId = id.parsed()?;
     let corrupt = |what: &str| StoreError::Corrupt(format!("{id}: {what}"));
@@ -221,6 +222,7 @@ pub(crate) fn moving_row<'t>(task: &'t Task, head: Option<&'t Digest>) -> Result
         closed_at: closing.map(|closing| closing.at.0),
         forced: closing.is_some_and(|closing| closing.forced),
         exceptions: exceptions_text(&task.exceptions)?,
+        archived: task.archived,
     }))
 }
 
@@ -234,7 +236,6 @@ pub(crate) fn given_row(task: &Task) -> TaskGiven<Value<'_>> {
         born: task.born,
         id: task.id.to_string(),
         uid: task.uid.to_string(),
-        archived: task.archived,
         created_by: task.created_by.as_str(),
         created_at: task.created_at.0,
     })

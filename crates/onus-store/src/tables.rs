@@ -219,9 +219,10 @@ tables! {
         moving: TaskMoving {
             lease_id: Blob, head: Blob, state: Text, blocker: Text, epoch: Int, version: Int, checks: Text, criteria: Text,
             updated_at: Int, closed_by: Text, closed_at: Int, forced: Int, exceptions: Text,
+            archived: Int,
         }
         /// Given once and for all.
-        given: TaskGiven { born: Int, id: Text, uid: Text, archived: Int, created_by: Text, created_at: Int }
+        given: TaskGiven { born: Int, id: Text, uid: Text, created_by: Text, created_at: Int }
     }
     DEPENDENCY "dependency" of "workspace" by "task, depends_on" { task: Text, depends_on: Text, excepted: Int }
     MILESTONE "milestone" of "workspace" by "name" {

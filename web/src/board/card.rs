@@ -53,6 +53,8 @@ fn is_excepted(task: &Task, on: &TaskId) -> bool {
 pub(super) struct Card {
     pub(super) id: String,
     pub(super) title: String,
+    /// What it is called where it came from.
+    pub(super) known_as: Option<String>,
     pub(super) state: StateName,
     pub(super) priority: String,
     pub(super) holder: Option<Holder>,
@@ -105,6 +107,7 @@ impl Card {
             },
             id: task.id.to_string(),
             title: task.spec.title.clone(),
+            known_as: task.spec.origin.as_ref().and_then(onus_core::intake::known_as).map(str::to_owned),
             state: task.state.name(),
             priority: task.spec.priority.to_string(),
             holder,

@@ -24,9 +24,10 @@ use super::file::Complaints;
 use item::Item;
 use onus_core::code::Code;
 use onus_core::refusal::{Finding, Refusal};
+use onus_core::task::StateName;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a file is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,6 +74,11 @@ impl Format {
     pub fn detect(files: &[SourceFile]) -> Option<Format> {
         detect::detect(files)
     }
+
+    /// Why that cannot be told.
+    pub fn doubt(files: &[SourceFile]) -> String {
+        detect::doubt(files)
+    }
 }
 
 /// A file, or one of a directory.
@@ -115,6 +121,8 @@ impl Converted {
 /// What a format's reader hands over.
 #[derive(Debug, Default)]
 struct Reading {
+    /// What words for how far something is mean, as whoever imports says.
+    statuses: Statuses,
     items: Vec<Item>,
     skipped: Vec<(String, String)>,
     complaints: Complaints,
@@ -122,14 +130,36 @@ struct Reading {
 }
 
 impl Reading {
+    /// How far something is whose status its tool does not have by itself: what the caller says of it, if anything.
+    fn told(&self, status: &str, tool: &str, at: Option<&str>) -> Result<Stand, String> {
+        match self.statuses.get(&status.to_lowercase()) {
+            Some(StateName::Open | StateName::InProgress) => Ok(Stand::Open),
+            Some(StateName::Blocked) => Ok(Stand::Parked(format!("{status} in {tool}"))),
+            Some(ended) => Ok(Stand::ended(*ended, at, None)),
+            None => {
+                let shown = onus_core::id::shown(status);
+                let flag = match status.contains(char::is_whitespace) {
+                    true => format!("--status '{}=open'", onus_core::text::shortened(status, 60)),
+                    false => format!("--status {}=open", onus_core::text::shortened(status, 60)),
+                };
+                Err(format!(
+                    "{shown} is not a status of {tool}: say what it means with {flag} (or blocked, complete, dropped)"
+                ))
+            }
+        }
+    }
+
     fn wrong(&mut self, line: usize, place: &str, detail: impl Into<String>) {
         self.complaints.add_at(line, place, Finding::new(Code::InvalidInput, detail));
     }
 }
 
+/// What further words for how far a task is mean, in lower case.
+pub type Statuses = BTreeMap<String, StateName>;
+
 /// Reads files of one format.
-pub fn convert(format: Format, files: &[SourceFile]) -> Converted {
-    let mut reading = Reading::default();
+pub fn convert(format: Format, files: &[SourceFile], statuses: &Statuses) -> Converted {
+    let mut reading = Reading { statuses: statuses.clone(), ..Reading::default() };
     match format {
         // They are lines, or an archive, as they are.
         Format::Onus | Format::Jsonl => {}
@@ -146,7 +176,7 @@ pub fn convert(format: Format, files: &[SourceFile]) -> Converted {
 }
 
 fn finish(channel: &str, reading: Reading) -> Converted {
-    let Reading { items, skipped, complaints, unmapped } = reading;
+    let Reading { items, skipped, complaints, unmapped, .. } = reading;
     let mut converted = Converted { read: items.len(), skipped, complaints, unmapped, lines: String::new() };
     for item in items {
         let (line, place) = (item.line, item.place.clone());

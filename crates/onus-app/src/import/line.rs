@@ -259,7 +259,7 @@ impl LineReader {
             origin: self.parsed(document.origin_ask_ref.as_deref()),
             checks: document.checks.unwrap_or_default().into_iter().map(proposed).collect(),
             criteria: document.criteria.unwrap_or_default().into_iter().map(Prose::open).collect(),
-            extra: document.extra.map(|extra| Text::new(serde_json::Value::Object(extra).to_string())),
+            extra: document.extra.map(|extra| Text::new(sorted(extra))),
         };
         let outside = document.outside.unwrap_or(false);
         // Of what Onus itself exported only the ask comes back: who waits for whom is decided here.
@@ -313,6 +313,13 @@ impl LineReader {
         }
         archived.map(|state| Archive { state, resolution, at })
     }
+}
+
+/// The same fields are the same text, in whichever order a file has them.
+fn sorted(extra: serde_json::Map<String, serde_json::Value>) -> String {
+    let mut extra = serde_json::Value::Object(extra);
+    extra.sort_all_objects();
+    extra.to_string()
 }
 
 /// A time, if it is one: what has none happened when it came in.

@@ -53,6 +53,15 @@ impl Plan {
         }
     }
 
+    /// Whether what a line refers to matters: it is new, or another system's word on a task that is there.
+    fn is_told(&self, place: usize, line: &ImportLine) -> bool {
+        match &self.fates[place] {
+            Fate::New(_) => true,
+            Fate::Existing(_) => line.outside,
+            Fate::Repeats(_) => false,
+        }
+    }
+
     /// The new lines in the order of the file, but parents before their children.
     pub(super) fn order(&self) -> Vec<usize> {
         let mut placed = vec![false; self.fates.len()];
@@ -238,7 +247,7 @@ impl Resolver<'_> {
         let (mut waits, mut parents) = (Vec::new(), Vec::new());
         for (place, line) in self.file.lines.iter().enumerate() {
             let mut links = Links::default();
-            if matches!(self.plan.fates[place], Fate::New(_)) {
+            if self.plan.is_told(place, line) {
                 for reference in &line.depends_on {
                     if let Some((id, at)) = self.follow(tx, line, reference)? {
                         waits.extend(at.map(|at| (place, at)));
@@ -250,12 +259,12 @@ impl Resolver<'_> {
                 {
                     parents.extend(at.map(|at| (place, at)));
                     links.parent = Some(id);
-                    links.parent_line = at;
+                    links.parent_line = at.filter(|at| matches!(self.plan.fates[*at], Fate::New(_)));
                 }
             }
             all.push(links);
         }
-        // No task of the store waits for one that is not there yet: a circle can only lie within the file.
+        // A circle that is not in the file alone goes through a task that is there: whoever changes that one looks.
         self.refuse_circles(&waits, Code::DependencyCycle, "wait for each other");
         for place in self.refuse_circles(&parents, Code::InvalidInput, "are each other's parents") {
             all[place].parent_line = None;
@@ -263,7 +272,7 @@ impl Resolver<'_> {
         Ok(all)
     }
 
-    /// The task that a reference means, and its place in the file if it is new.
+    /// The task that a reference means, and its place in the file if the file says what that one refers to.
     fn follow(
         &mut self,
         tx: &mut dyn Tx,
@@ -275,8 +284,8 @@ impl Resolver<'_> {
             Reference::Origin(origin) => self.names.origins.get(origin),
         };
         if let Some(place) = place {
-            let is_new = matches!(self.plan.fates[*place], Fate::New(_));
-            return Ok(Some((self.plan.id(*place).clone(), is_new.then_some(*place))));
+            let is_told = self.plan.is_told(*place, &self.file.lines[*place]);
+            return Ok(Some((self.plan.id(*place).clone(), is_told.then_some(*place))));
         }
         let stored = match reference {
             _ if self.knows_nothing => None,

@@ -5,11 +5,12 @@ use crate::context::World;
 use crate::output::Output;
 use crate::progress::Bar;
 use clap::Args;
-use onus_app::import::format::{self, Format, SourceFile};
+use onus_app::import::format::{self, Format, SourceFile, Statuses};
 use onus_app::import::{Import as Job, ImportView, Run, SkippedView};
 use onus_core::code::Code;
 use onus_core::id::ProjectKey;
 use onus_core::refusal::Refusal;
+use onus_core::task::StateName;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -42,9 +43,20 @@ pub(crate) struct Import {
     #[arg(long, value_name = "KEY", value_parser = |t: &str| t.parse::<ProjectKey>())]
     project: Option<ProjectKey>,
 
+    /// What a status of your own means: open, blocked, complete or dropped; may be repeated
+    #[arg(long, value_name = "WORD=STATE", value_parser = status)]
+    status: Vec<(String, StateName)>,
+
     /// Only say what would happen
     #[arg(long)]
     dry_run: bool,
+}
+
+fn status(text: &str) -> Result<(String, StateName), String> {
+    let (word, state) = text.rsplit_once('=').ok_or("a status and what it means, e.g. `in review=open`")?;
+    let state =
+        StateName::parse(state).ok_or_else(|| format!("{} is not a state", onus_core::id::shown(state)))?;
+    Ok((word.trim().to_lowercase(), state))
 }
 
 impl Import {
@@ -57,7 +69,8 @@ impl Import {
         let format = match self.format.or_else(|| Format::detect(&files)) {
             Some(format) => format,
             None => {
-                let detail = format!("what {} is cannot be told by its content", self.shown().display());
+                let (shown, why) = (self.shown().display(), Format::doubt(&files));
+                let detail = format!("what {shown} is cannot be told by its content: {why}");
                 return Err(Refusal::invalid(detail).hint(format!("--format: one of {FORMATS}")));
             }
         };
@@ -80,7 +93,7 @@ impl Import {
         let mut store = world.open()?;
         let mut converted = match format {
             Format::Jsonl => None,
-            other => Some(format::convert(other, &files)),
+            other => Some(format::convert(other, &files, &self.statuses())),
         };
         if let Some(converted) = converted.as_mut().filter(|converted| !converted.is_sound()) {
             if !self.dry_run {
@@ -114,6 +127,10 @@ impl Import {
             true => ExitCode::SUCCESS,
             false => ExitCode::from(Code::InvalidInput.exit_code()),
         })
+    }
+
+    fn statuses(&self) -> Statuses {
+        self.status.iter().cloned().collect()
     }
 
     fn archive(
@@ -218,7 +235,9 @@ fn text_of(reader: Box<dyn BufRead>, shown: &Path, max: u64) -> Result<String, R
             Some(name) => format!("line {line} of {} is not UTF-8", name.display()),
             None => format!("line {line} is not UTF-8"),
         };
-        Refusal::new(Code::InvalidInput, detail).hint("save the file as UTF-8")
+        // Redmine writes its tables like this, unless it is told otherwise.
+        let hint = format!("iconv -f ISO-8859-1 -t UTF-8 {} | onus import -", shown.display());
+        Refusal::new(Code::InvalidInput, detail).hint(hint)
     })
 }
 
@@ -251,7 +270,7 @@ fn table(view: &ImportView) -> String {
     let mut text: String = counts.iter().map(|(name, count)| format!("{name:<9} {count:>7}\n")).collect();
     lists(&mut text, view);
     let verdict = match view.refused.is_empty() {
-        true => "nothing was written: these tasks would be created\n",
+        true => "nothing was written: so many tasks would be created and changed\n",
         false => "nothing would be imported: correct the file first\n",
     };
     text.push_str(verdict);
@@ -266,6 +285,10 @@ fn lists(text: &mut String, view: &ImportView) {
     let unresolved = view.unresolved.iter();
     let unresolved = unresolved.map(|one| format!("line {}: there is no {}", one.line, one.reference));
     listed(text, unresolved.collect());
+    let drift = view.drift.iter();
+    let drift =
+        drift.map(|one| format!("{} stays: {} is {}, there {}", one.task, one.field, one.here, one.there));
+    listed(text, drift.collect());
     let skipped = view.skipped.iter().map(|one| format!("not a task: {} ({})", one.name, one.reason));
     listed(text, skipped.collect());
     if !view.unmapped.is_empty() {

@@ -1,6 +1,5 @@
 //! `onus show`
 
-use super::TaskArg;
 use crate::context::World;
 use crate::output::Output;
 use crate::render;
@@ -14,8 +13,9 @@ use std::process::ExitCode;
 /// Of a long one its end; --before tells what came earlier.
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    #[command(flatten)]
-    task: TaskArg,
+    /// The task, e.g. API-12, or what it is called in the tool that it came from, e.g. PF-001
+    #[arg(value_name = "TASK")]
+    task: String,
 
     /// What came before this entry of the ledger
     #[arg(long, value_name = "SEQ", value_parser = clap::value_parser!(i64).range(1..))]
@@ -30,7 +30,7 @@ impl Show {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
         let part = StoryPart { before: self.before, limit: self.limit };
-        let code = out.show(&store.show_part(&self.task.task, part)?, render::story)?;
+        let code = out.show(&store.show_named(&self.task, part)?, render::story)?;
         store.store.leave();
         Ok(code)
     }

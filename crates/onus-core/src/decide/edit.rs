@@ -236,6 +236,7 @@ impl Wanted {
                     before: Box::new(before.clone()),
                     after: Box::new(self.spec.clone()),
                     renewal: None,
+                    outside: None,
                 }
                 .into(),
             );

@@ -60,6 +60,10 @@ impl Story {
                 self.archived = added.archived.is_some();
                 self.ended = added.archived.as_ref().and_then(|archived| end(archived.state, None));
             }
+            Event::Followed(followed) => {
+                self.archived = followed.archived.is_some();
+                self.ended = followed.archived.as_ref().and_then(|archived| end(archived.state, None));
+            }
             Event::Completed(completed) => {
                 self.ended = end(StateName::Complete, completed.commit.clone());
             }

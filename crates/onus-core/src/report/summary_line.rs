@@ -60,6 +60,11 @@ fn of_the_rest(event: &Event) -> Option<String> {
     };
     Some(match event {
         Event::Edited(edited) => edited.before.differences(&edited.after).join("; "),
+        Event::Followed(followed) => match (&followed.archived, &followed.blocked) {
+            (Some(end), _) => end.state.to_string(),
+            (None, Some(on)) => on.to_string(),
+            (None, None) => "open".to_owned(),
+        },
         Event::Reopened(reopened) => reopened.reason.clone(),
         Event::Dropped(dropped) => dropped.reason.clone(),
         Event::DependencyAdded(added) => added.on.to_string(),

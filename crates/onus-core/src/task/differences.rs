@@ -19,7 +19,7 @@ impl Spec {
         let told =
             fields.into_iter().filter(|field| before.get(*field) != after.get(*field)).map(
                 |field| match field.as_str() {
-                    "body" => "body".to_owned(),
+                    "body" | "extra" => field.clone(),
                     _ => format!("{field}: {} -> {}", words(before.get(field)), words(after.get(field))),
                 },
             );

@@ -2,7 +2,8 @@
 
 use super::CheckState;
 use super::{Assignment, Blocker, Closing, Exception, Spec, State, StateName, Task, Tick};
-use crate::event::{Added, Event, ExceptionRequested, Grant, Renewal, Stamped};
+use crate::event::{Added, Archived, Event, ExceptionRequested, Grant, Renewal, Stamped};
+use crate::id::TaskId;
 use crate::lease::Lease;
 use crate::time::{Millis, Timestamp};
 use std::collections::BTreeMap;
@@ -41,18 +42,7 @@ pub fn evolve(before: Option<Task>, entry: &Stamped) -> Result<Task, Inconsisten
 
 fn born(entry: &Stamped, added: &Added) -> Result<Task, Inconsistent> {
     let id = entry.task.clone().ok_or_else(|| Inconsistent("a task was added without an id".into()))?;
-    let closing = |at: Option<Timestamp>| Closing {
-        by: entry.actor.clone(),
-        at: at.unwrap_or(entry.at),
-        forced: false,
-    };
-    let state = match (&added.archived, &added.blocked) {
-        (None, None) => State::Open,
-        (None, Some(on)) => State::Blocked { on: on.clone(), held: None },
-        (Some(end), None) if end.state == StateName::Complete => State::Complete(closing(end.at)),
-        (Some(end), None) if end.state == StateName::Dropped => State::Dropped(closing(end.at)),
-        (Some(end), _) => return Err(Inconsistent(format!("{id} was archived as {}", end.state))),
-    };
+    let state = arrived(entry, &id, added.archived.as_ref(), added.blocked.as_ref())?;
     Ok(Task {
         id,
         uid: added.uid,
@@ -67,6 +57,27 @@ fn born(entry: &Stamped, added: &Added) -> Result<Task, Inconsistent> {
         created_by: entry.actor.clone(),
         created_at: added.created_at.unwrap_or(entry.at),
         updated_at: entry.at,
+    })
+}
+
+/// The state of a task that stands like this in its own system.
+fn arrived(
+    entry: &Stamped,
+    id: &TaskId,
+    archived: Option<&Archived>,
+    blocked: Option<&Blocker>,
+) -> Result<State, Inconsistent> {
+    let closing = |at: Option<Timestamp>| Closing {
+        by: entry.actor.clone(),
+        at: at.unwrap_or(entry.at),
+        forced: false,
+    };
+    Ok(match (archived, blocked) {
+        (None, None) => State::Open,
+        (None, Some(on)) => State::Blocked { on: on.clone(), held: None },
+        (Some(end), None) if end.state == StateName::Complete => State::Complete(closing(end.at)),
+        (Some(end), None) if end.state == StateName::Dropped => State::Dropped(closing(end.at)),
+        (Some(end), _) => return Err(Inconsistent(format!("{id} was archived as {}", end.state))),
     })
 }
 
@@ -199,9 +210,20 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
         (Event::CheckRun(run), state) => seen(entry, run.renewal.as_ref(), state).ok_or_else(wrong)?,
         (Event::Edited(edited), state) => {
             let checks = std::mem::take(&mut task.spec.checks);
-            let criteria = std::mem::take(&mut task.spec.criteria);
+            let criteria = match edited.outside.is_some() {
+                true => edited.after.criteria.clone(),
+                false => std::mem::take(&mut task.spec.criteria),
+            };
             task.spec = Spec { checks, criteria, ..(*edited.after).clone() };
             seen(entry, edited.renewal.as_ref(), state).ok_or_else(wrong)?
+        }
+        (Event::Followed(followed), state) => {
+            task.state = state;
+            if !task.follows_outside() {
+                return Err(wrong());
+            }
+            task.archived = followed.archived.is_some();
+            arrived(entry, &task.id, followed.archived.as_ref(), followed.blocked.as_ref())?
         }
         (Event::SessionStarted(started), State::InProgress(held)) if held.resting => {
             State::InProgress(Assignment { resting: false, ..renew(held, entry, &started.renewal) })

@@ -65,7 +65,8 @@ pub(crate) fn an_edit_reaches_every_column<H: Harness>(harness: &H) {
     let before = Spec { body: Some(Text::new("earlier words".into())), ..spec("plain") };
     let plain = commit(&mut store, |tx| add(tx, before.clone(), &[])).unwrap();
     let after = Spec { parent: Some(parent.id), checks: Vec::new(), ..full_spec() };
-    let edited = Edited { before: Box::new(before), after: Box::new(after.clone()), renewal: None };
+    let edited =
+        Edited { before: Box::new(before), after: Box::new(after.clone()), renewal: None, outside: None };
     let (id, seen) = (plain.id.clone(), plain.clone());
     let written = commit(&mut store, |tx| write(tx, Some(plain), &id, "@bot", None, edited.clone())).unwrap();
     // What a reviewer ticks is not edited.

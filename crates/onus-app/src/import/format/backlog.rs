@@ -1,6 +1,6 @@
 //! Backlog.md: one Markdown file per task, in folders that tell how far it is.
 
-use super::front_matter::{entries, sections, split, unmarked};
+use super::front_matter::{checklist, pages, sections, unmarked};
 use super::item::{Item, Remark, Stand, take_name, take_names, take_text};
 use super::{Reading, SourceFile, kind_of};
 use onus_core::task::StateName;
@@ -11,24 +11,43 @@ pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
     let config =
         files.iter().find(|file| file.name.ends_with("config.yml") || file.name.ends_with("config.yaml"));
     let statuses = config.and_then(|file| onus_host::yaml::foreign(&file.text).ok()).map(statuses);
-    for file in files {
-        if !file.name.ends_with(".md") && files.len() > 1 {
-            continue;
-        }
-        let Some((mut fields, text)) = split(file, reading) else {
-            reading.skipped.push((file.name.clone(), "it has no head of fields".to_owned()));
-            continue;
-        };
-        let Some(key) = take_name(&mut fields, "id") else {
-            reading.skipped.push((file.name.clone(), "it has no id".to_owned()));
-            continue;
-        };
-        match task(key, fields, &text, &file.name, statuses.as_deref(), reading) {
-            Ok(item) => reading.items.push(Item { line: 1, place: file.name.clone(), ..item }),
-            Err(detail) => reading.wrong(1, &file.name, detail),
-        }
-    }
+    pages(files, reading, |key, fields, text, file, reading| match beside_tasks(&key, &file.name) {
+        Some(kind) => Ok(Some(record(key, kind, fields, text, reading))),
+        None => task(key, fields, text, &file.name, statuses.as_deref(), reading).map(Some),
+    });
     follow_renamed(reading);
+}
+
+/// What else a backlog keeps as files.
+fn beside_tasks(key: &str, name: &str) -> Option<&'static str> {
+    let key = key.to_lowercase();
+    let lies_in =
+        |folder: &str| name.starts_with(&format!("{folder}/")) || name.contains(&format!("/{folder}/"));
+    let is_of = |prefix: &str, folder: &str| key.starts_with(prefix) && (lies_in(folder) || prefix.len() > 2);
+    [("decision-", "decisions", "decision"), ("doc-", "docs", "document"), ("m-", "milestones", "milestone")]
+        .into_iter()
+        .find(|(prefix, folder, _)| is_of(prefix, folder))
+        .map(|(_, _, kind)| kind)
+}
+
+/// A decision, a document or a milestone: kept, and nobody's work.
+fn record(key: String, kind: &str, mut fields: Map<String, Json>, text: &str, reading: &mut Reading) -> Item {
+    let mut item = Item { key: key.to_lowercase(), kind: Some(kind.to_owned()), ..Item::default() };
+    item.title = take_text(&mut fields, "title").unwrap_or_else(|| key.clone());
+    item.body = Some(text.trim().to_owned());
+    item.tags = take_names(&mut fields, "tags").unwrap_or_default();
+    let created =
+        ["created_date", "date"].iter().find_map(|name| Some((*name, take_text(&mut fields, name)?)));
+    if let Some((name, at)) = created {
+        item.created_at = item.moment(name, &at);
+    }
+    let updated = fields.get("updated_date").and_then(Json::as_str).map(str::to_owned);
+    item.stand = Stand::ended(StateName::Complete, updated.as_deref(), None);
+    if item.key != key {
+        item.keep("id", key);
+    }
+    item.keep_rest(fields, &mut reading.unmapped);
+    item
 }
 
 /// A project that has renamed its prefix has links with the old one: the number tells what is meant.
@@ -90,8 +109,10 @@ fn task(
     let updated = fields.get("updated_date").and_then(Json::as_str).map(str::to_owned);
     let summary = parts(&mut item, text);
     let status = take_text(&mut fields, "status").unwrap_or_default();
-    item.stand = stand(&status, name, updated.as_deref(), summary.clone(), statuses)
-        .ok_or_else(|| format!("{} is not a status of this backlog", onus_core::id::shown(&status)))?;
+    item.stand = match stand(&status, name, updated.as_deref(), summary.clone(), statuses) {
+        Some(stand) => stand,
+        None => reading.told(&status, "this backlog", updated.as_deref())?,
+    };
     if let (Some(summary), false) = (summary, matches!(item.stand, Stand::Ended { .. })) {
         item.keep("final_summary", summary);
     }
@@ -103,37 +124,28 @@ fn task(
 /// The sections of a task; gives its final summary.
 fn parts(item: &mut Item, text: &str) -> Option<String> {
     let mut summary = None;
-    let mut checked = Vec::new();
     for section in sections(text, "##") {
         let words = unmarked(&section.text);
         if words.is_empty() {
             continue;
         }
-        match section.heading.as_str() {
-            "Description" if item.body.is_none() => item.body = Some(words),
-            "Acceptance Criteria" | "Definition of Done" => {
-                for entry in entries(&words) {
-                    if entry.is_checked {
-                        checked.push(json!(entry.text.clone()));
-                    }
-                    item.criteria.push(entry.text);
-                }
+        match section.heading.to_lowercase().as_str() {
+            "description" if item.body.is_none() => item.body = Some(words),
+            "acceptance criteria" | "acceptance criteria (optional)" | "definition of done" => {
+                checklist(item, &words);
                 // In their own words: a list may be more than its entries.
                 item.keep(&named(&section.heading), words);
             }
-            "Comments" => {
-                item.remarks = remarks(&words);
+            "comments" => {
+                item.remarks = remarks(&section.text);
                 if item.remarks.is_empty() {
                     item.keep("comments", words);
                 }
             }
-            "Final Summary" => summary = Some(words),
+            "final summary" => summary = Some(words),
             "" => item.keep("text", words),
-            heading => item.keep(&named(heading), words),
+            _ => item.keep(&named(&section.heading), words),
         }
-    }
-    if !checked.is_empty() {
-        item.keep("checked_criteria", Json::Array(checked));
     }
     summary
 }
@@ -142,24 +154,45 @@ fn named(heading: &str) -> String {
     heading.to_lowercase().replace(' ', "_")
 }
 
-/// `author:` and `created:`, a rule, the words, a rule.
+/// Comments as they are written now, with rules between them, or as they were at first, with marks around each.
 fn remarks(text: &str) -> Vec<Remark> {
-    let mut found: Vec<Remark> = Vec::new();
-    let mut parts = text.split("\n---");
-    let mut head = parts.next().unwrap_or_default().to_owned();
-    loop {
-        let field = |name: &str| {
-            head.lines().find_map(|line| line.trim().strip_prefix(name)).map(|value| value.trim().to_owned())
-        };
-        let (Some(author), Some(words)) = (field("author:"), parts.next()) else {
-            break;
-        };
-        let key = format!("{}", found.len() + 1);
-        let words = words.trim().to_owned();
-        found.push(Remark { by: author, at: field("created:"), key: Some(key), text: words });
-        head = parts.next().unwrap_or_default().to_owned();
+    const MARK: &str = "<!-- COMMENT:BEGIN -->";
+    if text.contains(MARK) {
+        let blocks = text.split(MARK).skip(1);
+        let blocks =
+            blocks.map(|block| block.split("<!-- COMMENT:END -->").next().unwrap_or_default().trim());
+        let parts = blocks.map(|block| block.split_once("\n\n").unwrap_or(("", block)));
+        return parts.enumerate().filter_map(|(place, (head, words))| remark(place, head, words)).collect();
     }
-    found
+    let text = unmarked(text);
+    let mut parts: Vec<String> = vec![String::new()];
+    for line in text.lines() {
+        match (line.trim(), parts.last_mut()) {
+            ("---", _) => parts.push(String::new()),
+            (_, Some(last)) => {
+                last.push_str(line);
+                last.push('\n');
+            }
+            _ => {}
+        }
+    }
+    let pairs = parts.chunks_exact(2).enumerate();
+    pairs.filter_map(|(place, pair)| remark(place, &pair[0], &pair[1])).collect()
+}
+
+/// `author:` and `created:`, either of which may be missing, and the words.
+fn remark(place: usize, head: &str, words: &str) -> Option<Remark> {
+    let field = |name: &str| {
+        let value = head.lines().find_map(|line| line.trim().strip_prefix(name)).map(str::trim);
+        value.filter(|value| !value.is_empty()).map(str::to_owned)
+    };
+    let words = words.trim();
+    (!words.is_empty()).then(|| Remark {
+        by: field("author:").unwrap_or_default(),
+        at: field("created:"),
+        key: Some((place + 1).to_string()),
+        text: words.to_owned(),
+    })
 }
 
 fn stand(
@@ -185,7 +218,7 @@ fn stand(
         "done" | "completed" | "complete" | "closed" => return ended(StateName::Complete),
         "cancelled" | "canceled" | "won't do" => return ended(StateName::Dropped),
         "blocked" | "on hold" => return Some(Stand::Parked(format!("{status} in Backlog.md"))),
-        "to do" | "todo" | "backlog" | "open" | "in progress" | "doing" | "in review" | "review" => {
+        "" | "to do" | "todo" | "backlog" | "open" | "in progress" | "doing" | "in review" | "review" => {
             return Some(Stand::Open);
         }
         _ => {}

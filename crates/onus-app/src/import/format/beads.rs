@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 
 pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
     for file in files.iter().filter(|file| is_issues(&file.name)) {
-        for (line, fields) in objects(file, &["\"issues\""], reading) {
+        for (line, fields) in objects(file, &["issues"], reading) {
             let item = match fields.get("_type").and_then(Json::as_str) {
                 Some("memory") => Ok(memory(fields, reading)),
                 _ => issue(fields, reading),
@@ -69,7 +69,7 @@ fn issue(mut fields: Map<String, Json>, reading: &mut Reading) -> Result<Item, S
     }
     links(&mut item, &mut fields);
     item.remarks = remarks(&mut fields);
-    item.stand = stand(&mut item, &mut fields)?;
+    item.stand = stand(&mut item, &mut fields, reading)?;
     beyond(&mut item, &mut fields);
     fields.remove("_type");
     for known in ["status", "parent", "dependencies", "acceptance_criteria"] {
@@ -159,8 +159,9 @@ fn remarks(fields: &mut Map<String, Json>) -> Vec<Remark> {
     remarks
 }
 
-fn stand(item: &mut Item, fields: &mut Map<String, Json>) -> Result<Stand, String> {
+fn stand(item: &mut Item, fields: &mut Map<String, Json>, reading: &Reading) -> Result<Stand, String> {
     let status = fields.get("status").and_then(Json::as_str).unwrap_or("open").to_owned();
+    let closed_at = fields.get("closed_at").and_then(Json::as_str).map(str::to_owned);
     let is_template = fields.get("is_template").and_then(Json::as_bool).unwrap_or(false);
     Ok(match stand_of(&status) {
         Some(Stand::Ended { state, .. }) => {
@@ -173,14 +174,15 @@ fn stand(item: &mut Item, fields: &mut Map<String, Json>) -> Result<Stand, Strin
         }
         Some(_) if is_template => Stand::Parked("a template in beads".to_owned()),
         Some(stand) => stand,
-        None => return Err(format!("{} is not a status of beads", onus_core::id::shown(&status))),
+        // A team may have statuses of its own; what they mean stands in no export.
+        None => reading.told(&status, "beads", closed_at.as_deref())?,
     })
 }
 
 /// What a status of beads means here; none for one that it does not have.
 pub(crate) fn stand_of(status: &str) -> Option<Stand> {
-    Some(match status {
-        "open" | "in_progress" | "hooked" | "review" => Stand::Open,
+    Some(match status.to_lowercase().as_str() {
+        "" | "open" | "in_progress" | "inprogress" | "hooked" | "review" => Stand::Open,
         "blocked" | "deferred" | "draft" | "pinned" => Stand::Parked(format!("{status} in beads")),
         "closed" => Stand::ended(StateName::Complete, None, None),
         "tombstone" => Stand::ended(StateName::Dropped, None, None),

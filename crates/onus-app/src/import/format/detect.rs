@@ -87,12 +87,13 @@ fn of_page(text: &str) -> Option<Format> {
 
 fn of_table(text: &str) -> Option<Format> {
     let head = text.lines().next()?;
-    let names: Vec<&str> = head.split([',', ';']).map(|name| name.trim().trim_matches('"')).collect();
+    let names: Vec<&str> = head.split([',', ';', '\t']).map(|name| name.trim().trim_matches('"')).collect();
     let has = |name: &str| names.contains(&name);
     if has("title") && has("origin_ask_ref") {
         Some(Format::Csv)
     } else {
-        (has("#") && (has("Subject") || has("Status"))).then_some(Format::Redmine)
+        // Its first column is the number in every language.
+        (names.first() == Some(&"#") || has("#") && has("Subject")).then_some(Format::Redmine)
     }
 }
 
@@ -102,4 +103,27 @@ fn of_yaml(text: &str) -> Option<Format> {
     let has_list = lines.clone().any(|line| ["tasks:", "queue:", "items:"].contains(&line.trim_end()));
     let is_list = lines.next().is_some_and(|line| line.starts_with("- id:"));
     (has_list || is_list).then_some(Format::Queue)
+}
+
+/// What keeps a file from being known, as far as that can be said.
+pub(super) fn doubt(files: &[SourceFile]) -> String {
+    let [file] = files else {
+        return match files.is_empty() {
+            true => "it has no file that could hold tasks".to_owned(),
+            false => "none of its files is of a format that is known".to_owned(),
+        };
+    };
+    let text = file.text.trim_start_matches('\u{feff}').trim_start();
+    if text.is_empty() {
+        return "it is empty".to_owned();
+    }
+    match serde_json::from_str::<Json>(text) {
+        Err(error) if text.starts_with(['{', '[']) && error.is_eof() => {
+            format!("it ends in the middle of line {}: it was cut off", error.line())
+        }
+        Err(error) if text.starts_with(['{', '[']) => {
+            format!("line {} is no JSON: {}", error.line(), crate::import::line::readable(&error))
+        }
+        _ => "nothing in it is known".to_owned(),
+    }
 }

@@ -1,10 +1,89 @@
 //! Markdown with a YAML head, and the lists in it.
 
+use super::item::{Item, take_name};
 use super::{Reading, SourceFile};
 use serde_json::{Map, Value as Json};
 
+/// One page per entry: reads what stands in each, and names those that are none.
+pub(super) fn pages(
+    files: &[SourceFile],
+    reading: &mut Reading,
+    mut read: impl FnMut(
+        String,
+        Map<String, Json>,
+        &str,
+        &SourceFile,
+        &mut Reading,
+    ) -> Result<Option<Item>, String>,
+) {
+    for file in files.iter().filter(|file| file.name.ends_with(".md") || files.len() == 1) {
+        let skip =
+            |why: &str, reading: &mut Reading| reading.skipped.push((file.name.clone(), why.to_owned()));
+        let Some((mut fields, text)) = split(file, reading) else {
+            skip("it has no head of fields", reading);
+            continue;
+        };
+        let Some(key) = take_name(&mut fields, "id") else {
+            skip("it has no id", reading);
+            continue;
+        };
+        match read(key, fields, &text, file, reading) {
+            Ok(Some(item)) => reading.items.push(Item { line: 1, place: file.name.clone(), ..item }),
+            Ok(None) => skip("its head tells no state", reading),
+            Err(detail) => reading.wrong(1, &file.name, detail),
+        }
+    }
+}
+
+/// Criteria as they are listed in a section; those that were checked off there are kept as such.
+pub(super) fn checklist(item: &mut Item, text: &str) {
+    let (mut checked, mut all) = (Vec::new(), std::mem::take(&mut item.criteria));
+    for entry in entries(text) {
+        if entry.is_checked {
+            checked.push(Json::from(entry.text.clone()));
+        }
+        all.push(entry.text);
+    }
+    item.criteria = all;
+    if checked.is_empty() {
+        return;
+    }
+    match item.extra.get_mut("checked_criteria") {
+        Some(Json::Array(earlier)) => earlier.extend(checked),
+        _ => item.keep("checked_criteria", Json::Array(checked)),
+    }
+}
+
+/// Handles begin with a sign that YAML keeps for itself; older files have them without quotes.
+fn quoted_handles(head: &str) -> String {
+    let quote = |line: &str| {
+        let (name, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.trim();
+        if !matches!(name.trim(), "assignee" | "reporter" | "owner") && !name.trim_start().starts_with("- @")
+        {
+            return line.to_owned();
+        }
+        let handle = |text: &str| match text.starts_with('@') {
+            true => format!("\"{}\"", text.replace(['"', '\\'], "")),
+            false => text.to_owned(),
+        };
+        if let Some(item) = line.trim_start().strip_prefix("- @") {
+            let indent = &line[..line.len() - line.trim_start().len()];
+            return format!("{indent}- \"@{}\"", item.trim().replace(['"', '\\'], ""));
+        }
+        match value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            Some(list) => {
+                let handles: Vec<String> = list.split(',').map(|one| handle(one.trim())).collect();
+                format!("{name}: [{}]", handles.join(", "))
+            }
+            None => format!("{name}: {}", handle(value)),
+        }
+    };
+    head.lines().map(quote).collect::<Vec<_>>().join("\n")
+}
+
 /// The head's fields and the text behind it; none where the file has no head.
-pub(super) fn split(file: &SourceFile, reading: &mut Reading) -> Option<(Map<String, Json>, String)> {
+fn split(file: &SourceFile, reading: &mut Reading) -> Option<(Map<String, Json>, String)> {
     let text = file.text.strip_prefix('\u{feff}').unwrap_or(&file.text).replace("\r\n", "\n");
     let rest = text.strip_prefix("---\n")?;
     let (head, body) = rest
@@ -14,7 +93,9 @@ pub(super) fn split(file: &SourceFile, reading: &mut Reading) -> Option<(Map<Str
             reading.wrong(1, &file.name, "the head that begins with --- has no end");
             None
         })?;
-    match onus_host::yaml::foreign(head) {
+    let read = onus_host::yaml::foreign(head)
+        .or_else(|wrong| onus_host::yaml::foreign(&quoted_handles(head)).map_err(|_| wrong));
+    match read {
         Ok(Json::Object(fields)) => Some((fields, body.to_owned())),
         Ok(_) => {
             reading.wrong(1, &file.name, "its head is no list of fields");

@@ -4,8 +4,10 @@ use super::item::{Item, Remark, Stand, name_of, take_name, take_text, urgency};
 use super::{Reading, SourceFile, kind_of, objects};
 use onus_core::task::StateName;
 use serde_json::{Map, Value as Json};
+use std::collections::BTreeMap;
 
 pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
+    let mut told = Vec::new();
     for file in files {
         for (line, fields) in objects(file, &["items"], reading) {
             if fields.get("pull_request").is_some_and(|value| !value.is_null()) {
@@ -13,6 +15,7 @@ pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
                 reading.skipped.push((format!("#{number}"), "it is a pull request".to_owned()));
                 continue;
             }
+            told.extend(of_others(&fields));
             match issue(fields, reading) {
                 Ok(item) => {
                     let place = if files.len() > 1 { file.name.clone() } else { String::new() };
@@ -22,14 +25,52 @@ pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
             }
         }
     }
+    let places: BTreeMap<String, usize> =
+        reading.items.iter().enumerate().map(|(place, item)| (item.key.clone(), place)).collect();
+    for (key, link) in told {
+        let Some(item) = places.get(&key).and_then(|place| reading.items.get_mut(*place)) else { continue };
+        match link {
+            Link::Parent(parent) if item.parent.is_none() => item.parent = Some(parent),
+            Link::Blocker(on) if !item.depends_on.contains(&on) => item.depends_on.push(on),
+            _ => {}
+        }
+    }
+}
+
+enum Link {
+    Parent(String),
+    Blocker(String),
+}
+
+fn key(fields: &Map<String, Json>) -> Option<String> {
+    let number = fields.get("number").and_then(name_of)?;
+    Some(match repository(fields) {
+        Some(repository) => format!("{repository}#{number}"),
+        None => format!("#{number}"),
+    })
+}
+
+fn nodes<'a>(fields: &'a Map<String, Json>, names: &[&str]) -> impl Iterator<Item = &'a Json> {
+    let listed = names.iter().find_map(|name| {
+        let value = fields.get(*name)?;
+        value.as_array().or_else(|| value.get("nodes")?.as_array())
+    });
+    listed.into_iter().flatten()
+}
+
+/// What an issue says about others: which are its parts, and which wait for it.
+fn of_others(fields: &Map<String, Json>) -> Vec<(String, Link)> {
+    let Some(own) = key(fields) else {
+        return Vec::new();
+    };
+    let parts = nodes(fields, &["subIssues", "sub_issues"]).filter_map(reference);
+    let waiting = nodes(fields, &["blocking"]).filter_map(reference);
+    let parts = parts.map(|part| (part, Link::Parent(own.clone())));
+    parts.chain(waiting.map(|one| (one, Link::Blocker(own.clone())))).collect()
 }
 
 fn issue(mut fields: Map<String, Json>, reading: &mut Reading) -> Result<Item, String> {
-    let number = fields.get("number").and_then(name_of).ok_or("the issue has no number")?;
-    let key = match repository(&fields) {
-        Some(repository) => format!("{repository}#{number}"),
-        None => format!("#{number}"),
-    };
+    let key = key(&fields).ok_or("the issue has no number")?;
     let mut item =
         Item { key, title: take_text(&mut fields, "title").unwrap_or_default(), ..Item::default() };
     item.body = take_text(&mut fields, "body");
@@ -107,11 +148,7 @@ fn parent(fields: &Map<String, Json>) -> Option<String> {
 }
 
 fn blockers(fields: &Map<String, Json>) -> Vec<String> {
-    let listed = ["blockedBy", "blocked_by"].iter().find_map(|name| {
-        let value = fields.get(*name)?;
-        value.as_array().or_else(|| value.get("nodes")?.as_array())
-    });
-    listed.into_iter().flatten().filter_map(reference).collect()
+    nodes(fields, &["blockedBy", "blocked_by"]).filter_map(reference).collect()
 }
 
 fn labels(fields: &Map<String, Json>) -> Vec<String> {
@@ -147,7 +184,9 @@ fn remarks(fields: &mut Map<String, Json>) -> Vec<Remark> {
 }
 
 fn stand(item: &mut Item, fields: &mut Map<String, Json>) -> Result<Stand, String> {
-    let state = fields.get("state").and_then(Json::as_str).unwrap_or("open").to_owned();
+    let is_closed = fields.get("closed").and_then(Json::as_bool).unwrap_or(false);
+    let otherwise = if is_closed { "closed" } else { "open" };
+    let state = fields.get("state").and_then(Json::as_str).unwrap_or(otherwise).to_owned();
     let reason = fields.get("state_reason").or_else(|| fields.get("stateReason")).and_then(Json::as_str);
     let is_dropped =
         reason.is_some_and(|reason| matches!(reason.to_lowercase().as_str(), "not_planned" | "duplicate"));

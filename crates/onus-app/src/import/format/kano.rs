@@ -1,33 +1,19 @@
 //! kano: one Markdown file per item, with a worklog at its end.
 
-use super::front_matter::{entries, sections, split};
+use super::front_matter::{checklist, pages, sections};
 use super::item::{Item, Remark, Stand, name_of, take_name, take_names, take_text};
 use super::{Reading, SourceFile, kind_of};
 use onus_core::task::StateName;
 use onus_core::time::Timestamp;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 use std::collections::BTreeMap;
 
 pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
     let mut blocks: Vec<(String, String)> = Vec::new();
-    for file in files {
-        if !file.name.ends_with(".md") && files.len() > 1 {
-            continue;
-        }
-        let Some((mut fields, text)) = split(file, reading) else {
-            reading.skipped.push((file.name.clone(), "it has no head of fields".to_owned()));
-            continue;
-        };
-        let Some(key) = take_name(&mut fields, "id") else {
-            reading.skipped.push((file.name.clone(), "it has no id".to_owned()));
-            continue;
-        };
+    pages(files, reading, |key, fields, text, _, reading| {
         blocks.extend(linked(&fields, "blocks").into_iter().map(|other| (other, key.clone())));
-        match item(key, fields, &text, reading) {
-            Ok(item) => reading.items.push(Item { line: 1, place: file.name.clone(), ..item }),
-            Err(detail) => reading.wrong(1, &file.name, detail),
-        }
-    }
+        item(key, fields, text, reading)
+    });
     // Whoever is blocked waits, whichever of the two says so.
     let places: BTreeMap<String, usize> =
         reading.items.iter().enumerate().map(|(place, item)| (item.key.clone(), place)).collect();
@@ -50,15 +36,18 @@ fn item(
     mut fields: Map<String, Json>,
     text: &str,
     reading: &mut Reading,
-) -> Result<Item, String> {
+) -> Result<Option<Item>, String> {
+    let is_decision =
+        fields.get("type").and_then(Json::as_str) == Some("Decision") || key.starts_with("ADR-");
+    if !is_decision && !fields.contains_key("state") {
+        return Ok(None);
+    }
     let mut item =
         Item { key, title: take_text(&mut fields, "title").unwrap_or_default(), ..Item::default() };
     item.depends_on = linked(&fields, "blocked_by");
     item.parent = take_name(&mut fields, "parent").filter(|parent| parent != "None");
     item.tags = take_names(&mut fields, "tags").unwrap_or_default();
     item.sprint = take_name(&mut fields, "iteration").filter(|word| word != "None");
-    let is_decision =
-        fields.get("type").and_then(Json::as_str) == Some("Decision") || item.key.starts_with("ADR-");
     if is_decision {
         item.kind = Some("decision".to_owned());
     }
@@ -82,13 +71,7 @@ fn item(
             "Worklog" => worklog(&mut item, &section.text),
             heading => {
                 if heading == "Acceptance Criteria" {
-                    let listed = entries(&section.text);
-                    let checked = listed.iter().filter(|entry| entry.is_checked);
-                    let checked: Vec<Json> = checked.map(|entry| json!(entry.text)).collect();
-                    if !checked.is_empty() {
-                        item.keep("checked_criteria", Json::Array(checked));
-                    }
-                    item.criteria = listed.into_iter().map(|entry| entry.text).collect();
+                    checklist(&mut item, &section.text);
                 }
                 if !heading.is_empty() {
                     body.push_str(&format!("# {heading}\n"));
@@ -104,14 +87,14 @@ fn item(
         // A decision is nobody's work.
         _ if is_decision => Stand::ended(StateName::Complete, updated.as_deref(), None),
         Some(stand) => stand,
-        None => return Err(format!("{} is not a state of kano", onus_core::id::shown(&state))),
+        None => reading.told(&state, "kano", last.as_deref().or(updated.as_deref()))?,
     };
     item.keep("state", state);
     if let Some(links) = fields.remove("links") {
         item.keep("links", links);
     }
     item.keep_rest(fields, &mut reading.unmapped);
-    Ok(item)
+    Ok(Some(item))
 }
 
 fn stand(state: &str, updated: Option<&str>) -> Option<Stand> {

@@ -110,7 +110,7 @@ fn task(mut fields: Map<String, Json>, reading: &mut Reading) -> Result<Item, St
     if let Some(at) = take_text(&mut fields, "created_at") {
         item.created_at = item.moment("created_at", &at);
     }
-    item.stand = stand(&mut item, &mut fields)?;
+    item.stand = stand(&mut item, &mut fields, reading)?;
     item.remarks = remarks(&mut fields);
     // What an export of ours has brought from yet another system.
     if let Some(Json::Object(words)) = fields.remove("extra") {
@@ -137,7 +137,7 @@ fn remarks(fields: &mut Map<String, Json>) -> Vec<Remark> {
     found.unwrap_or_default()
 }
 
-fn stand(item: &mut Item, fields: &mut Map<String, Json>) -> Result<Stand, String> {
+fn stand(item: &mut Item, fields: &mut Map<String, Json>, reading: &Reading) -> Result<Stand, String> {
     let status = take_name(fields, "status").or_else(|| take_name(fields, "state"));
     let status = status.unwrap_or_else(|| "todo".to_owned());
     let stand = match status.to_lowercase().as_str() {
@@ -145,7 +145,7 @@ fn stand(item: &mut Item, fields: &mut Map<String, Json>) -> Result<Stand, Strin
         "blocked" | "deferred" => Stand::Parked(format!("{status} in the queue")),
         "done" | "complete" | "completed" | "closed" => ended(item, fields, StateName::Complete),
         "dropped" | "cancelled" | "canceled" => ended(item, fields, StateName::Dropped),
-        _ => return Err(format!("{} is not a status of a queue", onus_core::id::shown(&status))),
+        _ => reading.told(&status, "a queue", None)?,
     };
     if !matches!(status.as_str(), "todo" | "open") {
         item.keep("status", status);

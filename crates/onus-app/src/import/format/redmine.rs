@@ -13,7 +13,12 @@ pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
         let entries = if is_json {
             objects(file, &["issues"], reading)
         } else {
-            spreadsheet::rows(file, reading).into_iter().map(|(line, row)| (line, of_row(row))).collect()
+            let rows = spreadsheet::rows(file, reading);
+            if let Some(detail) = strange_columns(&rows) {
+                reading.wrong(1, &file.name, detail);
+                continue;
+            }
+            rows.into_iter().map(|(line, row)| (line, of_row(row))).collect()
         };
         for (line, fields) in entries {
             // A single issue stands below its name.
@@ -41,33 +46,212 @@ pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
     }
 }
 
-/// The columns of a CSV export under the names of the REST interface; the others keep theirs.
+/// The columns of a CSV export, in the languages that Redmine is used in most, under the names of the REST interface.
+const COLUMNS: &[(&str, &[&str])] = &[
+    ("id", &["#"]),
+    ("subject", &["Subject", "Thema", "Sujet", "Asunto", "Título", "Oggetto", "題名", "Тема"]),
+    (
+        "description",
+        &["Description", "Beschreibung", "Descripción", "Descrição", "Descrizione", "説明", "Описание"],
+    ),
+    (
+        "project",
+        &["Project", "Projekt", "Projet", "Proyecto", "Projeto", "Progetto", "プロジェクト", "Проект"],
+    ),
+    ("tracker", &["Tracker", "Tipo", "トラッカー", "Трекер"]),
+    ("status", &["Status", "Statut", "Estado", "Situação", "Stato", "ステータス", "Статус"]),
+    (
+        "priority",
+        &["Priority", "Priorität", "Priorité", "Prioridad", "Prioridade", "Priorità", "優先度", "Приоритет"],
+    ),
+    (
+        "fixed_version",
+        &[
+            "Target version",
+            "Zielversion",
+            "Version cible",
+            "Versión prevista",
+            "Versão",
+            "Versione prevista",
+            "対象バージョン",
+            "Версия",
+        ],
+    ),
+    (
+        "parent",
+        &[
+            "Parent task",
+            "Übergeordnetes Ticket",
+            "Übergeordnete Aufgabe",
+            "Tâche parente",
+            "Tarea padre",
+            "Tarefa mãe",
+            "Attività principale",
+            "親チケット",
+            "Родительская задача",
+        ],
+    ),
+    ("created_on", &["Created", "Angelegt", "Créé", "Creado", "Criado em", "Creato", "作成日", "Создано"]),
+    (
+        "updated_on",
+        &[
+            "Updated",
+            "Aktualisiert",
+            "Mis-à-jour",
+            "Actualizado",
+            "Alterado em",
+            "Aggiornato",
+            "更新日",
+            "Обновлено",
+        ],
+    ),
+    (
+        "closed_on",
+        &[
+            "Closed",
+            "Geschlossen am",
+            "Geschlossen",
+            "Fermé",
+            "Cerrada",
+            "Concluído",
+            "Chiuso",
+            "終了日",
+            "Закрыта",
+        ],
+    ),
+    (
+        "assigned_to",
+        &[
+            "Assignee",
+            "Zugewiesen an",
+            "Assigné à",
+            "Asignado a",
+            "Atribuído para",
+            "Assegnato a",
+            "担当者",
+            "Назначена",
+        ],
+    ),
+    ("author", &["Author", "Autor", "Auteur", "Autore", "作成者", "Автор"]),
+    ("category", &["Category", "Kategorie", "Catégorie", "Categoría", "Categoria", "カテゴリ", "Категория"]),
+    (
+        "start_date",
+        &["Start date", "Beginn", "Début", "Fecha de inicio", "Início", "Inizio", "開始日", "Дата начала"],
+    ),
+    (
+        "due_date",
+        &[
+            "Due date",
+            "Abgabedatum",
+            "Echéance",
+            "Fecha fin",
+            "Data prevista",
+            "Scadenza",
+            "期日",
+            "Срок завершения",
+        ],
+    ),
+    (
+        "done_ratio",
+        &[
+            "% Done",
+            "% erledigt",
+            "% réalisé",
+            "% Realizado",
+            "% Terminado",
+            "% Completato",
+            "進捗率",
+            "Готовность",
+        ],
+    ),
+    (
+        "estimated_hours",
+        &[
+            "Estimated time",
+            "Geschätzter Aufwand",
+            "Temps estimé",
+            "Tiempo estimado",
+            "Tempo estimado",
+            "Tempo stimato",
+            "予定工数",
+            "Оценка временных затрат",
+        ],
+    ),
+    (
+        "spent_hours",
+        &[
+            "Spent time",
+            "Aufgewendete Zeit",
+            "Temps passé",
+            "Tiempo dedicado",
+            "Tempo gasto",
+            "Tempo impiegato",
+            "作業時間",
+            "Трудозатраты",
+        ],
+    ),
+    (
+        "Related issues",
+        &[
+            "Zugehörige Tickets",
+            "Demandes liées",
+            "Peticiones relacionadas",
+            "Tarefas relacionadas",
+            "Segnalazioni correlate",
+            "関連するチケット",
+            "Связанные задачи",
+        ],
+    ),
+    (
+        "Last notes",
+        &["Letzte Kommentare", "Dernières notes", "Últimas notas", "最新のコメント", "Последние примечания"],
+    ),
+    (
+        "Last updated by",
+        &[
+            "Zuletzt geändert von",
+            "Dernière mise à jour par",
+            "Última actualización de",
+            "Última atualização por",
+            "Ultimo aggiornamento di",
+            "最終更新者",
+            "Последний изменивший",
+        ],
+    ),
+];
+
+fn column(name: &str) -> Option<&'static str> {
+    COLUMNS.iter().find(|(_, names)| names.contains(&name)).map(|(field, _)| *field)
+}
+
+/// The columns under the names of the REST interface; the others keep theirs. That nothing stands under the date of its
+/// closing says that it is open.
 fn of_row(row: Map<String, Json>) -> Map<String, Json> {
-    let named = |name: String| match name.as_str() {
-        "#" => "id".to_owned(),
-        "Subject" => "subject".to_owned(),
-        "Description" => "description".to_owned(),
-        "Project" => "project".to_owned(),
-        "Tracker" => "tracker".to_owned(),
-        "Status" => "status".to_owned(),
-        "Priority" => "priority".to_owned(),
-        "Target version" => "fixed_version".to_owned(),
-        "Parent task" => "parent".to_owned(),
-        "Created" => "created_on".to_owned(),
-        "Updated" => "updated_on".to_owned(),
-        "Closed" => "closed_on".to_owned(),
-        "Assignee" => "assigned_to".to_owned(),
-        "Author" => "author".to_owned(),
-        "Category" => "category".to_owned(),
-        "Start date" => "start_date".to_owned(),
-        "Due date" => "due_date".to_owned(),
-        "% Done" => "done_ratio".to_owned(),
-        "Estimated time" => "estimated_hours".to_owned(),
-        "Spent time" => "spent_hours".to_owned(),
-        _ => name,
-    };
-    let filled = row.into_iter().filter(|(_, value)| value.as_str() != Some(""));
-    filled.map(|(name, value)| (named(name), value)).collect()
+    let named = |name: String| column(&name).map_or(name, str::to_owned);
+    let filled =
+        row.into_iter().map(|(name, value)| (named(name), value)).filter_map(|(name, value)| {
+            match (value.as_str(), name.as_str()) {
+                (Some(""), "closed_on") => Some((name, Json::Null)),
+                (Some(""), _) => None,
+                _ => Some((name, value)),
+            }
+        });
+    filled.collect()
+}
+
+/// A table whose language is not known, told once instead of once per row.
+fn strange_columns(rows: &[(usize, Map<String, Json>)]) -> Option<String> {
+    let (_, row) = rows.first()?;
+    let has = |field: &str| row.keys().any(|name| column(name) == Some(field));
+    if has("subject") && has("id") {
+        return None;
+    }
+    let names: Vec<&str> = row.keys().map(String::as_str).take(8).collect();
+    Some(format!(
+        "no column is known as the number and the subject ({}): export with your language in Redmine set to English, or take \
+         issues.json",
+        onus_core::text::shortened(&names.join(", "), 200)
+    ))
 }
 
 /// `{"id": 1, "name": "Bug"}`, or the name alone.
@@ -95,7 +279,7 @@ fn issue(
     }
     relations(&item.key, &fields, waits);
     item.remarks = remarks(&fields);
-    item.stand = stand(&mut item, &mut fields)?;
+    item.stand = stand(&mut item, &mut fields, reading)?;
     let mapped = [
         "tracker",
         "fixed_version",
@@ -130,8 +314,14 @@ fn relations(own: &str, fields: &Map<String, Json>, waits: &mut Vec<(String, Str
     for relation in told.split([',', '\n']) {
         let Some((words, number)) = relation.trim().rsplit_once('#') else { continue };
         match words.trim().to_lowercase().as_str() {
-            "blocks" | "precedes" => waits.push((number.to_owned(), own.to_owned())),
-            "blocked by" | "follows" => waits.push((own.to_owned(), number.to_owned())),
+            "blocks" | "precedes" | "blockiert" | "vorgänger von" | "bloque" | "précède" | "bloquea a"
+            | "anterior a" | "bloqueia" | "blocca" | "precede" => {
+                waits.push((number.to_owned(), own.to_owned()))
+            }
+            "blocked by" | "follows" | "blockiert durch" | "nachfolger von" | "bloqué par" | "suit"
+            | "bloqueado por" | "posterior a" | "bloccata da" | "segue" => {
+                waits.push((own.to_owned(), number.to_owned()))
+            }
             _ => {}
         }
     }
@@ -172,27 +362,46 @@ fn without_notes(journals: Json) -> Json {
     Json::Array(stripped.collect())
 }
 
-fn stand(item: &mut Item, fields: &mut Map<String, Json>) -> Result<Stand, String> {
+fn stand(item: &mut Item, fields: &mut Map<String, Json>, reading: &Reading) -> Result<Stand, String> {
     let status = word(fields, "status").unwrap_or_else(|| "New".to_owned());
     let says_closed = fields.get("status").and_then(|status| status.get("is_closed")?.as_bool());
+    let tells_closing = fields.contains_key("closed_on");
     let closed_on = take_text(fields, "closed_on");
+    if fields.get("closed_on").is_some_and(Json::is_null) {
+        fields.remove("closed_on");
+    }
     let at = closed_on.as_deref().and_then(|text| item.moment("closed_on", text));
     let lower = status.to_lowercase();
-    let is_dropped = matches!(lower.as_str(), "rejected" | "cancelled" | "canceled" | "duplicate");
+    let is_dropped = DROPPED.contains(&lower.as_str());
     let is_closed = says_closed.unwrap_or(closed_on.is_some()) || is_dropped || lower == "closed";
-    let known = ["new", "assigned", "in progress", "resolved", "feedback", "on hold", "open"];
-    match (is_closed, says_closed) {
-        (true, _) => {
-            let state = if is_dropped { StateName::Dropped } else { StateName::Complete };
-            Ok(Stand::Ended { state, at, resolution: None })
-        }
-        (false, _) if lower == "on hold" => Ok(Stand::Parked(format!("{status} in Redmine"))),
-        (false, None) if !known.contains(&lower.as_str()) => {
-            let shown = onus_core::id::shown(&status);
-            Err(format!(
-                "whether {shown} is closed cannot be told: neither is_closed nor a closing date says so"
-            ))
-        }
-        (false, _) => Ok(Stand::Open),
+    if is_closed {
+        let state = if is_dropped { StateName::Dropped } else { StateName::Complete };
+        return Ok(Stand::Ended { state, at, resolution: None });
     }
+    if lower == "on hold" {
+        return Ok(Stand::Parked(format!("{status} in Redmine")));
+    }
+    if says_closed.is_some() || tells_closing || OPEN.contains(&lower.as_str()) {
+        // A word of the caller's goes before a date that is missing.
+        return Ok(reading.told(&status, "Redmine", None).unwrap_or(Stand::Open));
+    }
+    reading.told(&status, "Redmine", None).map_err(|detail| {
+        format!("whether it is closed cannot be told: neither is_closed nor a closing date says so; {detail}")
+    })
 }
+
+/// Statuses of which no closing date need tell.
+const OPEN: &[&str] = &["new", "assigned", "in progress", "resolved", "feedback", "open"];
+const DROPPED: &[&str] = &[
+    "rejected",
+    "cancelled",
+    "canceled",
+    "duplicate",
+    "abgewiesen",
+    "rejeté",
+    "rechazada",
+    "rejeitada",
+    "rifiutato",
+    "却下",
+    "отклонена",
+];

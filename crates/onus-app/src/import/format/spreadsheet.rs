@@ -9,7 +9,8 @@ use serde_json::{Map, Value as Json};
 pub(super) fn rows(file: &SourceFile, reading: &mut Reading) -> Vec<(usize, Map<String, Json>)> {
     let text = file.text.strip_prefix('\u{feff}').unwrap_or(&file.text);
     let head = text.lines().next().unwrap_or_default();
-    let separator = if head.matches(';').count() > head.matches(',').count() { b';' } else { b',' };
+    let count = |mark: u8| head.bytes().filter(|byte| *byte == mark).count();
+    let separator = [b',', b';', b'\t'].into_iter().rev().max_by_key(|mark| count(*mark)).unwrap_or(b',');
     let mut reader = csv::ReaderBuilder::new().delimiter(separator).from_reader(text.as_bytes());
     let names: Vec<String> = match reader.headers() {
         Ok(names) => names.iter().map(|name| name.trim().to_owned()).collect(),

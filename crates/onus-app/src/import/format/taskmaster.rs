@@ -113,10 +113,10 @@ fn task(
         ["completedAt", "updatedAt"].iter().find_map(|name| fields.get(*name)?.as_str().map(str::to_owned));
     match stand(&status, updated.as_deref()) {
         Some(stand) => item.stand = stand,
-        None => {
-            let detail = format!("{} is not a status of Task Master", onus_core::id::shown(&status));
-            reading.wrong(line, &key(&id), detail);
-        }
+        None => match reading.told(&status, "Task Master", updated.as_deref()) {
+            Ok(stand) => item.stand = stand,
+            Err(detail) => reading.wrong(line, &key(&id), detail),
+        },
     }
     item.keep("status", status);
     item.keep_rest(fields, &mut reading.unmapped);
@@ -147,7 +147,7 @@ fn body(fields: &mut Map<String, Json>) -> Option<String> {
 }
 
 fn stand(status: &str, updated: Option<&str>) -> Option<Stand> {
-    Some(match status {
+    Some(match status.to_lowercase().as_str() {
         "pending" | "in-progress" | "in_progress" | "review" | "todo" => Stand::Open,
         "deferred" | "blocked" => Stand::Parked(format!("{status} in Task Master")),
         "done" | "completed" => Stand::ended(StateName::Complete, updated, None),
