@@ -229,6 +229,21 @@ export function choicesOf(task) {
   return [...moves, { label: "Write a note", icon: "message-square", act: () => openForm("note", task) }];
 }
 
+/// A reviewer finds a criterion met, or no longer.
+export async function tick(task, criterion, withdrawn) {
+  const { problem } = await call(`/v1/tasks/${task}/reviews`, { [withdrawn ? "untick" : "tick"]: [criterion] });
+  if (!problem) {
+    say(`${task}: criterion ${criterion} is ${withdrawn ? "open again" : "met"}`);
+    return refresh();
+  }
+  const refusal = Object.assign(element("div"), { className: "refusal" });
+  refusal.setAttribute("role", "alert");
+  const back = Object.assign(element("button", "Close"), { type: "button" });
+  back.dataset.do = "close";
+  showRefusal(refusal, problem);
+  open(element("div", "", refusal, back));
+}
+
 /// What can be done with a card, as a menu.
 export function openMenu(task) {
   const title = element("h2", `${task}`);

@@ -1,5 +1,5 @@
 // Where the scripts of a page begin.
-import { forgetLeases, markLeases, openForm, openMenu } from "./act.js";
+import { forgetLeases, markLeases, openForm, openMenu, tick } from "./act.js";
 import { saveView } from "./board.js";
 import { openEdit } from "./edit.js";
 import { openKeys, switchTheme } from "./key.js";
@@ -11,6 +11,7 @@ import "./report.js";
 const DOES = {
   form: ({ verb, task, forced, commit }) => openForm(verb, task, { forced: forced !== undefined, commit }),
   edit: (_, button) => openEdit(button),
+  tick: ({ task, criterion, withdrawn }) => tick(task, criterion, withdrawn !== undefined),
   menu: ({ task }) => openMenu(task),
   palette: openPalette,
   save: saveView,

@@ -67,6 +67,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     })?;
     let title = format!("{} {}", story.task.id, story.task.title);
     let page = TaskPage {
+        ticks: seen.viewer.worker.is_some() && !story.task.state.is_terminal(),
         body: story.task.body.as_deref().map(markdown),
         holder_kind: holder.map_or("", |worker| worker.kind.name()),
         ring: held.map(|held| ring(&held, seen.now)),

@@ -62,3 +62,21 @@ test("a task that is not there is said to be so", async () => {
   await world.open(page, "/tasks/API-999");
   assert.match(await page.locator("#main").textContent(), /unknown_task/);
 });
+
+test("a reviewer ticks acceptance criteria, and not the builder's own", async () => {
+  const id = world.add("Hang the door", "--criterion", "it closes", "--criterion", "it is <b>green</b>");
+  const held = world.run("claim", id, "--as", "@builder", "--workstation", "tree-a").lease.token;
+  await world.open(page, `/tasks/${id}`);
+  await page.locator("#tick-1").click();
+  await page.locator("#tick-1[data-withdrawn]").waitFor();
+  assert.match(await page.innerText(".criteria li:first-child"), /met it closes/);
+  assert.ok((await page.innerText(".criteria")).includes("it is <b>green</b>"));
+  await page.locator("#tick-1").click();
+  await page.locator("#tick-1:not([data-withdrawn])").waitFor();
+  world.run("release", id, "--as", "@builder", "--lease", held);
+  world.run("claim", id, "--workstation", "tree-b");
+  await page.locator("#tick-2").click();
+  await page.locator("dialog .refusal code").waitFor();
+  assert.equal(await page.innerText("dialog .refusal code"), "self_review");
+  await page.locator("dialog [data-do=close]").click();
+});

@@ -224,6 +224,30 @@ fn an_agent_edits_what_it_asked_for() {
 }
 
 #[test]
+fn a_reviewer_ticks_criteria() {
+    let site = site();
+    site.by_person(&["worker", "add", "@eye", "--kind", "agent"]);
+    site.by_person(&["workstation", "add", "ws-2"]);
+    site.by_person(&["add", "Build it", "--criterion", "it is told", "--criterion", "it is quick"]);
+    let mut builder = Client::stateless_with(&site, "@bot", &["--tools", "all"]);
+    let told = builder.ok("claim", json!({ "task": "T-1", "workstation": "ws-1" }));
+    assert_eq!(told["task"]["criteria"], json!([{ "text": "it is told" }, { "text": "it is quick" }]));
+    assert_eq!(builder.refused("complete", json!({ "task": "T-1", "resolution": "done" })), "criteria_open");
+    assert_eq!(builder.refused("review", json!({ "task": "T-1", "tick": ["1"] })), "self_review");
+    let mut eye = Client::stateless_with(&site, "@eye", &["--tools", "all"]);
+    eye.ok("review", json!({ "task": "T-1", "tick": ["all"], "workstation": "ws-2" }));
+    assert_eq!(
+        eye.refused("review", json!({ "task": "T-1", "tick": ["3"], "workstation": "ws-2" })),
+        "unknown_name"
+    );
+    eye.ok("review", json!({ "task": "T-1", "untick": ["2"], "workstation": "ws-2" }));
+    assert_eq!(builder.refused("complete", json!({ "task": "T-1", "resolution": "done" })), "criteria_open");
+    eye.ok("review", json!({ "task": "T-1", "tick": ["2"], "workstation": "ws-2" }));
+    builder.ok("complete", json!({ "task": "T-1", "resolution": "done" }));
+    site.assert_sound();
+}
+
+#[test]
 fn refusals_have_the_codes_of_every_front_end() {
     let site = site();
     let id = site.add("a task");

@@ -6,7 +6,7 @@ use onus_app::inbox::{InboxView, MessageView};
 use onus_app::submit::Receipt;
 use onus_app::view::{AddView, ChecksView, ClaimView, ReadyView, StoryView, TaskView};
 use onus_core::id::{Handle, OriginRef, Role, TaskId, TaskType, WorkstationName};
-use onus_core::task::{Check, Priority, Risk, StateName};
+use onus_core::task::{Check, Criterion, Priority, Risk, StateName};
 use onus_core::text::shortened;
 use onus_core::time::Timestamp;
 use serde::Serialize;
@@ -89,11 +89,19 @@ struct Sheet<'a> {
     body: Option<&'a str>,
     #[serde(skip_serializing_if = "<[Check]>::is_empty")]
     checks: &'a [Check],
+    /// What another worker ticks before it can complete.
+    #[serde(skip_serializing_if = "<[Criterion]>::is_empty")]
+    criteria: &'a [Criterion],
 }
 
 impl<'a> From<&'a TaskView> for Sheet<'a> {
     fn from(task: &'a TaskView) -> Sheet<'a> {
-        Sheet { card: Card::from(task), body: task.body.as_deref(), checks: &task.checks }
+        Sheet {
+            card: Card::from(task),
+            body: task.body.as_deref(),
+            checks: &task.checks,
+            criteria: &task.criteria,
+        }
     }
 }
 

@@ -24,6 +24,8 @@ pub(super) struct TaskPage {
     /// The commit that was checked last: what a completion is likely to be about.
     pub(super) tried: Option<String>,
     pub(super) actions: Vec<Action>,
+    /// Whether there is anybody to tick criteria, and anything left to tick.
+    pub(super) ticks: bool,
     pub(super) graph: Option<Html>,
     pub(super) checks: Vec<CheckLine>,
     pub(super) notes: Vec<NoteLine>,

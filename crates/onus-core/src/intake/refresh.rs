@@ -118,12 +118,12 @@ pub fn is_current(task: &Task, now: &Heard) -> bool {
 
 /// What becomes of a task of which its own system said `before` and says `now`.
 pub fn refresh(task: &Task, before: &Heard, now: &Heard) -> Refreshed {
-    let mut merge = Merge { task, drift: Vec::new(), heard: before.clone(), after: task.spec.clone() };
+    let mut merge = Comparison { task, drift: Vec::new(), heard: before.clone(), after: task.spec.clone() };
     merge.fields(&before.spec, &now.spec);
     let mut events = Vec::new();
     let checks = merge.checks(&before.spec.checks, &now.spec.checks);
     let depends_on = merge.dependencies(&before.depends_on, &now.depends_on);
-    let Merge { drift, heard, after, .. } = merge;
+    let Comparison { drift, heard, after, .. } = merge;
     let mut refreshed = Refreshed { events: Vec::new(), drift };
     if (&heard.spec, &heard.depends_on) != (&before.spec, &before.depends_on) {
         let row = Spec { checks: Vec::new(), ..task.spec.clone() };
@@ -163,14 +163,14 @@ pub fn refresh(task: &Task, before: &Heard, now: &Heard) -> Refreshed {
 }
 
 /// The row on its way, and what is then on record as said.
-struct Merge<'a> {
+struct Comparison<'a> {
     task: &'a Task,
     drift: Vec<Drift>,
     heard: Heard,
     after: Spec,
 }
 
-impl Merge<'_> {
+impl Comparison<'_> {
     fn fields(&mut self, before: &Spec, now: &Spec) {
         macro_rules! take {
             ($($field:ident = $name:literal),+) => { $(
