@@ -45,9 +45,9 @@ impl ImportSession<'_> {
         let mut changed = Changed::default();
         // The words of others are a person's to bring in: an agent could lower what its own work is judged by.
         let may_change = matches!(&facts.caller, Caller::Registered(worker) if worker.is_human());
-        for place in 0..lines.len() {
+        for (place, line) in lines.iter_mut().enumerate() {
             let Fate::Existing(id) = plan.fates[place].clone() else { continue };
-            let Some(line) = lines[place].take_if(|line| line.outside) else { continue };
+            let Some(line) = line.take_if(|line| line.outside) else { continue };
             let Some(stored) = load::task(tx, &id)? else { continue };
             let number = line.number;
             let mut events = notes(tx, &line, &id)?;

@@ -316,11 +316,11 @@ fn relations(own: &str, fields: &Map<String, Json>, waits: &mut Vec<(String, Str
         match words.trim().to_lowercase().as_str() {
             "blocks" | "precedes" | "blockiert" | "vorgänger von" | "bloque" | "précède" | "bloquea a"
             | "anterior a" | "bloqueia" | "blocca" | "precede" => {
-                waits.push((number.to_owned(), own.to_owned()))
+                waits.push((number.to_owned(), own.to_owned()));
             }
             "blocked by" | "follows" | "blockiert durch" | "nachfolger von" | "bloqué par" | "suit"
             | "bloqueado por" | "posterior a" | "bloccata da" | "segue" => {
-                waits.push((own.to_owned(), number.to_owned()))
+                waits.push((own.to_owned(), number.to_owned()));
             }
             _ => {}
         }
