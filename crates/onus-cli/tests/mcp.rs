@@ -233,16 +233,16 @@ fn a_reviewer_ticks_criteria() {
     let told = builder.ok("claim", json!({ "task": "T-1", "workstation": "ws-1" }));
     assert_eq!(told["task"]["criteria"], json!([{ "text": "it is told" }, { "text": "it is quick" }]));
     assert_eq!(builder.refused("complete", json!({ "task": "T-1", "resolution": "done" })), "criteria_open");
-    assert_eq!(builder.refused("review", json!({ "task": "T-1", "tick": ["1"] })), "self_review");
+    assert_eq!(builder.refused("tick", json!({ "task": "T-1", "tick": ["1"] })), "self_review");
     let mut eye = Client::stateless_with(&site, "@eye", &["--tools", "all"]);
-    eye.ok("review", json!({ "task": "T-1", "tick": ["all"], "workstation": "ws-2" }));
+    eye.ok("tick", json!({ "task": "T-1", "tick": ["all"], "workstation": "ws-2" }));
     assert_eq!(
-        eye.refused("review", json!({ "task": "T-1", "tick": ["3"], "workstation": "ws-2" })),
+        eye.refused("tick", json!({ "task": "T-1", "tick": ["3"], "workstation": "ws-2" })),
         "unknown_name"
     );
-    eye.ok("review", json!({ "task": "T-1", "untick": ["2"], "workstation": "ws-2" }));
+    eye.ok("tick", json!({ "task": "T-1", "untick": ["2"], "workstation": "ws-2" }));
     assert_eq!(builder.refused("complete", json!({ "task": "T-1", "resolution": "done" })), "criteria_open");
-    eye.ok("review", json!({ "task": "T-1", "tick": ["2"], "workstation": "ws-2" }));
+    eye.ok("tick", json!({ "task": "T-1", "tick": ["2"], "workstation": "ws-2" }));
     builder.ok("complete", json!({ "task": "T-1", "resolution": "done" }));
     site.assert_sound();
 }

@@ -48,6 +48,7 @@ impl<D: Backend> Execution<'_, D> {
             Call::Stale(_) => act.stale(),
             Call::Say(call) => act.change(call),
             Call::Review(call) => act.change(call),
+            Call::Tick(call) => act.change(call),
             Call::Inbox(_) => act.inbox(),
         }
     }

@@ -148,6 +148,9 @@ tools! {
     Edit(AboutTask<input::EditInput>) "edit" All Adds
         "Put a task that you asked for differently; of one that you only hold, its tags. Lists are replaced; +x and -x add \
          and take away."
+    Tick(AboutTask<input::ReviewInput>) "tick" All Adds without [verdict classification commit note comments]
+        "Acceptance criteria of somebody else's work that you found met (`tick`), or that are open again (`untick`). Never of your \
+         own, nor from a workstation that built it."
     List(List) "list" All Reads "Tasks by state, type, role and holder, page by page."
     Stale(Stale) "stale" All Reads "Tasks whose lease has expired, and what a takeover would find."
 }
