@@ -78,8 +78,8 @@ const IS_READY: &str = "t.workspace = :workspace AND t.state = 'open' AND t.wait
 const FIRST: &str = "ORDER BY t.priority, t.born LIMIT :limit";
 
 /// What a task says of itself, for a search in small letters.
-const SAYS: &str =
-    "lower(t.id || ' ' || t.title || ' ' || COALESCE(t.tags, '') || ' ' || COALESCE(t.body, '')) ";
+const SAYS: &str = "lower(t.id || ' ' || t.title || ' ' || COALESCE(t.tags, '') || ' ' || COALESCE(t.body, '') || ' ' || \
+     COALESCE(t.origin_ask_ref, '')) ";
 
 const NOTED: &str = "SELECT n.task FROM note n WHERE n.workspace = :workspace AND lower(n.text) ";
 
@@ -199,7 +199,7 @@ pub fn waiting(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<Vec<Task>
     tasks(tx, &LIST_WAITING { limit, filter: filter.params() })
 }
 
-/// Tasks in any state that say these words, or about which they were noted: in title, labels, body or notes. Only the
+/// Tasks in any state that say these words, or about which they were noted: in title, labels, body, origin or notes. Only the
 /// first three words are looked for.
 pub fn search(tx: &mut dyn Tx, words: &[String], filter: &Filter, limit: i64) -> Result<Vec<Task>> {
     let mut patterns =
