@@ -28,7 +28,7 @@ impl Stage {
 /// One stage for all of them: registering so many callers takes longer than what they do.
 #[test]
 fn what_holds_at_one_server_holds_at_two() {
-    let Some(cluster) = Cluster::shared() else { return };
+    let Some(cluster) = Cluster::shared_durable() else { return };
     let site = Site::at(Some(cluster.database())).founded();
     let bearers = site.token_bearers(CALLERS);
     let person = site.token(&site.person);
@@ -185,7 +185,7 @@ fn a_holder_and_a_person_never_both_win(stage: &Stage) {
 /// What one server wrote is heard at the other, in order and without a gap, because the database says so.
 #[test]
 fn a_listener_at_one_server_hears_what_the_other_wrote() {
-    let Some(cluster) = Cluster::shared() else { return };
+    let Some(cluster) = Cluster::shared_durable() else { return };
     let site = Site::at(Some(cluster.database())).founded();
     let person = site.token(&site.person);
     let (one, other) = (Server::start(&site), Server::start(&site));

@@ -259,11 +259,10 @@ impl Site {
     }
 }
 
-/// A server of PostgreSQL, when `ONUS_TEST_STORE=postgres` asks for it. Nobody here stops it, so that nothing hangs on its disk;
-/// tests that kill a server start a durable one of their own.
+/// A server as durable as a real one, when `ONUS_TEST_STORE=postgres` asks for it: `doctor` finds fault with others.
 pub(crate) fn server() -> Option<&'static Cluster> {
     let is_asked_for = std::env::var("ONUS_TEST_STORE").is_ok_and(|store| store == "postgres");
-    is_asked_for.then(|| Cluster::shared().expect("PostgreSQL is not installed"))
+    is_asked_for.then(|| Cluster::shared_durable().expect("PostgreSQL is not installed"))
 }
 
 /// The text of a JSON string that the contract says is there.
