@@ -2,7 +2,7 @@
 
 use crate::support::fleet::{Fleet, Said};
 use crate::support::{HANG, Rng, Site, finish, start, text};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 fn refused(said: &Said, code: &str) {
@@ -378,33 +378,34 @@ fn a_stale_push_never_lands_after_a_takeover() {
     });
     let (landed, stopped) = ends.iter().fold((0, 0), |sum, end| (sum.0 + end.0, sum.1 + end.1));
     eprintln!("{landed} pushes landed before the takeover, {stopped} were stopped");
-    assert_eq!(landed + stopped, 4 * rounds);
+    assert!(landed + stopped >= 4 * rounds);
     assert!(landed > 0 && stopped > 0, "the race was never close: {landed} landed, {stopped} stopped");
 }
 
-/// How many pushes landed, and how many were stopped.
+/// How many pushes landed, and how many were stopped: as many rounds as asked for, and more of them, within reason, where one
+/// side has won all of them so far.
 fn pushes_against_takeovers(seed: u64, rounds: usize) -> (usize, usize) {
     let fleet = Fleet::new();
     let mut rng = Rng::seeded(0x0005_11e5 * seed);
     let (mut landed, mut stopped) = (0, 0);
-    // How long a push takes is the machine's affair: the takeovers follow the moment at which pushes land.
-    let mut moment = 60_000;
-    for round in 1..=rounds {
-        let task = fleet.site.add(&format!("round {round}"));
-        let token = fleet.claim(&task, "a");
-        passed(&fleet.commit("a", "f", &format!("{round}")));
+    // How long a push takes is the machine's affair: one that nobody disturbs tells, and from then on the takeovers follow
+    // the moment at which pushes land.
+    let mut moment = undisturbed_push(&fleet);
+    for round in 1..=4 * rounds {
+        if round > rounds && landed > 0 && stopped > 0 {
+            break;
+        }
+        let (task, push) = work_pushed(&fleet, &format!("{round}"));
         let work = fleet.at(&fleet.tree("a"), "HEAD").unwrap();
-        let push = fleet.push("a", &token);
         std::thread::sleep(Duration::from_micros(rng.below(2 * moment)));
-        let force = ["takeover", &task, "--workstation", "ws-b", "--force", "--reason", "race"];
-        fleet.site.by_person(&force);
+        taken_over(&fleet, &task);
         let seen = fleet.at(&fleet.shared(), "agent/ws-a");
         let pushed = finish(push);
         let after = fleet.at(&fleet.shared(), "agent/ws-a");
         assert_eq!(after, seen, "round {round}: it landed after the takeover: {pushed:?}");
         match after.as_ref() == Some(&work) {
-            true => (landed, moment) = (landed + 1, moment - moment / 8),
-            false => (stopped, moment) = (stopped + 1, moment + moment / 8),
+            true => (landed, moment) = (landed + 1, moment - moment / 4),
+            false => (stopped, moment) = (stopped + 1, moment + moment / 3),
         }
         // Nothing of it is lost either way.
         let kept = fleet.at(&fleet.tree("b"), &format!("refs/onus/salvage/{task}/1"));
@@ -413,4 +414,27 @@ fn pushes_against_takeovers(seed: u64, rounds: usize) -> (usize, usize) {
     }
     fleet.site.assert_sound();
     (landed, stopped)
+}
+
+/// A new task of `@a`, and a commit for it on its way to the shared repository.
+fn work_pushed(fleet: &Fleet, content: &str) -> (String, Child) {
+    let task = fleet.site.add(&format!("round {content}"));
+    let token = fleet.claim(&task, "a");
+    passed(&fleet.commit("a", "f", content));
+    let push = fleet.push("a", &token);
+    (task, push)
+}
+
+fn taken_over(fleet: &Fleet, task: &str) {
+    fleet.site.by_person(&["takeover", task, "--workstation", "ws-b", "--force", "--reason", "race"]);
+}
+
+/// How long a push takes here and now, in microseconds.
+fn undisturbed_push(fleet: &Fleet) -> u64 {
+    let (task, push) = work_pushed(fleet, "undisturbed");
+    let pushed = finish(push);
+    passed(&pushed);
+    taken_over(fleet, &task);
+    fleet.site.by_person(&["drop", &task, "--reason", "next round"]);
+    u64::try_from(pushed.took.as_micros()).unwrap()
 }

@@ -8,6 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Duration;
 
+/// A third of it is waited for the next renewal. Half of it has to pass without one, and a sixth before a command has ended,
+/// for a machine to be too slow.
+const TTL: &str = "36s";
+
 fn last_handoff(site: &Site, task: &str) -> Value {
     site.ok(&["handoff", task, "--show"])["handoff"].clone()
 }
@@ -121,7 +125,7 @@ fn a_lost_lease_stops_the_command_and_its_work_is_kept() {
     );
     // Deaf to TERM: it is killed after its grace.
     let line = format!("trap '' TERM; {line}; sleep 300");
-    let wrapper = start(&mut run(site, "a", &[&task, "--ttl", "9s"], &line));
+    let wrapper = start(&mut run(site, "a", &[&task, "--ttl", TTL], &line));
     let pid = number_in(&pid_file(site));
     let words = ["takeover", &task, "--workstation", "ws-b", "--force", "--reason", "test"];
     site.by_person(&words);
@@ -152,7 +156,7 @@ fn a_quarantined_workstation_stops_it_too() {
     let fleet = Fleet::new();
     let task = fleet.site.add("work");
     let line = format!("echo $$ > {}; sleep 300", pid_file(&fleet.site).display());
-    let wrapper = start(&mut run(&fleet.site, "a", &[&task, "--ttl", "9s"], &line));
+    let wrapper = start(&mut run(&fleet.site, "a", &[&task, "--ttl", TTL], &line));
     let pid = number_in(&pid_file(&fleet.site));
     fleet.site.by_person(&["workstation", "quarantine", "ws-a", "--reason", "smoke"]);
     let answer = finish(wrapper);
@@ -171,7 +175,7 @@ fn a_store_that_is_gone_ends_the_command_before_its_lease() {
     }
     let task = site.add("work");
     let line = format!("echo $$ > {}; sleep 300", pid_file(site).display());
-    let wrapper = start(&mut run(site, "a", &[&task, "--ttl", "18s"], &line));
+    let wrapper = start(&mut run(site, "a", &[&task, "--ttl", TTL], &line));
     let pid = number_in(&pid_file(site));
     let (store, aside) = (site.store().parent().unwrap().to_owned(), site.root().join("aside"));
     std::fs::rename(&store, &aside).unwrap();

@@ -1,11 +1,10 @@
 //! HTTP/2: agreed on by TLS, or spoken without asking; with the limits that hold for everybody.
 
-use crate::support::Site;
 use crate::support::server::Server;
+use crate::support::{HANG, Site};
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::Duration;
 
 /// Whether there is a curl that speaks HTTP/2.
 fn has_curl() -> bool {
@@ -81,7 +80,7 @@ fn no_answer_is_lost_with_an_unread_body() {
     let server = Server::start(&site);
     let body = vec![b'x'; 1_500_000];
     let mut stream = TcpStream::connect(server.address()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_read_timeout(Some(HANG)).unwrap();
     let head =
         format!("POST /v1/tasks HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {}\r\n\r\n", body.len());
     stream.write_all(head.as_bytes()).unwrap();
@@ -107,7 +106,7 @@ fn limits_are_told_and_kept() {
     let server = Server::start_with(&site, &["--listen", "127.0.0.1:0", "--patience", "1s"]);
     let connect = |bytes: &[u8]| {
         let mut stream = TcpStream::connect(server.address()).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(HANG)).unwrap();
         stream.write_all(bytes).unwrap();
         stream
     };

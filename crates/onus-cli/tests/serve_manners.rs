@@ -1,16 +1,15 @@
 //! Callers that do not behave: no token, a bad one, another's name, too much, too slow, too often.
 
 use crate::support::server::Server;
-use crate::support::{Site, finish, start, text};
+use crate::support::{HANG, Site, finish, start, text};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::time::Duration;
 
 /// Sends bytes as they are and gives what comes back until the server closes.
 fn raw(server: &Server, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(server.address()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_read_timeout(Some(HANG)).unwrap();
     // A server that has heard enough may close before it has heard all.
     let _ = stream.write_all(bytes);
     let mut answer = Vec::new();
@@ -193,7 +192,7 @@ fn slow_callers_are_let_go() {
         .collect();
     server.get(&token, "/v1/ready").ok();
     for mut stream in slow {
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(HANG)).unwrap();
         let mut rest = Vec::new();
         stream.read_to_end(&mut rest).unwrap();
     }

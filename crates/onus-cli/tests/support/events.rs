@@ -3,12 +3,11 @@
 use super::server::Server;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
-use std::time::Duration;
 
 /// The numbers of the entries that are told, beginning behind `after`. A silence of a minute ends them.
 pub(crate) fn listen(server: &Server, token: &str, after: i64) -> impl Iterator<Item = i64> + use<> {
     let mut stream = TcpStream::connect(server.address()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.set_read_timeout(Some(super::HANG)).unwrap();
     let head = format!(
         "GET /v1/events?after={after} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n"
     );

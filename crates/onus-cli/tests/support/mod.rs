@@ -41,8 +41,9 @@ use std::sync::{OnceLock, mpsc};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Longer than a writer's patience in the queue: a call that takes this long hangs.
-pub(crate) const HANG: Duration = Duration::from_secs(60);
+/// Longer than a writer's patience in the queue, and than anything takes where many programs share few processors: a call
+/// that takes this long hangs.
+pub(crate) const HANG: Duration = Duration::from_secs(240);
 
 pub(crate) const ONUS: &str = env!("CARGO_BIN_EXE_onus");
 

@@ -1,11 +1,10 @@
 //! The real `onus serve` on a real socket, and a small client.
 
-use super::{Agent, Site, text};
+use super::{Agent, HANG, Site, text};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -95,7 +94,7 @@ impl Server {
             .http_status_as_error(false)
             .max_idle_connections_per_host(256)
             .max_idle_connections(256)
-            .timeout_global(Some(Duration::from_secs(60)))
+            .timeout_global(Some(HANG))
             .build();
         Some(Server { child, _said: said, url: text(&told["url"]).to_owned(), agent: agent.into() })
     }
