@@ -15,8 +15,9 @@ use onus_core::task::{Assignment, Blocker, Criterion, State, StateName, Task};
 use onus_core::text::{REASON_MAX, Text, shortened};
 use onus_core::time::Timestamp;
 use onus_core::workstation::Workstation;
+use onus_host::env::Env;
 use onus_host::refs::{Commit, History, branch_ref};
-use onus_host::{identity_map, ref_file, worktree};
+use onus_host::{identity_map, ref_file, repository, worktree};
 use onus_store::load;
 use onus_store::read::show;
 use schemars::JsonSchema;
@@ -210,15 +211,19 @@ impl Onus {
             return GitTrace::default();
         };
         let history = History::at(directory);
-        let name =
-            place.branch.as_ref().map_or_else(|| "HEAD".to_owned(), |branch| branch_ref(branch.as_str()));
-        let head = history.resolve(&name).ok().flatten();
+        let own = repository::find_with(directory, &Env::default()).ok().and_then(|place| place.repo);
+        let head = match (&place.branch, &own) {
+            (Some(branch), Some(own)) => ref_file::commit(own, &branch_ref(branch.as_str())).ok().flatten(),
+            _ => history.resolve("HEAD").ok().flatten(),
+        };
         let mut trace =
             GitTrace { head: head.as_deref().and_then(|id| id.parse().ok()), ..GitTrace::default() };
         // What came in from the main branch by a sync is other people's work.
         let base = held.base.as_ref().map(ToString::to_string);
         let not: Vec<String> = base.into_iter().chain(self.main_commit()).collect();
-        if let (Some(head), false) = (&head, not.is_empty()) {
+        if let (Some(head), false) =
+            (&head, not.is_empty() || head.as_ref().is_some_and(|head| not.contains(head)))
+        {
             let not: Vec<&str> = not.iter().map(String::as_str).collect();
             let own = own_commits(&history, head, &not, task, held);
             trace.files = history.paths_of(&own).unwrap_or_default();

@@ -11,7 +11,7 @@ use onus_core::main_of_record::{self, MainOfRecord, Named, RepositoryClone};
 use onus_core::refusal::Refusal;
 use onus_host::refs::{self, History};
 use onus_host::repository::Repo;
-use onus_host::{clone_id, identity_map};
+use onus_host::{clone_id, identity_map, ref_file};
 use onus_store::port::Outcome;
 use onus_store::{landed, load};
 
@@ -57,22 +57,27 @@ impl Trunk {
     /// Where it is now, after a look at the shared repository. A shared repository that has no such branch yet begins
     /// with the local one.
     pub fn fetched(&self) -> Result<String, Refusal> {
-        let history = History::at(&self.repo.common_dir);
         match &self.shared {
-            None => history.commit(&self.local),
+            None => self.local_tip(),
             Some(shared) => match refs::fetch(&self.repo, &shared.remote, &shared.branch)? {
                 Some(tip) => Ok(tip),
-                None => history.commit(&self.local),
+                None => self.local_tip(),
             },
+        }
+    }
+
+    fn local_tip(&self) -> Result<String, Refusal> {
+        match ref_file::commit(&self.repo, &self.local)? {
+            Some(tip) => Ok(tip),
+            None => History::at(&self.repo.common_dir).commit(&self.local),
         }
     }
 
     /// Where it was when somebody last looked.
     pub fn seen(&self) -> Result<String, Refusal> {
-        let history = History::at(&self.repo.common_dir);
-        match history.resolve(&self.refname)? {
+        match ref_file::commit(&self.repo, &self.refname)? {
             Some(tip) => Ok(tip),
-            None => history.commit(&self.local),
+            None => self.local_tip(),
         }
     }
 }
@@ -90,7 +95,6 @@ impl Onus {
     pub fn trunk(&mut self) -> Result<Trunk, Refusal> {
         let (repo, local) = self.main_of_repository()?;
         let (named, mut clones) = self.known_clones()?;
-        let named = named.or_else(|| self.named_here(&local));
         // A clone that asks is one that uses the store, though nobody has said so yet: a server's, for one.
         if named.is_none()
             && let Ok(here) = clone_id::here(&repo)
@@ -98,7 +102,8 @@ impl Onus {
         {
             clones.push(here);
         }
-        let (shared, rivals) = match main_of_record::of(named.as_ref(), &clones, clone_id::is_gone) {
+        let wanted = self.settings.git.remote.as_deref();
+        let (shared, rivals) = match main_of_record::of(named.as_ref(), wanted, &clones, clone_id::is_gone) {
             MainOfRecord::Local => (None, Vec::new()),
             MainOfRecord::Unset { clones } => (None, clones),
             MainOfRecord::Shared(named) => (Some(resolved(&repo, &named)?), Vec::new()),
@@ -117,8 +122,8 @@ impl Onus {
         Some(Named { remote, branch, url: None, guarded: false })
     }
 
-    /// This clone uses the store from now on, and what its settings name as the main of record counts for all, unless
-    /// something is named already. Asked by whatever begins or lands work; the second time it changes nothing.
+    /// This clone uses the store from now on, and what its settings name as the main of record counts for all where a person
+    /// asks, unless something is named already. Asked by whatever begins or lands work; the second time it changes nothing.
     pub fn join_clone<'a>(&mut self, asker: impl Into<Asker<'a>>) -> Result<(), Refusal> {
         let Some(repo) = self.place.repo.clone() else {
             return Ok(());
@@ -138,7 +143,11 @@ impl Onus {
             && let Some(local) = identity_map::main_branch(&repo, &self.settings)?
             && let Some(wanted) = self.named_here(&local)
         {
-            self.name_main_of_record(asker, &wanted)?;
+            match self.name_main_of_record(asker, &wanted) {
+                // A person's next call does it; until then `merge` says so.
+                Err(refusal) if refusal.code == Code::HumanRequired => {}
+                named => named?,
+            }
         }
         Ok(())
     }
@@ -210,16 +219,14 @@ impl Onus {
 /// only one there is.
 fn resolved(repo: &Repo, named: &Named) -> Result<Shared, Refusal> {
     let remotes = refs::remotes(repo)?;
-    let by_address = |remote: &&String| {
-        let url = refs::remote_url(repo, remote).ok().flatten();
-        named.url.is_some() && url.as_deref().map(without_secret) == named.url
-    };
+    let by_address =
+        |(_, url): &&(String, String)| named.url.as_deref() == Some(without_secret(url).as_str());
     let found = remotes
         .iter()
         .find(by_address)
-        .or_else(|| remotes.iter().find(|remote| **remote == named.remote))
+        .or_else(|| remotes.iter().find(|(remote, _)| *remote == named.remote))
         .or_else(|| remotes.first().filter(|_| remotes.len() == 1));
-    let remote = found.ok_or_else(|| {
+    let (remote, _) = found.ok_or_else(|| {
         let url = named.url.as_deref().unwrap_or("URL");
         no_remote(&named.remote).hint(format!("git remote add {} {url}", named.remote))
     })?;

@@ -10,7 +10,7 @@ use crate::token;
 use onus_core::command::{Command, Envelope, Stage};
 use onus_core::event::{PushedByPerson, ReferenceMoved};
 use onus_core::evidence::Proof;
-use onus_core::guard::{self, Change, Credentials, Held, Mover, News, Permit, Push};
+use onus_core::guard::{self, Change, Credentials, Held, Mover, Naming, News, Permit, Post, Push};
 use onus_core::id::{CommitId, Handle, TaskId};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
@@ -35,6 +35,9 @@ pub struct Pusher<'a> {
     pub person: Option<&'a TokenText>,
     /// Who the caller says it is, where its environment reaches this far.
     pub worker: Option<&'a Handle>,
+    /// Who it says it is by what it pushed along.
+    pub named: Option<&'a Handle>,
+    pub naming: Naming,
     /// The variable by which a coding client shows itself there.
     pub client: Option<&'a str>,
     /// Commits of others that the holder answers for.
@@ -61,10 +64,9 @@ impl Onus {
     ) -> Result<(), Refusal> {
         let fleet = self.fleet()?;
         let main = self.main_branch()?.unwrap_or_default();
-        let person = match (pusher.lease, pusher.person) {
-            (None, Some(text)) => Some(self.person_pushing(text)?),
-            _ => None,
-        };
+        let person = pusher.person.map(|text| self.person_of(text.reveal())).transpose()?;
+        let holder = pusher.lease.and_then(|token| fleet.opened_by(token));
+        let mover = mover(&fleet, pusher, person.as_ref(), holder);
         let mut by_person = Vec::new();
         for update in updates {
             let change = change(history, update)?;
@@ -74,14 +76,11 @@ impl Onus {
                 news: self.news(history, update, change, &main)?,
                 main: &main,
                 owner: fleet.owner(&update.refname),
-                holder: pusher.lease.and_then(|token| fleet.opened_by(token)),
-                person: person.as_ref(),
+                holder,
+                person: person.as_ref().filter(|_| pusher.lease.is_none()),
                 people: self.settings.git.people,
-                credentials: Credentials {
-                    token: pusher.lease,
-                    generation: fleet.generation,
-                    mover: mover(&fleet, pusher),
-                },
+                naming: pusher.naming,
+                credentials: Credentials { token: pusher.lease, generation: fleet.generation, mover },
             };
             match guard::pushed(&push)? {
                 Permit::Held(held) => {
@@ -215,10 +214,6 @@ impl Onus {
     }
 
     /// The person whose token this is.
-    fn person_pushing(&mut self, text: &TokenText) -> Result<Handle, Refusal> {
-        self.person_of(text.reveal())
-    }
-
     pub(crate) fn person_of(&mut self, text: &str) -> Result<Handle, Refusal> {
         if let Some(answer) = self.remote(|| calls::PersonOf { token: text.to_owned() })? {
             return Ok(answer);
@@ -255,8 +250,19 @@ impl Onus {
     }
 }
 
-fn mover<'a>(fleet: &Fleet, pusher: &Pusher<'a>) -> Mover<'a> {
-    fleet.mover(&Desk { worker: pusher.worker, client: pusher.client, ..Desk::default() })
+/// Who pushes. Everything that names somebody must name whoever holds the lease: what contradicts it counts.
+fn mover<'a>(
+    fleet: &Fleet,
+    pusher: &Pusher<'a>,
+    person: Option<&'a Handle>,
+    holder: Option<Post<'_>>,
+) -> Mover<'a> {
+    let assignee = holder.and_then(|post| post.held).map(|held| &held.assignment.assignee);
+    let beside = person.filter(|_| pusher.lease.is_some());
+    let names = [pusher.worker, pusher.named, beside];
+    let mut names = names.into_iter().flatten();
+    let worker = names.clone().find(|name| Some(*name) != assignee).or_else(|| names.next());
+    fleet.mover(&Desk { worker, client: pusher.client, ..Desk::default() })
 }
 
 fn moves(updates: &[&Update]) -> Result<Vec<ReferenceMoved>, Refusal> {

@@ -13,6 +13,7 @@ use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
 use onus_host::env::Env;
+use onus_host::push_option::For;
 use onus_host::repository::{Place, Repo};
 use onus_host::{clock, filesystem, hook, lease_file, push_option, repository, settings, setup};
 use onus_store::location::Location;
@@ -263,13 +264,24 @@ impl World {
     }
 
     /// Pushes from the holder's own directory show its token by themselves, where the other side asks for one.
-    fn show_token(&self, store: &mut Store, token: &Token, directory: Option<&Path>) -> Result<(), Refusal> {
+    fn show_token(
+        &self,
+        store: &mut Store,
+        (token, holder): (&Token, &Handle),
+        directory: Option<&Path>,
+    ) -> Result<(), Refusal> {
         let Some(directory) = directory else { return Ok(()) };
         let Some(repo) = repository::find_with(directory, &Env::default())?.repo else { return Ok(()) };
-        if asks_for_token(store, &repo)? {
-            push_option::keep(&repo, &token.to_string())?;
+        if !asks_for_token(store, &repo)? {
+            return Ok(());
         }
-        Ok(())
+        // A repository of this machine sees the pusher's environment. Who is known by a token, or by what `setup` kept, says
+        // nothing there.
+        let is_told = push_option::is_asked_for(&repo)?
+            && !matches!(self.location, Location::Server(_))
+            && setup::worker::kept(&repo.git_dir).is_none();
+        let whose = if is_told { For::Environment } else { For::Holder(holder) };
+        push_option::keep(&repo, &token.to_string(), whose)
     }
 
     /// Leaves the token where the holder's next command finds it. The holder need not be who asked for the grant.
@@ -284,7 +296,7 @@ impl World {
             return Ok(());
         };
         let leases = self.lease_dir(directory);
-        self.show_token(store, token, directory)?;
+        self.show_token(store, (token, &held.assignee), directory)?;
         lease_file::save(&leases, &task.id, &held.assignee, &token.to_string())?;
         // The task was given to somebody else at a workstation without a directory: commits made here are not theirs.
         if directory.is_none() && self.actor.as_ref() != Some(&held.assignee) {

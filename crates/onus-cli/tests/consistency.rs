@@ -1,5 +1,6 @@
 //! `onus consistency`: each way in which git and the queue can disagree, made and found.
 
+use crate::support::server::Server;
 use crate::support::{Bench, Site, finish, start, text};
 
 /// What it reports, one line each: code and detail.
@@ -115,9 +116,14 @@ fn a_clone_of_ci_needs_no_store_of_its_own() {
     let task = done(&site, &bench, "a");
     let (ci, queue) = (site.root().join("ci"), site.root().join("queue.json"));
     site.git(&["clone", "--quiet", ".", "../ci"]);
+    // As CI has it: a server's address, and a token that asks and reads only.
+    let server = Server::start(&site);
+    let service = site.by_person(&["worker", "token", "add", "--kind", "service"]);
+    let secret = text(&service["secret"]).to_owned();
     let there = |args: &[&str]| {
         let mut onus = std::process::Command::new(crate::support::ONUS);
         site.surroundings(&mut onus).env_remove("ONUS_STORE").current_dir(&ci);
+        onus.envs(args.contains(&server.url.as_str()).then_some(("ONUS_TOKEN", &secret)));
         finish(start(onus.args([&["consistency", "--json"], args].concat())))
     };
     let said = there(&[]);
@@ -127,7 +133,7 @@ fn a_clone_of_ci_needs_no_store_of_its_own() {
     let text_of = std::fs::read_to_string(&queue).unwrap();
     assert!(!text_of.contains("lease"), "no secrets: {text_of}");
     let (file, store) = (queue.to_str().unwrap(), site.store_url());
-    for how in [["--queue", file], ["--store", &store]] {
+    for how in [["--queue", file], ["--store", &store], ["--store", &server.url]] {
         let said = there(&how);
         assert_eq!(said.exit, Some(0), "{how:?}: {said:?}");
         assert_eq!(said.json()["counts"]["commits"], 2, "{how:?}");
@@ -135,7 +141,7 @@ fn a_clone_of_ci_needs_no_store_of_its_own() {
     site.git_in(&ci, &["config", "user.name", "Eve"]);
     site.git_in(&ci, &["config", "user.email", "eve@example.org"]);
     site.commit(&ci, "b", "x", &[&format!("Onus-Task: {task}"), "Onus-Agent: @one", "Onus-Epoch: 1"]);
-    for how in [["--queue", file], ["--store", &store]] {
+    for how in [["--queue", file], ["--store", &store], ["--store", &server.url]] {
         let said = there(&how);
         assert_eq!((said.exit, said.code()), (Some(5), "queue_invalid".to_owned()), "{how:?}: {said:?}");
         assert!(said.stderr.contains("commit_not_landed"), "{how:?}: {said:?}");
@@ -143,7 +149,10 @@ fn a_clone_of_ci_needs_no_store_of_its_own() {
     // What CI checks out is on no branch as a rule.
     site.git_in(&ci, &["checkout", "--quiet", "--detach", "origin/main"]);
     site.git_in(&ci, &["branch", "--quiet", "-D", "main"]);
-    assert_eq!(there(&["--queue", file]).exit, Some(0));
+    for how in [["--queue", file], ["--store", &server.url]] {
+        let said = there(&how);
+        assert_eq!(said.exit, Some(0), "{how:?}: {said:?}");
+    }
     std::fs::write(&queue, "{").unwrap();
     assert_eq!(there(&["--queue", file]).exit, Some(2));
 }

@@ -81,9 +81,20 @@ fn an_agent_that_was_given_work_in_a_worktree_can_commit_there() {
     let commit = ["commit", "--quiet", "--allow-empty", "--message=work"];
     assert!(!git(&commit).status.success(), "nobody was given work there");
     let task = site.add_of_type("backend_feature");
+    // The tree is behind, without the code that the task depends on, and somebody left something in it.
+    site.commit(&site.repo(), "library", "1\n", &[]);
+    std::fs::write(std::path::Path::new(tree).join("left-lying"), "half\n").unwrap();
 
     site.by_person(&["dispatch", "--once"]);
 
+    assert_eq!(site.git_in(tree.as_ref(), &["rev-parse", "HEAD"]), site.main());
+    assert_eq!(site.git_in(tree.as_ref(), &["ls-files", "--cached", "--others"]), {
+        let files = site.git_in(&site.repo(), &["ls-files"]);
+        assert!(files.contains("library"), "{files}");
+        files
+    });
+    let kept = site.git_in(&site.repo(), &["for-each-ref", "--format=%(refname)", "refs/onus/salvage/"]);
+    assert!(site.git_in(&site.repo(), &["ls-tree", "--name-only", &kept]).contains("left-lying"), "{kept}");
     let done = git(&commit);
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let message = String::from_utf8(git(&["log", "-1", "--format=%B"]).stdout).unwrap();

@@ -23,6 +23,12 @@ impl Fleet {
         self.git(name, &["config", "--get-all", "push.pushOption"]).stdout.trim().to_owned()
     }
 
+    /// The person's own token, as their clone shows it.
+    fn person_token(&self) -> String {
+        let shown = self.git_by(&self.site.repo(), &[], &["config", "--get-all", "push.pushOption"]).stdout;
+        shown.trim().strip_prefix("onus=").unwrap().to_owned()
+    }
+
     fn call(&self, name: &str, args: &[&str]) -> Said {
         let who = format!("@{name}");
         let args = [args, &["--as", &who]].concat();
@@ -37,7 +43,8 @@ fn a_claim_has_its_worktree_show_the_lease_and_its_end_takes_it_away() {
     refused(&fleet.git("a", &plain), "lease_required");
     let task = fleet.site.add("work");
     let token = fleet.claim(&task, "a");
-    assert_eq!(fleet.shown("a"), format!("onus={token}"));
+    // The name is left to the environment, which reaches a repository of this machine.
+    assert_eq!(fleet.shown("a"), format!("onus={token}\nonus-as="));
     let config = fleet.site.repo().join(".git/worktrees/repo-ws-a/config.worktree");
     assert_eq!(std::fs::metadata(&config).unwrap().permissions().mode() & 0o777, 0o600);
     passed(&fleet.commit("a", "f", "1"));
@@ -48,6 +55,23 @@ fn a_claim_has_its_worktree_show_the_lease_and_its_end_takes_it_away() {
     refused(&fleet.git_by(&fleet.tree("a"), &[("ONUS_AS", "@b")], &back), "lease_required");
     let past = [&BARE[..], &["push", "--force", "origin", "HEAD~1:refs/heads/agent/ws-a"]].concat();
     refused(&fleet.git_by(&fleet.tree("a"), &[("ONUS_AS", "@b")], &past), "fenced");
+    // What lies there serves nobody who does not say that it is its holder.
+    for unnamed in [&[][..], &[("CLAUDECODE", "1")]] {
+        refused(&fleet.git_by(&fleet.tree("a"), unnamed, &past), "identity_required");
+    }
+    // Shown by hand, it is a secret; and whatever else names somebody must name its holder.
+    let (lease, person) = (format!("onus={token}"), fleet.person_token());
+    let by_hand = |branch: &str, more: &[&str]| {
+        let options: Vec<&str> = more.iter().flat_map(|option| ["-o", option]).collect();
+        let args =
+            [&BARE[..], &["push", "-o", &lease], &options, &["origin", &format!("HEAD:refs/heads/{branch}")]];
+        fleet.git_by(&fleet.tree("a"), &[], &args.concat())
+    };
+    passed(&by_hand("x", &[]));
+    passed(&by_hand("y", &["onus-as=@a"]));
+    refused(&by_hand("z", &["onus-as=@b"]), "fenced");
+    refused(&by_hand("z", &["onus-as=@a", "onus-as=@b"]), "invalid_input");
+    refused(&by_hand("z", &[&format!("onus={person}")]), "fenced");
     passed(&fleet.call("a", &["release", &task]));
     assert_eq!(fleet.shown("a"), "");
     refused(
@@ -141,4 +165,36 @@ fn people_push_in_their_own_name_and_it_is_on_record() {
     passed(&fleet.git_by(&repo, &[], &commit));
     refused(&fleet.git_by(&repo, &[], &["push", "origin", "main"]), "unauthenticated");
     site.assert_sound();
+}
+
+/// `git.people` says whether people need a task as well, in their clone and where they push to.
+#[test]
+fn people_work_freely_or_for_a_task_as_the_team_has_it() {
+    let fleet = Fleet::new();
+    let (site, repo) = (&fleet.site, fleet.site.repo());
+    let commit = ["commit", "--quiet", "--allow-empty", "--message=by hand"];
+    let push = ["push", "--quiet", "origin", "HEAD:refs/heads/topic"];
+    let past = [&BARE[..], &push].concat();
+    let named = [("ONUS_AS", site.person.as_str())];
+    passed(&fleet.git_by(&repo, &[], &commit));
+    passed(&fleet.git_by(&repo, &[], &push));
+    // Something that the shared repository has not yet.
+    passed(&fleet.git_by(&repo, &[], &commit));
+    std::fs::create_dir_all(fleet.shared().join("onus")).unwrap();
+    for file in [repo.join("onus.yaml"), fleet.shared().join("onus/onus.yaml")] {
+        std::fs::write(file, "git: { people: task }\n").unwrap();
+    }
+    for who in [&[][..], &named] {
+        refused(&fleet.git_by(&repo, who, &commit), "lease_required");
+        refused(&fleet.git_by(&repo, who, &["branch", "mine"]), "lease_required");
+        refused(&fleet.git_by(&repo, who, &past), "lease_required");
+    }
+    let task = site.add("by hand");
+    site.by_person(&["claim", &task]);
+    for who in [&[][..], &named] {
+        passed(&fleet.git_by(&repo, who, &commit));
+        passed(&fleet.git_by(&repo, who, &push));
+    }
+    let message = fleet.git_by(&repo, &[], &["log", "-1", "--format=%B"]).stdout;
+    assert!(message.contains(&format!("Onus-Task: {task}")), "{message}");
 }

@@ -4,6 +4,7 @@
 use crate::support::team::{Team, ask, commit, files, guarded};
 use crate::support::{Answer, Bench, ONUS, Site, at_once, finish, start, text};
 use serde_json::Value;
+use std::path::PathBuf;
 use std::process::Command;
 
 /// `@one` claims, commits and loses the task; `@two` does it and completes it.
@@ -74,6 +75,52 @@ fn a_claim_begins_with_the_code_it_depends_on() {
     assert_ne!(mine, newer);
     two.ok(&site, &again);
     assert_eq!(site.git_in(&two.dir, &["rev-parse", "HEAD"]), newer);
+}
+
+/// The programs called `git` on the path: a machine may have a distribution's and a newer one.
+fn gits() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap();
+    let found = std::env::split_paths(&path).filter_map(|dir| dir.join("git").canonicalize().ok());
+    let mut found: Vec<PathBuf> = found.filter(|git| git.is_file()).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// What an older git does not understand is not asked of it (2.39 took `--end-of-options` for a path).
+#[test]
+fn a_clean_start_with_every_git_of_this_machine() {
+    for git in gits() {
+        let site = guarded();
+        let one = site.bench("one");
+        let bin = site.root().join("bin");
+        std::fs::create_dir(&bin).unwrap();
+        std::os::unix::fs::symlink(&git, bin.join("git")).unwrap();
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+        let run = |args: &[&str]| {
+            let args = [args, &["--as", "@one"]].concat();
+            let said = finish(start(site.command(&args).current_dir(&one.dir).env("PATH", &path)));
+            assert_eq!(said.exit, Some(0), "{}: {args:?}: {said:#?}", git.display());
+            assert!(!said.stderr.contains("warning"), "{}: {args:?}: {said:#?}", git.display());
+        };
+        let task = ask(&site, &["work"]);
+        run(&["claim", &task]);
+        commit(&site, &one, "mine", "1\n");
+        std::fs::write(one.dir.join("left-lying"), "half\n").unwrap();
+        run(&["release", &task, "--note", "later"]);
+        let other = ask(&site, &["other"]);
+        run(&["claim", &other]);
+        assert_eq!(site.git_in(&one.dir, &["rev-parse", "HEAD"]), site.main(), "{}", git.display());
+        assert_eq!(site.git_in(&one.dir, &["status", "--porcelain"]), "", "{}", git.display());
+        run(&["release", &other, "--note", "later"]);
+        // And what was kept comes back where its next holder wants it.
+        run(&["claim", &task, "--adopt"]);
+        assert!(one.dir.join("mine").exists() && one.dir.join("left-lying").exists(), "{}", git.display());
+        commit(&site, &one, "rest", "1\n");
+        run(&["complete", &task, "--resolution", "done"]);
+        assert!(files(&site, &site.repo(), "main").contains(&"mine".to_owned()));
+        site.assert_sound();
+    }
 }
 
 #[test]

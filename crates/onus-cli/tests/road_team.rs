@@ -66,6 +66,47 @@ fn a_guarded_shared_repository_is_the_main_of_record() {
     team.assert_in_order();
 }
 
+/// Where everybody's work goes is a person's to say, at every door and whatever a settings file says.
+#[test]
+fn only_a_person_names_the_main_of_record() {
+    let team = Team::new();
+    let site = &team.site;
+    let one = site.bench("one");
+    let secret = token_of(&team, "@one");
+    let server = serve(&team, &site.root().join("home"));
+    let wanted = json!([{ "remote": "origin", "branch": "main", "url": null, "guarded": false }]);
+    let named = || site.ledger().iter().any(|entry| entry["verb"] == "main_of_record_named");
+    assert_eq!(team.as_agent(&one, &["init", "--remote", "origin"]).code(), "human_required");
+    assert_ne!(through(&team, &server, &secret, &one, &["init", "--remote", "origin"]).exit, Some(0));
+    server.post(&secret, "/v1/call/name_main_of_record", wanted.clone()).refused(403, "human_required");
+    let service = site.by_person(&["worker", "token", "add", "--kind", "service"]);
+    server
+        .post(text(&service["secret"]), "/v1/call/name_main_of_record", wanted.clone())
+        .refused(403, "not_permitted");
+    // Hooks can be put there by whoever can write there; that names nothing.
+    let installed = team.run_there(&team.origin, &["hook", "install", "--as", "@one"]);
+    assert_eq!(installed.exit, Some(0), "{installed:#?}");
+    assert_eq!(team.run_there(&team.origin, &["hook", "uninstall", "--as", "@one"]).exit, Some(0));
+    // Nor does a file that an agent may have written, in one clone or in several.
+    set(&team, "git: { remote: origin }\n");
+    let task = ask(site, &["work"]);
+    team.ok(&one, &["claim", &task]);
+    commit(site, &one, "a", "1\n");
+    let complete = ["complete", task.as_str(), "--resolution", "done"];
+    assert_eq!(team.as_agent(&one, &complete).code(), "main_of_record_unset");
+    std::fs::remove_dir_all(&team.other).unwrap();
+    let unset = team.as_agent(&one, &complete);
+    assert_eq!(unset.code(), "main_of_record_unset", "{unset:#?}");
+    assert!(unset.stderr.contains("a person runs once, in that clone: onus init"), "{unset:#?}");
+    assert!(!named() && files(site, &team.origin, "main").is_empty());
+    site.by_person(&["init"]);
+    assert!(named());
+    team.ok(&one, &complete);
+    assert_eq!(files(site, &team.origin, "main"), ["a"]);
+    let moved = json!([{ "remote": "elsewhere", "branch": "main", "url": null, "guarded": false }]);
+    server.post(&secret, "/v1/call/name_main_of_record", moved).refused(403, "human_required");
+}
+
 /// A checkout has no branch of its own: what was committed there counts when it is in the shared main branch.
 #[test]
 fn work_in_a_checkout_is_complete_when_it_was_pushed() {

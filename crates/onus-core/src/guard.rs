@@ -155,7 +155,18 @@ pub struct Push<'a> {
     /// The person whose own token was shown.
     pub person: Option<&'a Handle>,
     pub people: PeoplePolicy,
+    pub naming: Naming,
     pub credentials: Credentials<'a>,
+}
+
+/// Whether whoever shows a lease must say who it is as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Naming {
+    /// It was shown by hand: a secret that only its holder has.
+    #[default]
+    Free,
+    /// It lay in the working tree, where anybody who stands there would show it.
+    Required,
 }
 
 /// By what right a pushed reference moves.
@@ -266,7 +277,21 @@ fn by_holder<'a>(push: &Push<'a>) -> Result<Held<'a>, Refusal> {
         return Err(Refusal::new(Code::Fenced, "the lease token is that of no live assignment")
             .hint("stop writing; onus show TASK tells what became of it"));
     };
-    opened(&holder, &push.credentials).map_err(|finding| refusal(finding, &holder))
+    let held = opened(&holder, &push.credentials).map_err(|finding| refusal(finding, &holder))?;
+    let is_unknown = match push.credentials.mover {
+        Mover::Client(_) => true,
+        // A person need not say so in their own clone.
+        Mover::Nobody | Mover::Owner(_) => push.naming == Naming::Required && held.by == Kind::Agent,
+        Mover::Named { .. } | Mover::Unregistered(_) => false,
+    };
+    if !is_unknown {
+        return Ok(held);
+    }
+    let (task, assignee) = (held.task, &held.assignment.assignee);
+    let detail = format!("the lease of {task} is {assignee}'s, and nobody said who pushes");
+    Err(Refusal::new(Code::IdentityRequired, detail)
+        .task(task)
+        .hint(format!("if you are {assignee}: export ONUS_AS={assignee}; else push with your own lease")))
 }
 
 fn by_person<'a>(push: &Push<'a>, person: &'a Handle) -> Result<&'a Handle, Refusal> {

@@ -42,15 +42,17 @@ pub enum MainOfRecord {
     /// The local main branch of the one clone there is.
     Local,
     Shared(Named),
-    /// Several clones, and nobody has said which branch counts.
+    /// Several clones, or settings that speak of a shared branch, and no person has said which one counts.
     Unset {
         clones: Vec<RepositoryClone>,
     },
 }
 
-/// What counts, given what was named and who uses the store. Clones that are gone do not count: `is_gone` knows.
+/// What counts, given what was named and who uses the store. Clones that are gone do not count: `is_gone` knows. `wanted` is
+/// the remote that the asking clone's settings speak of: a file that anybody may have written, until a person confirms it.
 pub fn of(
     named: Option<&Named>,
+    wanted: Option<&str>,
     clones: &[RepositoryClone],
     is_gone: impl Fn(&RepositoryClone) -> bool,
 ) -> MainOfRecord {
@@ -58,11 +60,21 @@ pub fn of(
         return MainOfRecord::Shared(named.clone());
     }
     let left: Vec<RepositoryClone> = clones.iter().filter(|clone| !is_gone(clone)).cloned().collect();
-    if left.len() > 1 { MainOfRecord::Unset { clones: left } } else { MainOfRecord::Local }
+    if left.len() > 1 || wanted.is_some() {
+        MainOfRecord::Unset { clones: left }
+    } else {
+        MainOfRecord::Local
+    }
 }
 
-/// Why nothing lands while several clones each have a main branch of their own.
+/// Why nothing lands while several clones each have a main branch of their own, or while only a file names a shared one.
 pub fn unset(clones: &[RepositoryClone]) -> Finding {
+    if let [only] = clones {
+        let detail =
+            format!("git.remote is set in onus.yaml of {}, and no person has confirmed it", only.place());
+        return Finding::new(Code::MainOfRecordUnset, detail)
+            .hint("a person runs once, in that clone: onus init");
+    }
     let places: Vec<&str> = clones.iter().take(5).map(|clone| clone.place()).collect();
     let detail = format!("{} clones use this store: {}", clones.len(), places.join(", "));
     Finding::new(Code::MainOfRecordUnset, detail).hint("a person runs once: onus init --remote origin")
@@ -90,18 +102,16 @@ pub fn join(
     Ok(Some((by, CloneJoined { id: here.id.clone(), host, path }.into())))
 }
 
-/// What is said when a shared branch is named. The first word is anybody's, because the settings that it comes from are a
-/// person's; another word than before takes a person.
+/// What is said when a shared branch is named: where everybody's work goes is a person's to say.
 pub fn name(
     caller: &Caller,
     found: Option<&Named>,
     wanted: &Named,
 ) -> Result<Option<(Handle, Event)>, Refusal> {
-    let by = match found {
-        Some(found) if found == wanted => return Ok(None),
-        Some(_) => person(caller)?.clone(),
-        None => known(caller)?.handle.clone(),
-    };
+    let by = person(caller)?.clone();
+    if found == Some(wanted) {
+        return Ok(None);
+    }
     let remote = line("the remote", &wanted.remote, 200).map_err(Refusal::invalid)?;
     if remote.starts_with('-') || remote.contains(char::is_whitespace) {
         return Err(Refusal::invalid(format!("{} is not the name of a remote", crate::id::shown(&remote)))
@@ -150,11 +160,14 @@ mod tests {
     fn one_clone_needs_no_name_and_two_do() {
         let (one, two) = (clone(1, "/a/.git"), clone(2, "/b/.git"));
         let both = [one.clone(), two.clone()];
-        assert_eq!(of(None, &[], |_| false), MainOfRecord::Local);
-        assert_eq!(of(None, std::slice::from_ref(&one), |_| false), MainOfRecord::Local);
-        assert_eq!(of(None, &both, |_| false), MainOfRecord::Unset { clones: both.to_vec() });
-        assert_eq!(of(None, &both, |clone| clone.id == two.id), MainOfRecord::Local);
-        assert_eq!(of(Some(&named()), &both, |_| false), MainOfRecord::Shared(named()));
+        assert_eq!(of(None, None, &[], |_| false), MainOfRecord::Local);
+        assert_eq!(of(None, None, std::slice::from_ref(&one), |_| false), MainOfRecord::Local);
+        assert_eq!(of(None, None, &both, |_| false), MainOfRecord::Unset { clones: both.to_vec() });
+        assert_eq!(of(None, None, &both, |clone| clone.id == two.id), MainOfRecord::Local);
+        assert_eq!(of(Some(&named()), Some("other"), &both, |_| false), MainOfRecord::Shared(named()));
+        let only = vec![one.clone()];
+        assert_eq!(of(None, Some("origin"), &only, |_| false), MainOfRecord::Unset { clones: only.clone() });
+        assert!(unset(&only).detail.contains("no person has confirmed it"));
         assert_eq!(unset(&both).detail, "2 clones use this store: /a, /b");
     }
 }

@@ -2,8 +2,8 @@
 
 use onus_core::code::Code;
 use onus_core::guard::{
-    Change, Credentials, Held, Local, Mover, News, Permit, Post, Push, client, local, pushed, trailers,
-    within,
+    Change, Credentials, Held, Local, Mover, Naming, News, Permit, Post, Push, client, local, pushed,
+    trailers, within,
 };
 use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::lease::{Lease, LeaseId, Token};
@@ -334,8 +334,11 @@ fn a_coding_client_is_known_by_what_it_sets() {
 }
 
 /// `reference  change  branch-of  token  who`; the caller finds the holder by the token, as the store does. A token that
-/// begins with `@` is that person's own; `landed` behind the change says that all of it is on record.
+/// begins with `@` is that person's own, one that ends in `!` lay in the working tree; `landed` behind the change says that
+/// all of it is on record.
 fn push(row: &str, people: PeoplePolicy) -> String {
+    let naming = if row.contains('!') { Naming::Required } else { Naming::Free };
+    let row = row.replace('!', "");
     let words: Vec<&str> = row.split_whitespace().collect();
     let [refname, change, owner, shown, who] = words[..] else { panic!("{row}") };
     let (stations, token) = (stations(), token(shown));
@@ -361,6 +364,7 @@ fn push(row: &str, people: PeoplePolicy) -> String {
         holder: post(&stations, if matches!(shown, "restored" | "wrong-epoch") { "a" } else { shown }),
         person: person.as_ref(),
         people,
+        naming,
         credentials: Credentials {
             token: token.as_ref(),
             generation: GENERATION,
@@ -391,6 +395,11 @@ fn a_push() {
         ("refs/heads/x     create   -    a       -", "API-1"),
         ("refs/heads/x     create   -    a       @ann", "API-1"),
         ("refs/heads/x     create   -    a       @bob", "fenced"),
+        // What lies in a working tree serves its holder only, and a coding client that names nobody is nobody's.
+        ("refs/heads/x     create   -    a!      @ann", "API-1"),
+        ("refs/heads/x     create   -    a!      @bob", "fenced"),
+        ("refs/heads/x     create   -    a!      -", "identity_required"),
+        ("refs/heads/x     create   -    a       client", "identity_required"),
         ("refs/heads/x     rewrite  -    a       -", "API-1"),
         ("refs/heads/x     delete   -    a       -", "API-1"),
         ("refs/heads/a     rewrite  a    a       -", "API-1"),

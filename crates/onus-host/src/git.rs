@@ -186,6 +186,15 @@ impl Git {
         self
     }
 
+    /// The same for `checkout`, `switch` and `reset`: git before 2.43 takes the mark that ends the options for a value there.
+    #[must_use]
+    pub fn unmarked_values(mut self, values: &[&str]) -> Git {
+        self.command.args(values);
+        self.refused_value =
+            values.iter().find(|value| value.starts_with('-')).map(|value| (*value).to_owned());
+        self
+    }
+
     /// Paths as they are, no patterns. After the values, if there are any.
     #[must_use]
     pub fn paths(mut self, paths: &[&Path]) -> Git {

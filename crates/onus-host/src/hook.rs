@@ -13,7 +13,7 @@ mod ticket;
 pub use config::{keep_person, keep_store};
 pub use message::sign;
 pub use movement::moving;
-pub use push::{Pushed, Update, is_persons, pushed, pushed_adopted, pushed_token, updates};
+pub use push::{PushOptions, Pushed, Update, pushed, pushed_adopted, updates};
 pub use ticket::{Ticket, parent};
 
 use crate::file::{create_new, if_exists, read_capped, refused, shown, temporary_beside};

@@ -10,6 +10,7 @@ use crate::git::Git;
 use crate::hook::{Site, absent};
 use crate::repository::{Repo, find_with};
 use onus_core::code::Code;
+use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
 use std::fs;
 use std::io;
@@ -33,15 +34,31 @@ pub fn is_asked_for(repo: &Repo) -> Result<bool, Refusal> {
     }))
 }
 
+/// Who the token in a working tree is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum For<'a> {
+    /// Whoever uses the clone.
+    Anybody,
+    /// A holder whose environment says who it is, and reaches what is pushed to.
+    Environment,
+    /// A holder that nothing else would name there.
+    Holder(&'a Handle),
+}
+
 /// Has pushes from the working tree of `repo` show this token.
-pub fn keep(repo: &Repo, token: &str) -> Result<(), Refusal> {
+pub fn keep(repo: &Repo, token: &str, whose: For<'_>) -> Result<(), Refusal> {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
     if token.is_empty() || token.len() > TOKEN_MAX || !token.bytes().all(is_plain) {
         return Err(Refusal::new(Code::Internal, "this is no token that could be pushed along"));
     }
     enable(repo)?;
     // The empty value takes back what a wider configuration says: one push has one token.
-    write(repo, &format!("{BEGIN}\n[push]\n\tpushOption =\n\tpushOption = onus={token}\n{END}\n"))
+    let name = match whose {
+        For::Anybody => String::new(),
+        For::Environment => "\tpushOption = onus-as=\n".to_owned(),
+        For::Holder(name) => format!("\tpushOption = onus-as={name}\n"),
+    };
+    write(repo, &format!("{BEGIN}\n[push]\n\tpushOption =\n\tpushOption = onus={token}\n{name}{END}\n"))
 }
 
 /// Has them show the person's own token from now on, or none where there is none.
@@ -50,7 +67,7 @@ pub fn forget(repo: &Repo) -> Result<(), Refusal> {
         return Ok(());
     }
     match person(repo)? {
-        Some(token) => keep(repo, &token),
+        Some(token) => keep(repo, &token, For::Anybody),
         None => write(repo, ""),
     }
 }
@@ -67,7 +84,7 @@ pub fn keep_person(repo: &Repo, token: &str) -> Result<(), Refusal> {
     let path = person_file(repo);
     let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| replace(&path, token));
     written.map_err(|e| refused("write", &path, &e))?;
-    keep(repo, token)
+    keep(repo, token, For::Anybody)
 }
 
 fn person_file(repo: &Repo) -> PathBuf {
@@ -184,9 +201,10 @@ mod tests {
         let (dir, repo) = clone();
         let root = repo.root.clone().unwrap();
         git(&root, &["config", "push.pushOption", "ci.skip"]);
-        keep(&repo, "1.2.ab").unwrap();
-        keep(&repo, "1.3.cd").unwrap();
-        assert_eq!(git(&root, &["config", "--get-all", "push.pushOption"]), "ci.skip\n\nonus=1.3.cd");
+        keep(&repo, "1.2.ab", For::Environment).unwrap();
+        keep(&repo, "1.3.cd", For::Holder(&"@a".parse().unwrap())).unwrap();
+        let options = git(&root, &["config", "--get-all", "push.pushOption"]);
+        assert_eq!(options, "ci.skip\n\nonus=1.3.cd\nonus-as=@a");
         let mode = fs::metadata(own_config(&repo)).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o600);
         forget(&repo).unwrap();
@@ -201,12 +219,12 @@ mod tests {
         let root = repo.root.clone().unwrap();
         keep_person(&repo, "onus_p1").unwrap();
         git(&root, &["config", "--worktree", "user.name", "Ada"]);
-        keep(&repo, "1.2.ab").unwrap();
+        keep(&repo, "1.2.ab", For::Anybody).unwrap();
         assert!(git(&root, &["config", "--get-all", "push.pushOption"]).ends_with("onus=1.2.ab"));
         forget(&repo).unwrap();
         assert!(git(&root, &["config", "--get-all", "push.pushOption"]).ends_with("onus=onus_p1"));
         assert_eq!(git(&root, &["config", "user.name"]), "Ada");
-        assert!(keep(&repo, "a b").is_err() && keep(&repo, "").is_err());
+        assert!(keep(&repo, "a b", For::Anybody).is_err() && keep(&repo, "", For::Anybody).is_err());
     }
 
     #[test]
@@ -214,7 +232,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         git(dir.path(), &["init", "-q", "--bare", "x.git"]);
         let repo = find_with(&dir.path().join("x.git"), &Env::default()).unwrap().repo.unwrap();
-        keep(&repo, "1.2.ab").unwrap();
+        keep(&repo, "1.2.ab", For::Anybody).unwrap();
         assert_eq!(git(&repo.common_dir, &["rev-parse", "--is-bare-repository"]), "true");
         let again = find_with(&repo.common_dir, &Env::default()).unwrap().repo.unwrap();
         assert_eq!(again, repo);

@@ -24,7 +24,7 @@ enum Said {
     Odd,
 }
 
-/// The commit that a branch (`refs/heads/…`) is at; none when there is no such branch.
+/// The commit that a branch (`refs/heads/…`, `refs/remotes/…`) is at; none when there is no such branch.
 pub fn commit(repo: &Repo, name: &str) -> Result<Option<String>, Refusal> {
     let mut name = name.to_owned();
     for _ in 0..=LINKS_MAX {

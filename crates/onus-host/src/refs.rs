@@ -42,9 +42,12 @@ pub fn names(repo: &Repo, prefix: &str) -> Result<Vec<String>, Refusal> {
     Ok(listed.lines().map(str::to_owned).collect())
 }
 
-/// The names of the repositories that this one knows.
-pub fn remotes(repo: &Repo) -> Result<Vec<String>, Refusal> {
-    Ok(Git::on_common(repo, "remote").line()?.lines().map(str::to_owned).collect())
+/// The repositories that this one knows: their names, and where it fetches from.
+pub fn remotes(repo: &Repo) -> Result<Vec<(String, String)>, Refusal> {
+    let listed = Git::on_common(repo, "remote").args(&["-v"]).line()?;
+    let fetched = listed.lines().filter_map(|line| line.split_once('\t'));
+    let fetched = fetched.filter_map(|(name, rest)| Some((name, rest.split_once(" (fetch)")?.0)));
+    Ok(fetched.map(|(name, url)| (name.to_owned(), url.to_owned())).collect())
 }
 
 /// The repositories of this machine that this one pushes to, by their git directories.

@@ -92,6 +92,7 @@ impl Onus {
         let (repo, remote) = (&attempt.trunk.repo, shared.remote.as_str());
         let mut options: Vec<String> =
             attempt.call.token.iter().map(|token| format!("onus={token}")).collect();
+        options.extend(attempt.call.actor.map(|actor| format!("onus-as={actor}")));
         options.extend(adopted.iter().map(|id| format!("onus-adopt={id}")));
         let shown: &[String] = if shared.guarded { &options } else { &[] };
         match refs::push(repo, remote, branch, commit, shown, how)? {
@@ -227,6 +228,11 @@ impl Onus {
         arrived: &Arrived,
     ) -> Result<Option<Landed>, Refusal> {
         let Some(held) = task.assignment() else { return Ok(None) };
+        // Nothing has come there since this holder's last merge.
+        let last = arrived.last_merge(held.epoch).and_then(|merged| merged.landed.as_ref()?.tip.as_ref());
+        if last.is_some_and(|last| last.as_str() == tip) {
+            return Ok(None);
+        }
         let history = History::at(&trunk.repo.common_dir);
         let earliest = self.assignments(&task.id)?.into_iter().find_map(|past| past.assignment.base);
         let Some(base) = earliest.or_else(|| held.base.clone()) else { return Ok(None) };

@@ -19,7 +19,7 @@ use onus_core::registry::token::TokenOrder;
 use onus_core::token::TokenText;
 use onus_core::worker::Kind;
 use onus_host::git::Incoming;
-use onus_host::hook::{self, Hook as Installed, HookState, Site, Update};
+use onus_host::hook::{self, Hook as Installed, HookState, PushOptions, Site, Update};
 use onus_host::push_option;
 use onus_host::refs::History;
 use onus_host::repository::{self, Place, Repo};
@@ -241,19 +241,19 @@ fn asked(world: &World, name: &str, args: &[OsString], moving: &[Update]) -> Res
             at_desk(world, repo, shown.as_ref(), |store, desk| store.guard(desk, moving))?;
         }
         ("reference-transaction", Site::Shared) => {
-            let text = hook::parent(repo)?.token()?;
+            let shown = hook::parent(repo)?.shown()?;
             let history = History::at(&repo.common_dir);
-            pushed(world, (text.as_deref(), &[]), PushStage::Moving, &history, moving)?;
+            pushed(world, (&shown, &[]), PushStage::Moving, &history, moving)?;
         }
         ("pre-receive", Site::Shared) => {
-            let text = hook::pushed_token(|name| std::env::var(name).ok())?;
+            let shown = PushOptions::of_push(|name| std::env::var(name).ok())?;
             let adopted = hook::pushed_adopted(|name| std::env::var(name).ok())?;
             let incoming = Incoming::of_process();
             let history = History::receiving(&repo.common_dir, incoming.as_ref());
             let updates = hook::updates(&input()?)?;
-            pushed(world, (text.as_deref(), &adopted), PushStage::Asked, &history, &updates)?;
-            if let Some(text) = text {
-                hook::parent(repo)?.leave(&text)?;
+            pushed(world, (&shown, &adopted), PushStage::Asked, &history, &updates)?;
+            if shown.has_token() {
+                hook::parent(repo)?.leave(&shown)?;
             }
         }
         ("pre-push", Site::Work) => {
@@ -308,27 +308,31 @@ fn guarded(updates: Vec<Update>, prefixes: &[&str]) -> Vec<Update> {
     updates.into_iter().filter(is_guarded).collect()
 }
 
-/// What a shared repository asks about a push, by the token that was pushed along.
+/// What a shared repository asks about a push, by what was pushed along.
 fn pushed(
     world: &World,
-    (text, adopted): (Option<&str>, &[CommitId]),
+    (shown, adopted): (&PushOptions, &[CommitId]),
     stage: PushStage,
     history: &History<'_>,
     updates: &[Update],
 ) -> Result<(), Refusal> {
     let wrong = |error: String| Refusal::invalid(error).hint("git push -o onus=TOKEN");
-    let (lease, person) = match text {
-        Some(text) if hook::is_persons(text) => (None, Some(text.parse::<TokenText>().map_err(wrong)?)),
-        Some(text) => (Some(text.parse::<Token>().map_err(wrong)?), None),
-        None => (None, None),
-    };
+    let lease = shown.lease.as_deref().map(|text| text.parse::<Token>().map_err(wrong)).transpose()?;
+    let person = shown.person.as_deref().map(|text| text.parse::<TokenText>().map_err(wrong)).transpose()?;
     // What the environment says of who pushes; whose token the store was opened with is another matter.
     let worker = cli::global_of_environment()?.actor;
     let mut store = world.open()?;
     let variables = client_variables();
     let client = guard::client(&store.settings.git.clients, variables.iter().map(String::as_str));
-    let pusher =
-        Pusher { lease: lease.as_ref(), person: person.as_ref(), worker: worker.as_ref(), client, adopted };
+    let pusher = Pusher {
+        lease: lease.as_ref(),
+        person: person.as_ref(),
+        worker: worker.as_ref(),
+        named: shown.name.as_ref(),
+        naming: shown.naming,
+        client,
+        adopted,
+    };
     store.guard_push(&pusher, stage, history, updates)
 }
 

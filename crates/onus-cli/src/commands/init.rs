@@ -5,6 +5,7 @@ use crate::context::World;
 use crate::output::Output;
 use clap::Args;
 use onus_app::registry::Founding;
+use onus_core::code::Code;
 use onus_core::event::{WorkerAdded, WorkstationAdded};
 use onus_core::hash::encode_hex;
 use onus_core::id::{Handle, ProjectKey, WorkstationName};
@@ -103,7 +104,7 @@ impl Init {
     /// The store knows this clone, and the shared branch that the person names.
     fn place_in_team(&self, world: &World, out: &Output, person: Option<&Handle>) -> Result<(), Refusal> {
         let (Some(repo), Some(person)) = (&world.place.repo, person) else {
-            return Ok(());
+            return self.remote.as_ref().map_or(Ok(()), |_| Err(no_ones_word(world)));
         };
         let mut store = world.open()?;
         if repo.root.is_some() {
@@ -150,6 +151,17 @@ impl Init {
                 HooksSaid::Refused
             }
         }))
+    }
+}
+
+/// A shared branch was named by nobody who could, or nowhere.
+fn no_ones_word(world: &World) -> Refusal {
+    match &world.place.repo {
+        None => Refusal::invalid("--remote needs a git repository").hint("cd into it"),
+        Some(_) => {
+            Refusal::new(Code::HumanRequired, "which branch counts for every clone is a person's to say")
+                .hint("a registered person runs it: onus init --remote REMOTE --as @you")
+        }
     }
 }
 

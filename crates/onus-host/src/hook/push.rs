@@ -1,6 +1,7 @@
 //! What git tells a hook: on its standard input, and in its push options.
 
-use onus_core::id::{CommitId, shown};
+use onus_core::guard::Naming;
+use onus_core::id::{CommitId, Handle, shown};
 use onus_core::refusal::Refusal;
 
 /// One line of `reference-transaction` or `pre-receive`. An absent side is zeros in git's words.
@@ -31,17 +32,65 @@ pub fn pushed(text: &str) -> Result<Vec<Pushed>, Refusal> {
     lines(text).map(|line| fields(line, read)).collect()
 }
 
-/// The token that was pushed along as `-o onus=TOKEN`; `variable` reads the environment. A lease's counts more than the
-/// person's token that lies in the same clone.
-pub fn pushed_token(variable: impl Fn(&str) -> Option<String>) -> Result<Option<String>, Refusal> {
-    let mut tokens = options(&variable, "onus=");
-    if tokens.iter().any(|token| !is_persons(token)) {
-        tokens.retain(|token| !is_persons(token));
+/// What a push shows of who makes it, by its options.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PushOptions {
+    /// A lease's token.
+    pub lease: Option<String>,
+    /// A person's own token.
+    pub person: Option<String>,
+    /// Who pushes, as the option says.
+    pub name: Option<Handle>,
+    pub naming: Naming,
+}
+
+impl PushOptions {
+    /// What was pushed along: `-o onus=TOKEN` once for a lease and once for a person, and `-o onus-as=NAME`. Without a name
+    /// behind it the environment must say who it is: so it lies in a holder's own working tree. `variable` reads the
+    /// environment.
+    pub fn of_push(variable: impl Fn(&str) -> Option<String>) -> Result<PushOptions, Refusal> {
+        PushOptions::read(&options(&variable, ""))
     }
-    tokens.dedup();
-    match tokens.len() {
-        0 | 1 => Ok(tokens.pop()),
-        n => Err(Refusal::invalid(format!("{n} lease tokens were pushed; one push has one holder"))
+
+    /// The same, as [`PushOptions::text`] has written it.
+    pub fn of_text(text: &str) -> Result<PushOptions, Refusal> {
+        PushOptions::read(&text.lines().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    fn read(options: &[String]) -> Result<PushOptions, Refusal> {
+        let of =
+            |name: &str| options.iter().filter_map(|option| option.strip_prefix(name)).collect::<Vec<_>>();
+        let (persons, leases): (Vec<&str>, Vec<&str>) =
+            of("onus=").into_iter().partition(|token| is_persons(token));
+        let names = of("onus-as=");
+        let name = only(names.iter().copied().filter(|name| !name.is_empty()), "names")?;
+        Ok(PushOptions {
+            lease: only(leases.into_iter(), "lease tokens")?,
+            person: only(persons.into_iter(), "tokens of people")?,
+            name: name.map(|name| name.parse().map_err(Refusal::invalid)).transpose()?,
+            naming: if names.contains(&"") { Naming::Required } else { Naming::Free },
+        })
+    }
+
+    /// Whether a token was shown at all.
+    pub fn has_token(&self) -> bool {
+        self.lease.is_some() || self.person.is_some()
+    }
+
+    /// As options again, one in a line.
+    pub fn text(&self) -> String {
+        let tokens = self.lease.iter().chain(&self.person).map(|token| format!("onus={token}\n"));
+        let name = self.name.iter().map(|name| format!("onus-as={name}\n"));
+        let naming = (self.naming == Naming::Required).then(|| "onus-as=\n".to_owned());
+        tokens.chain(name).chain(naming).collect()
+    }
+}
+
+fn only<'a>(mut all: impl Iterator<Item = &'a str>, what: &str) -> Result<Option<String>, Refusal> {
+    let first = all.next();
+    match all.any(|other| Some(other) != first) {
+        false => Ok(first.map(str::to_owned)),
+        true => Err(Refusal::invalid(format!("several {what} were pushed; one push has one holder"))
             .hint("git push -o onus=TOKEN, once")),
     }
 }
@@ -58,7 +107,7 @@ fn options(variable: &impl Fn(&str) -> Option<String>, name: &str) -> Vec<String
 }
 
 /// Whether a token is a person's own, and no lease's.
-pub fn is_persons(token: &str) -> bool {
+fn is_persons(token: &str) -> bool {
     token.starts_with("onus_")
 }
 
@@ -107,20 +156,26 @@ mod tests {
     }
 
     #[test]
-    fn one_token_is_taken_from_the_push_options() {
-        let token = |options: &[&str]| {
+    fn a_push_shows_one_holder() {
+        let shown = |options: &[&str]| {
             let options: Vec<String> = options.iter().map(|o| (*o).to_owned()).collect();
-            pushed_token(|name| match name {
+            let read = PushOptions::of_push(|name| match name {
                 "GIT_PUSH_OPTION_COUNT" => Some(options.len().to_string()),
                 _ => options.get(name.rsplit('_').next()?.parse::<usize>().ok()?).cloned(),
-            })
+            })?;
+            assert_eq!(PushOptions::of_text(&read.text()), Ok(read.clone()), "what the ticket carries");
+            let PushOptions { lease, person, name, naming } = read;
+            Ok::<_, Refusal>((lease, person, name.map(|name| name.to_string()), naming == Naming::Required))
         };
-        assert_eq!(token(&[]), Ok(None));
-        assert_eq!(token(&["ci.skip", "onus=1.2.ab"]), Ok(Some("1.2.ab".into())));
-        assert_eq!(token(&["onus=a", "onus=a"]), Ok(Some("a".into())));
-        assert!(token(&["onus=a", "onus=b"]).is_err());
-        assert_eq!(token(&["onus=onus_p1", "onus=1.2.ab"]), Ok(Some("1.2.ab".into())));
-        assert_eq!(token(&["onus=onus_p1"]), Ok(Some("onus_p1".into())));
-        assert_eq!(pushed_token(|_| None), Ok(None));
+        let word = |text: &str| Some(text.to_owned());
+        assert_eq!(shown(&[]), Ok((None, None, None, false)));
+        assert_eq!(shown(&["ci.skip", "onus=1.2.ab"]), Ok((word("1.2.ab"), None, None, false)));
+        assert_eq!(shown(&["onus=a", "onus=a"]), Ok((word("a"), None, None, false)));
+        assert!(shown(&["onus=a", "onus=b"]).is_err());
+        assert_eq!(shown(&["onus=onus_p1", "onus=a"]), Ok((word("a"), word("onus_p1"), None, false)));
+        assert_eq!(shown(&["onus=a", "onus-as=@x"]), Ok((word("a"), None, word("@x"), false)));
+        assert_eq!(shown(&["onus=a", "onus-as="]), Ok((word("a"), None, None, true)));
+        assert!(shown(&["onus=a", "onus-as=@x", "onus-as=@y"]).is_err());
+        assert!(shown(&["onus=a", "onus-as=no name"]).is_err());
     }
 }

@@ -1,9 +1,10 @@
 //! The ticket (mission B5): what `pre-receive` has found in order, told to `reference-transaction` of the same push.
 //!
 //! Git shows the push options to `pre-receive`, which runs before the references are locked, and not to
-//! `reference-transaction`, which runs under the lock. Both are children of one `receive-pack`; the ticket carries the
-//! token from the first to the second, so that it can be checked again where it counts.
+//! `reference-transaction`, which runs under the lock. Both are children of one `receive-pack`; the ticket carries what
+//! was shown from the first to the second, so that it can be checked again where it counts.
 
+use super::push::PushOptions;
 use crate::file::{create_new, if_exists, read_capped, refused, temporary_beside};
 use crate::repository::Repo;
 use onus_core::code::Code;
@@ -12,7 +13,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-const TOKEN_MAX: usize = 256;
+const SHOWN_MAX: usize = 1_024;
 
 /// Names one push by the process that receives it; a process number alone comes back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,19 +32,22 @@ pub fn parent(repo: &Repo) -> Result<Ticket, Refusal> {
 }
 
 impl Ticket {
-    pub fn leave(&self, token: &str) -> Result<(), Refusal> {
+    pub fn leave(&self, shown: &PushOptions) -> Result<(), Refusal> {
         let written = self.file.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
             let temporary = temporary_beside(&self.file)?;
-            create_new(&temporary, token.as_bytes()).and_then(|_| fs::rename(&temporary, &self.file))
+            create_new(&temporary, shown.text().as_bytes()).and_then(|_| fs::rename(&temporary, &self.file))
         });
         sweep(&self.file);
         written.map_err(|e| refused("write the ticket", &self.file, &e))
     }
 
-    pub fn token(&self) -> Result<Option<String>, Refusal> {
-        let read = if_exists(read_capped(&self.file, TOKEN_MAX));
+    /// What the push has shown; nothing where there is no ticket.
+    pub fn shown(&self) -> Result<PushOptions, Refusal> {
+        let read = if_exists(read_capped(&self.file, SHOWN_MAX));
         let bytes = read.map_err(|e| refused("read the ticket", &self.file, &e))?;
-        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+        bytes.map_or(Ok(PushOptions::default()), |bytes| {
+            PushOptions::of_text(&String::from_utf8_lossy(&bytes))
+        })
     }
 }
 
@@ -95,7 +99,7 @@ mod tests {
         let common_dir = dir.path().to_owned();
         let repo = Repo { root: None, git_dir: common_dir.clone(), common_dir };
         let ticket = parent(&repo).unwrap();
-        assert_eq!(ticket.token(), Ok(None));
+        assert_eq!(ticket.shown(), Ok(PushOptions::default()));
         let tickets = directory(&repo);
         fs::create_dir_all(&tickets).unwrap();
         let own = std::process::id();
@@ -103,8 +107,9 @@ mod tests {
         fs::write(tickets.join("999999999.7"), "a process that has ended").unwrap();
         let other = tickets.join(format!("{own}.{}", started(own.cast_signed()).unwrap()));
         fs::write(&other, "a push that goes on").unwrap();
-        ticket.leave("1.2.ab").unwrap();
-        assert_eq!(ticket.token(), Ok(Some("1.2.ab".into())));
+        let shown = PushOptions { lease: Some("1.2.ab".into()), ..PushOptions::default() };
+        ticket.leave(&shown).unwrap();
+        assert_eq!(ticket.shown(), Ok(shown));
         assert_eq!(fs::read_dir(&tickets).unwrap().count(), 2, "its own and the other one that lives");
         assert!(other.exists());
     }

@@ -4,6 +4,7 @@ use super::transaction::Transaction;
 use super::{History, checked_name};
 use crate::file::{printable, shown};
 use crate::git::Git;
+use crate::ref_file;
 use crate::repository::Repo;
 use crate::worktree;
 use onus_core::code::Code;
@@ -31,9 +32,14 @@ pub fn fast_forward(
 ) -> Result<Forwarded, Refusal> {
     let main_ref = checked_name(main_ref)?;
     let history = History::at(&repo.common_dir);
-    let (old, new) = (history.commit(main_ref)?, history.commit(new)?);
-    let is_there = history.reaches(&old, &new)?;
-    if !is_there && !history.reaches(&new, &old)? {
+    let old = match ref_file::commit(repo, main_ref)? {
+        Some(old) => old,
+        None => history.commit(main_ref)?,
+    };
+    let new = history.id(new)?;
+    let goes_forward = old != new && history.reaches(&new, &old)?;
+    let is_there = !goes_forward && history.reaches(&old, &new)?;
+    if !is_there && !goes_forward {
         let short = main_ref.trim_start_matches("refs/heads/");
         return Err(Refusal::new(
             Code::NotMerged,

@@ -41,14 +41,17 @@ pub struct Commit {
     pub id: String,
     pub subject: String,
     pub trailers: Trailers,
+    pub(crate) is_merge: bool,
+    /// Git found the same patch on the other side.
+    is_matched: bool,
 }
 
 /// NUL cannot occur in a commit's message, so it separates the fields.
 const FORMAT: &str = "--format=%H%x00%s%x00%(trailers:key=Onus-Task,valueonly,separator=%x2C)\
     %x00%(trailers:key=Onus-Agent,valueonly,separator=%x2C)\
     %x00%(trailers:key=Onus-Workstation,valueonly,separator=%x2C)\
-    %x00%(trailers:key=Onus-Epoch,valueonly,separator=%x2C)%x00";
-const FIELDS: usize = 6;
+    %x00%(trailers:key=Onus-Epoch,valueonly,separator=%x2C)%x00%P%x00%m%x00";
+const FIELDS: usize = 8;
 
 /// The commits of one repository; inside a push also those that are not yet its own.
 #[derive(Debug, Clone, Copy)]
@@ -90,6 +93,11 @@ impl<'a> History<'a> {
         })
     }
 
+    /// The same without asking about a whole id: what is made of it fails where there is no such commit.
+    pub(crate) fn id(&self, name: &str) -> Result<String, Refusal> {
+        if is_object_id(name) { Ok(name.to_owned()) } else { self.commit(name) }
+    }
+
     /// How many parents a commit has.
     pub(crate) fn parents(&self, commit: &str) -> Result<usize, Refusal> {
         let line = self.git("rev-list").args(&["--parents", "--max-count=1"]).values(&[commit]).line()?;
@@ -98,6 +106,9 @@ impl<'a> History<'a> {
 
     /// Whether `commit` can be reached from `tip`.
     pub fn reaches(&self, tip: &str, commit: &str) -> Result<bool, Refusal> {
+        if tip == commit && is_object_id(tip) {
+            return Ok(true);
+        }
         Ok(self.git("merge-base").args(&["--is-ancestor"]).values(&[commit, tip]).yes()?)
     }
 
@@ -145,10 +156,15 @@ impl<'a> History<'a> {
 
     /// These commits, each with what it says about itself; one that is not here is left out.
     pub fn named(&self, ids: &[onus_core::id::CommitId]) -> Result<Vec<Commit>, Refusal> {
+        let list: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        // All at once, as it is as a rule.
+        if let Ok(all) = self.log(&["--no-walk=unsorted"], &list) {
+            return Ok(all);
+        }
         let mut found = Vec::with_capacity(ids.len());
-        for id in ids {
-            if self.resolve(id.as_str())?.is_some() {
-                found.extend(self.log(&["--max-count=1"], &[id.to_string()])?);
+        for id in &list {
+            if self.resolve(id)?.is_some() {
+                found.extend(self.log(&["--max-count=1"], std::slice::from_ref(id))?);
             }
         }
         Ok(found)
@@ -216,12 +232,16 @@ impl<'a> History<'a> {
     /// The commits of `tip` whose change is not in `main`: neither they themselves nor the same patch, nor all of
     /// them together as one commit.
     pub fn unmerged(&self, tip: &str, main: &str) -> Result<Vec<Commit>, Refusal> {
-        let (tip, main) = (self.commit(tip)?, self.commit(main)?);
-        if self.reaches(&main, &tip)? {
+        let (tip, main) = (self.id(tip)?, self.id(main)?);
+        if tip == main {
             return Ok(Vec::new());
         }
-        let unmerged = self.unmatched(&tip, &main)?;
-        if !unmerged.is_empty() && self.is_squashed(&tip, &main)? { Ok(Vec::new()) } else { Ok(unmerged) }
+        let (unmerged, all) = self.unmatched(&tip, &main)?;
+        // One commit by itself is its own squash, and was looked for.
+        if !unmerged.is_empty() && all > 1 && self.is_squashed(&tip, &main)? {
+            return Ok(Vec::new());
+        }
+        Ok(unmerged)
     }
 
     /// Whether the work up to `commit` is in `main`, by ancestry or by patch identity.
@@ -229,16 +249,19 @@ impl<'a> History<'a> {
         Ok(self.unmerged(commit, main)?.is_empty())
     }
 
-    fn unmatched(&self, tip: &str, main: &str) -> Result<Vec<Commit>, Refusal> {
-        let args = ["--cherry-pick", "--right-only", "--no-merges"];
-        let mut unmatched = self.log(&args, &[format!("{main}...{tip}")])?;
+    /// The commits of `tip` that `main` has not, nor the same patch; and how many there are with those that it has.
+    fn unmatched(&self, tip: &str, main: &str) -> Result<(Vec<Commit>, usize), Refusal> {
+        let found = self.log(&["--cherry-mark", "--right-only"], &[format!("{main}...{tip}")])?;
+        let all = found.len();
+        let (merges, mut unmatched): (Vec<Commit>, Vec<Commit>) =
+            found.into_iter().filter(|commit| !commit.is_matched).partition(|commit| commit.is_merge);
         // A merge has no patch of its own unless somebody resolved a conflict in it.
-        for merge in self.log(&["--merges"], &range(tip, &[main]))? {
+        for merge in merges {
             if !self.touched(format!("{}\n", merge.id).as_bytes())?.is_empty() {
                 unmatched.push(merge);
             }
         }
-        Ok(unmatched)
+        Ok((unmatched, all))
     }
 
     /// Asks about one commit with the whole change; it belongs to nothing and git collects it in time.
@@ -248,6 +271,10 @@ impl<'a> History<'a> {
             Err(failure) if failure.is_exit(1) => return Ok(false),
             Err(failure) => return Err(failure.into()),
         };
+        // Nothing has come to `main` since: nothing of it is there.
+        if base == main {
+            return Ok(false);
+        }
         let tree = format!("{tip}^{{tree}}");
         let mut commit = self.git("commit-tree").args(&["--no-gpg-sign", "-m", "onus: all of a branch"]);
         for role in ["AUTHOR", "COMMITTER"] {
@@ -257,7 +284,7 @@ impl<'a> History<'a> {
         if self.between(&base, &whole)?.is_empty() {
             return Ok(false);
         }
-        Ok(self.unmatched(&whole, main)?.is_empty())
+        Ok(self.unmatched(&whole, main)?.0.is_empty())
     }
 }
 
@@ -280,7 +307,7 @@ fn read_log(git: Git) -> Result<Vec<Commit>, Refusal> {
 }
 
 fn commit(fields: &[&str]) -> Option<Commit> {
-    let [id, subject, task, agent, workstation, epoch] = fields else { return None };
+    let [id, subject, task, agent, workstation, epoch, parents, mark] = fields else { return None };
     let trailer = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
     let id = id.trim_start_matches('\n');
     is_object_id(id).then(|| Commit {
@@ -292,6 +319,8 @@ fn commit(fields: &[&str]) -> Option<Commit> {
             workstation: trailer(workstation),
             epoch: trailer(epoch),
         },
+        is_merge: parents.contains(' '),
+        is_matched: *mark == "=",
     })
 }
 

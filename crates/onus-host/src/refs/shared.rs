@@ -1,8 +1,9 @@
 //! The branch that a team shares: fetching it, and pushing to it, only ever forward (mission D11).
 
-use super::{History, checked_name};
+use super::checked_name;
 use crate::file::printable;
 use crate::git::{Failure, Git};
+use crate::ref_file;
 use crate::repository::Repo;
 use onus_core::code::Code;
 use onus_core::id::shown;
@@ -66,7 +67,7 @@ pub fn fetch(repo: &Repo, remote: &str, branch: &str) -> Result<Option<String>, 
             .values(&[remote, &refspec])
             .run();
         match fetched {
-            Ok(_) => return History::at(&repo.common_dir).resolve(&tracking),
+            Ok(_) => return ref_file::commit(repo, &tracking),
             Err(failure) if failure.said().contains("couldn't find remote ref") => return Ok(None),
             Err(failure) if is_contended(&failure) && attempt < PATIENCE => std::thread::sleep(PAUSE),
             Err(failure) => return Err(unreachable(remote, failure)),
@@ -90,7 +91,8 @@ pub fn push(
     let mut push = Git::on_common(repo, "push")
         .args(&["--quiet", "--no-follow-tags", "--no-recurse-submodules"])
         .env("GIT_ALLOW_PROTOCOL", PROTOCOLS);
-    for (n, option) in options.iter().enumerate() {
+    // The empty one takes back what the clone shows by itself: its owner's token is not the holder's.
+    for (n, option) in std::iter::once("").chain(options.iter().map(String::as_str)).enumerate() {
         push = push
             .env("GIT_CONFIG_COUNT", (n + 1).to_string())
             .env(&format!("GIT_CONFIG_KEY_{n}"), "push.pushOption")

@@ -54,7 +54,7 @@ pub fn reattach(dir: &Path, stood: &Stood) -> Result<(), Refusal> {
     match stood {
         Stood::There => {}
         Stood::OnBranch(branch) => {
-            Git::ours(dir, "switch").args(&["--quiet", "--no-guess"]).values(&[branch]).run()?;
+            Git::ours(dir, "switch").args(&["--quiet", "--no-guess"]).unmarked_values(&[branch]).run()?;
         }
         Stood::Detached(head) => {
             Git::ours(dir, "switch").args(&["--quiet", "--detach", head]).run()?;

@@ -31,10 +31,10 @@ pub fn put_back(repo: &Repo, dir: &Path, branch: &str, base: &str) -> Result<(),
             drop(Git::ours(dir, verb).args(&["--quit"]).run());
         }
     }
-    let base = History::at(dir).commit(base)?;
+    let base = History::at(dir).id(base)?;
     let switch = || {
         let args = ["--quiet", "--force", "--no-track", "-B", branch];
-        Git::ours(dir, "checkout").args(&args).values(&[&base]).run().map(drop)
+        Git::ours(dir, "checkout").args(&args).unmarked_values(&[&base]).run().map(drop)
     };
     let mut tried = switch();
     for _ in 0..PATIENCE {
@@ -86,7 +86,7 @@ pub fn pick(
         let args: &[&str] = if args.contains(&"--mainline") && !is_merge { &args[..1] } else { args };
         if Git::ours(dir, "cherry-pick").args(args).values(&[id]).run().is_err() {
             drop(Git::ours(dir, "cherry-pick").args(&["--quit"]).run());
-            Git::ours(dir, "reset").args(&["--quiet", "--hard"]).values(&[&start]).run()?;
+            Git::ours(dir, "reset").args(&["--quiet", "--hard"]).unmarked_values(&[&start]).run()?;
             return Ok(Picked::Conflict(id.to_owned()));
         }
     }

@@ -3,6 +3,7 @@
 use super::survey::dirty;
 use super::{is_rebasing, own, refuse_dirty, refuse_rebasing};
 use crate::git::Git;
+use crate::ref_file;
 use crate::refs::{Commit, History};
 use crate::repository::Repo;
 use onus_core::refusal::Refusal;
@@ -28,12 +29,20 @@ pub struct Conflict {
 /// Nothing of the user's taste may move other branches, open an editor or stash.
 const PLAIN: &[&str] = &["--no-autostash", "--no-autosquash", "--no-update-refs", "--no-rebase-merges"];
 
+/// The commit that a working tree is on.
+fn stands_on(dir: &Path, history: &History<'_>) -> Result<String, Refusal> {
+    match ref_file::head_of(dir).commit {
+        Some(commit) => Ok(commit),
+        None => history.commit("HEAD"),
+    }
+}
+
 pub fn sync(repo: &Repo, dir: &Path, main: &str) -> Result<Synced, Refusal> {
     let own = own(repo, dir)?;
     refuse_rebasing(&own, dir)?;
     refuse_dirty(dir, &dirty(dir)?, "rebased")?;
     let history = History::at(dir);
-    let (main, old) = (history.commit(main)?, history.commit("HEAD")?);
+    let (main, old) = (history.id(main)?, stands_on(dir, &history)?);
     if history.reaches(&old, &main)? {
         return Ok(Synced::Current { head: old });
     }
@@ -43,7 +52,7 @@ pub fn sync(repo: &Repo, dir: &Path, main: &str) -> Result<Synced, Refusal> {
         .args(PLAIN)
         .env("GIT_EDITOR", "true");
     let Err(failure) = rebase.values(&[&main]).run() else {
-        return Ok(Synced::Rebased { new: history.commit("HEAD")?, old });
+        return Ok(Synced::Rebased { new: stands_on(dir, &history)?, old });
     };
     let unmerged = Git::ours(dir, "diff").args(&["--name-only", "--diff-filter=U", "-z"]).run()?;
     if is_rebasing(&own) {
