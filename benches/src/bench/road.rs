@@ -5,7 +5,8 @@ use crate::Extent;
 use crate::desk::Desk;
 use crate::measure::{Contender, Outcome, interleaved, millis, output, ratio};
 use crate::place::Programs;
-use crate::table::Table;
+use crate::table::{Table, Verdict};
+use std::time::Duration;
 
 /// A clone, and the repository that it pushes to.
 fn cloned(programs: &Programs) -> Outcome<Desk> {
@@ -29,14 +30,45 @@ pub(crate) fn run(programs: &Programs, extent: &Extent) -> Outcome<Vec<Table>> {
         let figure = format!("{:.0} ms against {:.0} ms by hand", millis(whole), millis(by_hand));
         table.at_most(format!("onus complete, {what}"), 1.5, ratio(whole, by_hand), &figure);
     }
+    let commits = extent.pick(1_000, 10_000, 10_000);
+    let wall = consistency(programs, extent, commits)?;
+    let figure = format!("{:.2} s", wall.as_secs_f64());
+    table.row(
+        format!("consistency over {commits} commits"),
+        "< 3 s",
+        figure,
+        Verdict::of(wall < Duration::from_secs(3)),
+    );
     Ok(vec![table])
 }
 
-fn compared(
-    programs: &Programs,
-    extent: &Extent,
-    check: &str,
-) -> Outcome<(std::time::Duration, std::time::Duration)> {
+/// A main branch of which every commit names one of a thousand tasks that have ended.
+fn consistency(programs: &Programs, extent: &Extent, commits: usize) -> Outcome<Duration> {
+    const TASKS: usize = 1_000;
+    let desk = Desk::new(programs)?;
+    let tasks: String =
+        (1..=TASKS).map(|n| format!("{{\"title\":\"old {n}\",\"state\":\"complete\"}}\n")).collect();
+    std::fs::write(desk.repo().with_file_name("tasks.jsonl"), tasks)?;
+    let mut stream = String::new();
+    for n in 0..commits {
+        let task = n % TASKS + 1;
+        let words = format!("change {n}\n\nOnus-Task: B-{task}\nOnus-Agent: @past\nOnus-Epoch: 1\n");
+        let from = if n == 0 { "from refs/heads/main^0\n" } else { "" };
+        stream.push_str(&format!(
+            "commit refs/heads/main\ncommitter A <a@example.org> {} +0000\ndata {}\n{words}\n{from}",
+            1_800_000_000 + n,
+            words.len()
+        ));
+    }
+    std::fs::write(desk.repo().with_file_name("stream"), stream)?;
+    let line = "export ONUS_AS=@ada; $ONUS init --project B; $ONUS import --format jsonl ../tasks.jsonl; \
+        git -c core.hooksPath=/dev/null fast-import --quiet <../stream; git reset -q --hard";
+    output(&mut desk.shell(&desk.repo(), line))?;
+    let mut look = [Contender::new(|_| desk.shell(&desk.repo(), "exec $ONUS consistency --as @ada"))];
+    Ok(interleaved(&mut look, extent.pick(3, 5, 9))?[0].wall)
+}
+
+fn compared(programs: &Programs, extent: &Extent, check: &str) -> Outcome<(Duration, Duration)> {
     let (team, hand) = (cloned(programs)?, cloned(programs)?);
     let found = "export ONUS_AS=@ada; $ONUS init --project B --remote origin; $ONUS worker add @a --kind agent; \
         $ONUS workstation add ws-a --kind worktree";

@@ -198,15 +198,26 @@ impl Onus {
     ) -> Result<(), Refusal> {
         let history = History::at(&trunk.repo.common_dir);
         let tip = trunk.seen()?;
-        let kept = (1..epoch).rev().find_map(|of| {
-            let name = salvage_reference(task, of);
-            Some((of, history.resolve(&name).ok()??, name))
-        });
-        let Some((of, commit, name)) = kept else {
+        let kept = || {
+            (1..epoch).rev().find_map(|of| {
+                let name = salvage_reference(task, of);
+                Some((of, history.resolve(&name).ok()??, name))
+            })
+        };
+        let mut found = kept();
+        if found.is_none() {
+            self.bring_earlier(trunk, (task, epoch))?;
+            found = kept();
+        }
+        let Some((of, commit, name)) = found else {
             started.warnings.push("no earlier holder has left anything to adopt".to_owned());
             return Ok(());
         };
         let mut commits: Vec<Commit> = history.unmerged(&commit, &tip)?;
+        // A branch that was brought from elsewhere may have gone on with another task.
+        let is_of_task =
+            |commit: &Commit| commit.trailers.task.as_ref().is_none_or(|named| *named == task.to_string());
+        commits.retain(is_of_task);
         commits.reverse();
         let uncommitted = commits.iter().position(|one| one.subject.starts_with(SALVAGED));
         let uncommitted = uncommitted.map(|at| commits.remove(at).id);
@@ -223,6 +234,29 @@ impl Onus {
         let command = Command::Adopt { of, commits: commits.clone() };
         self.submit(&envelope(begins, &format!("adopt {of}"), task, command)?, &Target::Named)?;
         started.adopted = commits;
+        Ok(())
+    }
+}
+
+impl Onus {
+    /// What the last earlier holder committed in another clone: from there, where that is on this machine, else from the shared
+    /// repository, if it was pushed.
+    fn bring_earlier(&mut self, trunk: &Trunk, (task, epoch): (&TaskId, Epoch)) -> Result<(), Refusal> {
+        let past = self.assignments(task)?.into_iter().map(|row| row.assignment);
+        let last = past.filter(|past| past.epoch < epoch).max_by_key(|past| past.epoch);
+        let Some(last) = last else { return Ok(()) };
+        let Some(found) = self.find_workstation(&last.workstation)? else { return Ok(()) };
+        let Some(branch) = found.branch.clone().filter(|_| !self.is_in_this_clone(&found)) else {
+            return Ok(());
+        };
+        let there = found.path.filter(|path| Path::new(path).is_dir());
+        let remote = trunk.shared.as_ref().map(|shared| shared.remote.clone());
+        let kept = salvage_reference(task, last.epoch);
+        for from in there.into_iter().chain(remote) {
+            if refs::bring(&trunk.repo, &from, branch.as_str(), &kept)? {
+                break;
+            }
+        }
         Ok(())
     }
 }

@@ -1,37 +1,15 @@
 //! A real Claude Code in a worktree, with a model that says what a script says: it is stopped before its first write, told which
-//! claim to make, claims, commits and completes (mission E2). Installed once by `tests/claude-code`; `ONUS_TEST_CLAUDE=0` leaves it
-//! out.
+//! claim to make, claims, commits and completes (mission E2). Gemini CLI and Codex: `coding_clients.rs`.
 
+use crate::support::client::{command, program};
 use crate::support::model::{Model, Turn};
-use crate::support::{ONUS, Site, finish, start, text};
+use crate::support::{Site, finish, start, text};
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-
-/// Where it is; none where it cannot be had, which standard error explains.
-fn program() -> Option<PathBuf> {
-    if std::env::var_os("ONUS_TEST_CLAUDE").is_some_and(|value| value == "0") {
-        eprintln!("skipped: ONUS_TEST_CLAUDE is 0");
-        return None;
-    }
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/claude-code");
-    let found = Command::new(script).output().unwrap();
-    eprint!("{}", String::from_utf8_lossy(&found.stderr));
-    match found.status.code() {
-        Some(0) => Some(PathBuf::from(String::from_utf8(found.stdout).unwrap().trim_end())),
-        Some(77) => {
-            eprintln!("skipped: there is no Claude Code here (see above)");
-            None
-        }
-        other => panic!("claude-code ended with {other:?}"),
-    }
-}
 
 /// Runs the client to its end, and gives what it printed.
 fn talk(site: &Site, program: &Path, dir: &Path, model: &Model) -> String {
-    let mut claude = Command::new(program);
-    site.surroundings(&mut claude);
-    let path = format!("{}:{}", Path::new(ONUS).parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let mut claude = command(site, program, dir);
     claude
         .args([
             "-p",
@@ -42,9 +20,6 @@ fn talk(site: &Site, program: &Path, dir: &Path, model: &Model) -> String {
             "--allowedTools",
             "Bash Write",
         ])
-        .current_dir(dir)
-        .env("PATH", path)
-        .env("ONUS_AS", "@bot")
         .env("ANTHROPIC_BASE_URL", &model.address)
         .env("ANTHROPIC_API_KEY", "none")
         .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
@@ -60,7 +35,7 @@ fn bash(line: &str) -> Turn {
 
 #[test]
 fn claude_code_is_stopped_told_its_claim_and_lands_its_work() {
-    let Some(program) = program() else { return };
+    let Some(program) = program("claude") else { return };
     let site = Site::guarded();
     site.by_person(&["worker", "add", "@bot", "--kind", "agent"]);
     site.ok(&["setup", "claude"]);

@@ -107,6 +107,62 @@ fn only_a_person_names_the_main_of_record() {
     server.post(&secret, "/v1/call/name_main_of_record", moved).refused(403, "human_required");
 }
 
+/// The work of an earlier holder in another clone comes along: from there, or from where it was pushed to.
+#[test]
+fn work_of_another_clone_can_be_adopted() {
+    let team = Team::guarded();
+    let site = &team.site;
+    let (one, two) = (site.bench("one"), team.bench_there("two"));
+    for (name, is_pushed) in [("near", false), ("far", true)] {
+        let task = ask(site, &[name]);
+        team.ok(&two, &["claim", &task]);
+        commit(site, &two, name, "by two\n");
+        let hidden = team.site.root().join("hidden");
+        if is_pushed {
+            let pushed = git_as(site, &two, &["push", "--quiet", "--force", "origin", "HEAD"]);
+            assert_eq!(pushed.exit, Some(0), "{pushed:#?}");
+            std::fs::rename(&two.dir, &hidden).unwrap();
+        }
+        site.by_person(&["release", &task, "--force", "--reason", "silent"]);
+        let claimed = team.as_agent(&one, &["claim", &task, "--adopt"]);
+        assert_eq!(claimed.exit, Some(0), "{claimed:#?}");
+        assert!(one.dir.join(name).exists(), "{name}: {claimed:#?}");
+        let done = team.ok(&one, &["complete", &task, "--resolution", "finished"]);
+        assert_eq!(done["landed"]["adopted"].as_array().unwrap().len(), 1, "{done:#}");
+        if is_pushed {
+            std::fs::rename(&hidden, &two.dir).unwrap();
+        }
+    }
+    assert_eq!(files(site, &team.origin, "main"), ["far", "near"]);
+    site.assert_sound();
+}
+
+/// Hooks of a shared repository ask with a token of their own: over a connection nobody's environment arrives.
+#[test]
+fn a_shared_repository_has_a_token_of_its_own() {
+    let team = Team::new();
+    let site = &team.site;
+    let server = serve(&team, &site.root().join("home"));
+    let service = site.by_person(&["worker", "token", "add", "--kind", "service"]);
+    let file = site.root().join("hook-token");
+    std::fs::write(&file, text(&service["secret"])).unwrap();
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let mut install = Command::new(ONUS);
+    site.surroundings(&mut install).args(["hook", "install", "--store", &server.url]);
+    install.env("ONUS_TOKEN", token_of(&team, &site.person)).env("ONUS_TOKEN_FILE", &file);
+    let installed = finish(start(install.current_dir(&team.origin)));
+    assert_eq!(installed.exit, Some(0), "{installed:#?}");
+    assert_eq!(site.git_in(&team.origin, &["config", "onus.tokenFile"]), file.to_str().unwrap());
+    let one = site.bench("one");
+    let task = ask(site, &["work"]);
+    team.ok(&one, &["claim", &task]);
+    commit(site, &one, "a", "1\n");
+    let pushed = git_as(site, &one, &["push", "--quiet", "origin", "HEAD"]);
+    assert_eq!(pushed.exit, Some(0), "{pushed:#?}");
+    team.ok(&one, &["complete", &task, "--resolution", "done"]);
+    assert_eq!(files(site, &team.origin, "main"), ["a"]);
+}
+
 /// A checkout has no branch of its own: what was committed there counts when it is in the shared main branch.
 #[test]
 fn work_in_a_checkout_is_complete_when_it_was_pushed() {

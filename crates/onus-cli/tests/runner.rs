@@ -16,6 +16,7 @@ mod bad_files;
 mod bad_input;
 mod cheats;
 mod claude_code;
+mod coding_clients;
 mod consistency;
 mod contract;
 mod damage;

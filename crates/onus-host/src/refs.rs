@@ -16,7 +16,7 @@ pub(crate) use history::paths;
 pub use history::{Commit, History, Sample, Trailers};
 pub use loose::changed_paths as changed_by_one;
 pub use salvage::{SUBJECT as SALVAGED, Salvaged, salvage, set_aside};
-pub use shared::{Move, Pushed, fetch, push, remote_url, tracking_ref};
+pub use shared::{Move, Pushed, bring, fetch, push, remote_url, tracking_ref};
 
 use crate::env::Env;
 use crate::git::Git;

@@ -87,8 +87,9 @@ impl Edit {
 /// What a client's files become. Who it works for is not in them: see [`worker`].
 pub fn edits(root: &Path, client: Client, way: Way) -> Result<Vec<Edit>, Refusal> {
     let servers = |path: &str| -> Result<Edit, Refusal> {
-        let entry = (way == Way::In).then(|| json!({ "command": "onus", "args": ["mcp"] }));
-        edit(root, path, |text| json::edited(text, |file| json::set(file, &["mcpServers", "onus"], entry)))
+        edit(root, path, |text| {
+            json::edited(text, |file| json::set(file, &["mcpServers", "onus"], server(way)))
+        })
     };
     let mut edits = match client {
         Client::Claude => vec![
@@ -96,17 +97,25 @@ pub fn edits(root: &Path, client: Client, way: Way) -> Result<Vec<Edit>, Refusal
             edit(root, ".claude/settings.local.json", |text| {
                 json::edited(text, |file| {
                     enabled(file, way)?;
-                    hooks(file, way)
+                    hooks(file, CLAUDE_HOOKS, way)
                 })
             })?,
             // Where they stood once, and everybody who cloned the repository got them.
             edit(root, ".claude/settings.json", |text| json::edited(text, former))?,
         ],
         Client::Cursor => vec![servers(".cursor/mcp.json")?],
-        Client::Gemini => vec![servers(".gemini/settings.json")?],
-        Client::Codex => vec![edit(root, ".codex/config.toml", |text| {
-            block::edited(text, block::TOML, (way == Way::In).then_some(CODEX))
+        Client::Gemini => vec![edit(root, ".gemini/settings.json", |text| {
+            json::edited(text, |file| {
+                json::set(file, &["mcpServers", "onus"], server(way))?;
+                hooks(file, GEMINI_HOOKS, way)
+            })
         })?],
+        Client::Codex => vec![
+            edit(root, ".codex/config.toml", |text| {
+                block::edited(text, block::TOML, (way == Way::In).then_some(CODEX))
+            })?,
+            edit(root, ".codex/hooks.json", |text| json::edited(text, |file| hooks(file, CODEX_HOOKS, way)))?,
+        ],
         Client::Agents => vec![edit(root, "AGENTS.md", |text| {
             block::edited(text, block::MARKDOWN, (way == Way::In).then_some(AGENTS))
         })?],
@@ -120,7 +129,7 @@ const PRIVATE: &[(Client, &[&str])] = &[
     (Client::Claude, &["/.mcp.json", "/.claude/settings.local.json"]),
     (Client::Cursor, &["/.cursor/mcp.json"]),
     (Client::Gemini, &["/.gemini/settings.json"]),
-    (Client::Codex, &["/.codex/config.toml"]),
+    (Client::Codex, &["/.codex/config.toml", "/.codex/hooks.json"]),
 ];
 
 /// What git is not to see becomes: the clone's own list of such files. One that is tracked already is seen all the same.
@@ -173,21 +182,56 @@ fn edit(
     Ok(Edit { path, before, after })
 }
 
-/// Around which events of Claude Code we are asked, and for which of its tools.
-const HOOKS: &[(&str, &str, Option<&str>)] = &[
-    ("SessionStart", "session-start", None),
-    ("PreToolUse", "pre-tool-use", Some("Edit|Write|MultiEdit|NotebookEdit|Bash")),
-    ("PostToolUse", "post-tool-use", Some("Edit|Write|MultiEdit|NotebookEdit|Bash")),
-    ("Stop", "stop", None),
-    ("SessionEnd", "session-end", None),
-];
+fn server(way: Way) -> Option<Value> {
+    (way == Way::In).then(|| json!({ "command": "onus", "args": ["mcp"] }))
+}
+
+/// Around which events of a client we are asked.
+#[derive(Debug, Clone, Copy)]
+struct ClientHooks {
+    /// The client's word, ours, and for which of its tools.
+    events: &'static [(&'static str, &'static str, Option<&'static str>)],
+    /// How long it waits, in its own measure.
+    timeout: u32,
+}
+
+const CLAUDE_HOOKS: ClientHooks = ClientHooks {
+    events: &[
+        ("SessionStart", "session-start", None),
+        ("PreToolUse", "pre-tool-use", Some("Edit|Write|MultiEdit|NotebookEdit|Bash")),
+        ("PostToolUse", "post-tool-use", Some("Edit|Write|MultiEdit|NotebookEdit|Bash")),
+        ("Stop", "stop", None),
+        ("SessionEnd", "session-end", None),
+    ],
+    timeout: 10,
+};
+
+/// Its words for tools are its own; what it runs in a terminal it calls `Bash`.
+const CODEX_HOOKS: ClientHooks = ClientHooks {
+    events: &[
+        ("SessionStart", "session-start", None),
+        ("PreToolUse", "pre-tool-use", Some("Edit|Write|Bash|apply_patch")),
+        ("PostToolUse", "post-tool-use", Some("Edit|Write|Bash|apply_patch")),
+        ("Stop", "stop", None),
+    ],
+    timeout: 10,
+};
+
+/// What is printed at its other events would have to be JSON.
+const GEMINI_HOOKS: ClientHooks = ClientHooks {
+    events: &[
+        ("BeforeTool", "pre-tool-use", Some("write_file|replace|run_shell_command")),
+        ("AfterTool", "post-tool-use", Some("write_file|replace|run_shell_command")),
+    ],
+    timeout: 10_000,
+};
 
 const HOOK: &str = "onus hook agent ";
 
-fn hooks(file: &mut Value, way: Way) -> Result<(), String> {
-    for (event, word, matcher) in HOOKS {
-        let mut group =
-            json!({ "hooks": [{ "type": "command", "command": format!("{HOOK}{word}"), "timeout": 10 }] });
+fn hooks(file: &mut Value, of: ClientHooks, way: Way) -> Result<(), String> {
+    for (event, word, matcher) in of.events {
+        let line = json!({ "type": "command", "command": format!("{HOOK}{word}"), "timeout": of.timeout });
+        let mut group = json!({ "hooks": [line] });
         if let Some(matcher) = matcher {
             group = json!({ "matcher": matcher, "hooks": group["hooks"] });
         }
@@ -233,7 +277,7 @@ fn former(file: &mut Value) -> Result<(), String> {
     let is_ours = file["hooks"].to_string().contains(HOOK);
     if is_ours {
         json::set(file, &["env", "ONUS_AS"], None)?;
-        hooks(file, Way::Out)?;
+        hooks(file, CLAUDE_HOOKS, Way::Out)?;
     }
     Ok(())
 }
@@ -333,6 +377,7 @@ mod tests {
                 (Client::Claude, ".mcp.json"),
                 (Client::Cursor, ".cursor/mcp.json"),
                 (Client::Gemini, ".gemini/settings.json"),
+                (Client::Codex, ".codex/hooks.json"),
             ] {
                 let dir = tempfile::tempdir().unwrap();
                 let file = dir.path().join(path);
@@ -378,7 +423,7 @@ mod tests {
         let left: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
         assert_eq!(left, json!({ "model": "theirs" }));
         let local = fs::read_to_string(dir.path().join(".claude/settings.local.json")).unwrap();
-        assert_eq!(local.matches(HOOK).count(), HOOKS.len());
+        assert_eq!(local.matches(HOOK).count(), CLAUDE_HOOKS.events.len());
     }
 
     #[test]

@@ -120,12 +120,13 @@ fn install(world: &World, repo: &Repo, site: Site) -> Result<Vec<Installed>, Ref
     // Hooks that ask a store which is not there would refuse everything.
     let mut store = world.open()?;
     let hooks = hook::install(repo, site, &program()?, Some(&world.location.public_url()))?;
+    // A shared repository asks for itself: over a connection nobody's environment arrives.
+    world.keep_store()?;
     if site == Site::Work {
         let person = person(world, &mut store)?;
         if let Some(person) = &person {
             hook::keep_person(repo, person)?;
         }
-        world.keep_store()?;
         if let Some(person) = &person {
             keep_push_token(world, &mut store, repo, person)?;
         }

@@ -143,10 +143,10 @@ pub(super) fn follow(repo: &Repo, root: &Path) -> Result<(), Refusal> {
 fn trust(client: Client) -> Option<&'static str> {
     match client {
         Client::Codex => Some(
-            "Codex reads .codex/config.toml only in folders that it trusts: start `codex` once in each working tree and trust it",
+            "Codex reads .codex/ only in folders that it trusts, and runs hooks only once they are trusted: start `codex` once in the main checkout and in each working tree, trust the folder, then the hooks (/hooks)",
         ),
         Client::Gemini => Some(
-            "Gemini CLI reads .gemini/settings.json only in folders that it trusts: start `gemini` once in each working tree and trust it, or give --skip-trust",
+            "Gemini CLI reads .gemini/settings.json only in folders that it trusts: start `gemini` once in each working tree and trust it (with --skip-trust alone it runs no hooks)",
         ),
         Client::Claude | Client::Cursor | Client::Agents => None,
     }

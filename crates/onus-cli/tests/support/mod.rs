@@ -12,6 +12,7 @@
 pub(crate) mod answer;
 pub(crate) mod attempt;
 pub(crate) mod case;
+pub(crate) mod client;
 pub(crate) mod clock;
 pub(crate) mod crowd;
 pub(crate) mod events;

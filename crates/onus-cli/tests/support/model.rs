@@ -1,5 +1,6 @@
-//! A model that says what a script says: the one address that a coding client needs, on loopback, in Anthropic's dialect. Only
-//! what a client asks for is answered; a request that offers no tools (a title, a summary) uses up no turn.
+//! A model that says what a script says: the one address that a coding client needs, on loopback, in the dialects of Anthropic,
+//! OpenAI (Responses) and Google. Only what a client asks for is answered; a request that offers no tools (a title, a summary) uses
+//! up no turn.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -45,6 +46,13 @@ impl Model {
         result.unwrap_or_else(|| panic!("no result of turn {turn} in {next:#}"))["content"].to_string()
     }
 
+    /// All that the client said after a turn, as the model read it.
+    pub(crate) fn heard_after(&self, turn: usize) -> String {
+        let asked = self.asked.lock().unwrap();
+        let next = asked.get(turn + 1);
+        next.unwrap_or_else(|| panic!("nobody asked after turn {turn}: {asked:#?}")).to_string()
+    }
+
     pub(crate) fn turns(&self) -> usize {
         self.asked.lock().unwrap().len()
     }
@@ -69,25 +77,75 @@ fn serve(stream: TcpStream, script: &[Turn], seen: &Mutex<Vec<Value>>) {
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
     let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    let answer =
-        if first.starts_with("POST") && first.contains("/messages") && !first.contains("count_tokens") {
-            let is_turn = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
-            let number = is_turn.then(|| {
-                let mut seen = seen.lock().unwrap();
-                seen.push(body.clone());
-                seen.len() - 1
-            });
-            let turn = number.map_or(&Turn::Text("ok"), |n| script.get(n).unwrap_or(&Turn::Text("done")));
-            message(turn, number.unwrap_or(0), body["stream"] == true)
-        } else {
-            ("application/json", json!({ "input_tokens": 10 }).to_string())
-        };
-    let (kind, text) = answer;
+    let path = first.split(' ').nth(1).unwrap_or_default().split('?').next().unwrap_or_default();
+    let is_asked = |end: &str| first.starts_with("POST") && path.ends_with(end);
+    let turn = || {
+        let is_turn = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+        let number = is_turn.then(|| {
+            let mut seen = seen.lock().unwrap();
+            seen.push(body.clone());
+            seen.len() - 1
+        });
+        let turn = number.map_or(&Turn::Text("ok"), |n| script.get(n).unwrap_or(&Turn::Text("done")));
+        (turn.clone(), number.unwrap_or(0))
+    };
+    let (kind, text) = if is_asked("/messages") {
+        let (turn, number) = turn();
+        message(&turn, number, body["stream"] == true)
+    } else if is_asked("/responses") {
+        let (turn, number) = turn();
+        response(&turn, number)
+    } else if is_asked("enerateContent") {
+        let (turn, _) = turn();
+        content(&turn, path.contains("stream"))
+    } else {
+        let nothing =
+            json!({ "input_tokens": 10, "totalTokens": 10, "object": "list", "data": [], "models": [] });
+        ("application/json", nothing.to_string())
+    };
     let head = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
         text.len()
     );
     drop(writer.write_all(head.as_bytes()).and_then(|()| writer.write_all(text.as_bytes())));
+}
+
+fn response(turn: &Turn, number: usize) -> (&'static str, String) {
+    let item = match turn {
+        Turn::Text(text) => json!({ "type": "message", "id": format!("msg_{number}"), "role": "assistant",
+            "status": "completed", "content": [{ "type": "output_text", "text": text, "annotations": [] }] }),
+        Turn::Tool(name, input) => json!({ "type": "function_call", "id": format!("fc_{number}"),
+            "call_id": format!("call_{number}"), "name": name, "arguments": input.to_string(), "status": "completed" }),
+    };
+    let usage = json!({ "input_tokens": 10, "input_tokens_details": { "cached_tokens": 0 }, "output_tokens": 10,
+        "output_tokens_details": { "reasoning_tokens": 0 }, "total_tokens": 20 });
+    let whole = json!({ "id": format!("resp_{number}"), "object": "response", "created_at": 1, "model": "scripted",
+        "output": [], "status": "in_progress" });
+    let mut done = whole.clone();
+    (done["status"], done["output"], done["usage"]) = (json!("completed"), json!([item]), usage);
+    let events = [
+        json!({ "type": "response.created", "response": whole }),
+        json!({ "type": "response.output_item.done", "output_index": 0, "item": item }),
+        json!({ "type": "response.completed", "response": done }),
+    ];
+    let line = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
+    ("text/event-stream", events.iter().map(line).collect())
+}
+
+fn content(turn: &Turn, streams: bool) -> (&'static str, String) {
+    let part = match turn {
+        Turn::Text(text) => json!({ "text": text }),
+        Turn::Tool(name, input) => json!({ "functionCall": { "name": name, "args": input } }),
+    };
+    let whole = json!({
+        "candidates": [{ "index": 0, "content": { "role": "model", "parts": [part] }, "finishReason": "STOP" }],
+        "usageMetadata": { "promptTokenCount": 10, "candidatesTokenCount": 10, "totalTokenCount": 20 },
+        "modelVersion": "scripted",
+    });
+    match streams {
+        true => ("text/event-stream", format!("data: {whole}\n\n")),
+        false => ("application/json", whole.to_string()),
+    }
 }
 
 fn message(turn: &Turn, number: usize, streams: bool) -> (&'static str, String) {

@@ -76,6 +76,18 @@ pub fn fetch(repo: &Repo, remote: &str, branch: &str) -> Result<Option<String>, 
     Ok(None)
 }
 
+/// Brings a branch of another repository (a remote, or a directory) here under a name of its own; false where there is none.
+pub fn bring(repo: &Repo, from: &str, branch: &str, refname: &str) -> Result<bool, Refusal> {
+    let refspec = format!("refs/heads/{branch}:{}", checked_name(refname)?);
+    let args = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--no-recurse-submodules"];
+    let fetch = Git::on_common(repo, "fetch").args(&args).env("GIT_ALLOW_PROTOCOL", PROTOCOLS);
+    match fetch.values(&[from, &refspec]).run() {
+        Ok(_) => Ok(true),
+        Err(Failure::Failed { .. }) => Ok(false),
+        Err(failure) => Err(failure.into()),
+    }
+}
+
 /// Puts `commit` on the shared branch if that is an ancestor of it. `options` are shown to a repository that Onus guards; they
 /// travel in the environment, where other users of the machine do not see them.
 pub fn push(
