@@ -10,12 +10,13 @@ use crate::{Drawn, Page, PageRequest};
 use card::{Card, CardFacts};
 use onus_app::Onus;
 use onus_app::queue::LIMIT_MAX;
+use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
 use onus_core::task::{Priority, StateName, Task};
 use onus_store::error::Result as StoreResult;
 use onus_store::port::{Store, Tx};
 use onus_store::read::queue::{self, After, Filter, Which};
-use onus_store::registry;
+use onus_store::{load, registry};
 use std::collections::{BTreeMap, BTreeSet};
 use view::{BoardView, COLUMNS, Choice, Column, ColumnKind, Lane, Select};
 
@@ -204,11 +205,37 @@ fn found(tx: &mut dyn Tx, asked: &BoardQuery) -> StoreResult<Vec<Stack>> {
     Ok(stacks)
 }
 
+/// A task at the head of the queue.
+#[derive(Debug)]
+struct InQueue {
+    state: StateName,
+    waits: bool,
+    id: Option<TaskId>,
+}
+
+impl InQueue {
+    fn is_in(&self, column: &ColumnKind) -> bool {
+        let waits = self.state == StateName::Open && self.waits;
+        self.state == column.state && waits == (column.key == "waiting")
+    }
+}
+
+/// The tasks of a column that were seen at the head of the queue.
+fn near(tx: &mut dyn Tx, window: &[InQueue], column: &ColumnKind, limit: i64) -> StoreResult<Vec<Task>> {
+    let own = window.iter().filter(|seen| seen.is_in(column)).filter_map(|seen| seen.id.as_ref());
+    let own = own.take(usize::try_from(limit).unwrap_or(usize::MAX));
+    let found = own.map(|id| Ok(load::task(tx, id)?.map(|stored| stored.task)));
+    found.filter_map(Result::transpose).collect()
+}
+
 fn stacks(tx: &mut dyn Tx, asked: &BoardQuery) -> StoreResult<Vec<Stack>> {
     // Counted over the head of the queue, so that a look costs the same with a million tasks.
     let mut window = Vec::new();
     queue::window(tx, &asked.filter, LIMIT_MAX, &mut |passing| {
-        window.push((passing.state, passing.waiting));
+        // Only what cannot be asked for by an index is remembered by name.
+        let is_odd = passing.waiting || passing.state == StateName::Blocked;
+        let id = if is_odd { passing.id.parse().ok() } else { None };
+        window.push(InQueue { state: passing.state, waits: passing.waiting, id });
         Ok(())
     })?;
     let further = window.len() as i64 == LIMIT_MAX;
@@ -219,7 +246,10 @@ fn stacks(tx: &mut dyn Tx, asked: &BoardQuery) -> StoreResult<Vec<Stack>> {
         let limit = if searches { LIMIT_MAX } else { shown as i64 + 1 };
         let mut tasks = match column.key {
             "ready" => queue::ready(tx, filter, After::START, limit)?,
+            // In a long queue what waits or is blocked is looked for at its head alone.
+            "waiting" | "blocked" if further => near(tx, &window, column, limit)?,
             "waiting" => queue::waiting(tx, filter, limit)?,
+            "in_progress" => queue::held(tx, column.state, filter, limit)?,
             _ if column.state.is_terminal() => queue::ended(tx, column.state, filter, limit)?,
             _ => queue::list(tx, Which::Only(column.state), filter, After::START, limit)?,
         };
@@ -235,11 +265,7 @@ fn stacks(tx: &mut dyn Tx, asked: &BoardQuery) -> StoreResult<Vec<Stack>> {
             };
             (usize::try_from(count).unwrap_or(0), count == LIMIT_MAX)
         } else {
-            let waiting = column.key == "waiting";
-            let own = |(state, waits): &&(StateName, bool)| {
-                *state == column.state && (*state != StateName::Open || *waits == waiting)
-            };
-            (window.iter().filter(own).count(), further)
+            (window.iter().filter(|seen| seen.is_in(column)).count(), further)
         };
         tasks.truncate(shown);
         stacks.push(Stack { column, tasks, count, more });

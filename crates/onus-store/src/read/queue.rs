@@ -108,9 +108,13 @@ sql! {
     /// Open, and waiting for another task.
     LIST_WAITING(limit, ..filter: FilterParams) = "SELECT ", TASK_COLUMNS, TASK_FROM, "WHERE ", ACTIVE, MATCHES,
         "AND t.state = 'open' AND t.waits = 1 ", FIRST;
+    /// What somebody holds: few rows, whatever the queue is like.
+    LIST_HELD(state, limit, ..filter: FilterParams) = "SELECT ", TASK_COLUMNS,
+        "FROM assignment a JOIN task t ON t.workspace = a.workspace AND t.id = a.task AND t.epoch = a.epoch \
+        WHERE a.workspace = :workspace AND a.ended_at IS NULL AND t.state = :state ", MATCHES, FIRST;
     /// History from elsewhere: it ended before it came here, and the record has no entry of its end.
     LIST_ARCHIVED(state, limit, ..filter: FilterParams) = "SELECT ", TASK_COLUMNS, TASK_FROM,
-        "WHERE t.workspace = :workspace AND t.state = :state AND t.archived = 1 ", MATCHES, "ORDER BY t.born DESC LIMIT :limit";
+        "WHERE +t.workspace = :workspace AND t.state = :state AND t.archived = 1 ", MATCHES, "ORDER BY t.born DESC LIMIT :limit";
     COUNT_ENDED(state, limit, ..filter: FilterParams) = "SELECT count(*) FROM (SELECT 1 ", TASK_FROM,
         "WHERE t.workspace = :workspace AND t.state = :state ", MATCHES, "LIMIT :limit) counted";
     /// Every word somewhere in what a task says or in what was noted about it. No index answers this: a look reads all.
@@ -192,6 +196,11 @@ pub fn ended(tx: &mut dyn Tx, state: StateName, filter: &Filter, limit: i64) -> 
 pub fn count_ended(tx: &mut dyn Tx, state: StateName, filter: &Filter, limit: i64) -> Result<i64> {
     let count = tx.row(&COUNT_ENDED { state: state.name(), limit, filter: filter.params() })?;
     count.map_or(Ok(0), |mut row| row.int())
+}
+
+/// Tasks in a state that somebody holds, the most important first.
+pub fn held(tx: &mut dyn Tx, state: StateName, filter: &Filter, limit: i64) -> Result<Vec<Task>> {
+    tasks(tx, &LIST_HELD { state: state.name(), limit, filter: filter.params() })
 }
 
 /// Open tasks that wait for others, the most important first.
