@@ -2,7 +2,7 @@
 
 mod incident;
 
-use crate::html::{Html, when};
+use crate::html::{Html, plainly, when};
 use crate::layout::rendered;
 use crate::{Download, Drawn, Page, PageRequest};
 use askama::Template;
@@ -106,6 +106,8 @@ struct LedgerLine {
     task: Option<String>,
     place: String,
     said: String,
+    /// The code of a refusal, for whoever looks it up.
+    code: Option<String>,
     hash: String,
 }
 
@@ -231,6 +233,11 @@ fn words(name: &str) -> String {
     name.replace('_', " ")
 }
 
+fn refused_with(verb: &str, said: &str) -> Option<String> {
+    let (code, _) = said.split_once(" of ").filter(|_| verb == "refused")?;
+    Some(code.to_owned())
+}
+
 /// How loud a line is.
 fn class(verb: &str, forced: bool) -> &'static str {
     match verb {
@@ -252,7 +259,8 @@ impl LedgerLine {
             verb: words(&entry.verb),
             task: entry.task.clone(),
             place: entry.workstation.clone().unwrap_or_default(),
-            said: entry.said.clone(),
+            said: plainly(&entry.verb, &entry.said),
+            code: refused_with(&entry.verb, &entry.said),
             hash: entry.hash.chars().take(12).collect(),
         }
     }
@@ -266,7 +274,8 @@ impl LedgerLine {
             verb: words(line.kind.name()),
             task: line.task.as_ref().map(ToString::to_string),
             place: line.workstation.as_ref().map(ToString::to_string).unwrap_or_default(),
-            said: line.detail.clone(),
+            said: plainly(&line.verb, &line.detail),
+            code: refused_with(&line.verb, &line.detail),
             hash: line.hash.chars().take(12).collect(),
         }
     }

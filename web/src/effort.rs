@@ -164,7 +164,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         tasks: sums(&by_task, |row| row.task.as_ref().map(ToString::to_string), TASKS),
         types: sums(&by_type, |row| row.task_type.clone(), TASKS),
         running: by_worker.running,
-        grid: grid::grid(&daily, asked.days, |day| seen.with("period", Some(&day.to_string()))),
+        grid: grid::grid(&daily, asked.days, today, |day| seen.with("period", Some(&day.to_string()))),
         lines,
         files: files(seen, &asked),
         person: seen.viewer.is_person(),

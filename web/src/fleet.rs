@@ -9,12 +9,14 @@ use crate::{Drawn, Page, PageRequest};
 use askama::Template;
 use map::{MapPart, RolePart};
 use onus_app::Onus;
+use onus_app::timesheet::{Ask, RowView};
 use onus_app::view::{ProbeView, WorkerView, WorkstationView};
 use onus_core::code::Code;
 use onus_core::id::{Handle, TaskId};
 use onus_core::probe::Verdict;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
+use onus_core::timesheet::Dimension;
 use onus_core::worker::WorkerState;
 use onus_core::workstation::WorkstationState;
 use onus_store::load;
@@ -51,6 +53,10 @@ struct WorkerRow {
     tz: String,
     paused: bool,
     holds: Vec<HeldRow>,
+    /// What it worked today, and what that cost.
+    today: String,
+    /// The last renewal of what it holds.
+    sign: Option<Html>,
 }
 
 #[derive(Debug)]
@@ -111,9 +117,19 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         }
         Err(refusal) => return Err(refusal),
     };
+    let today = onus.today(seen.viewer.handle())?;
+    let by = vec![Dimension::Worker];
+    let sheet = onus.timesheet(&Ask { from: today, to: today, worker: None, by })?;
     let page = FleetPage {
         counts: counts(&workers, &places),
-        workers: workers.iter().map(|worker| worker_row(worker, &tasks, seen)).collect(),
+        workers: workers
+            .iter()
+            .map(|worker| {
+                let row = sheet.rows.iter().find(|row| row.worker.as_ref() == Some(&worker.handle));
+                let today = row.map(|row| worked(row, &sheet.currency)).unwrap_or_default();
+                WorkerRow { today, ..worker_row(worker, &tasks, seen) }
+            })
+            .collect(),
         places: places
             .into_iter()
             .map(|place| {
@@ -149,6 +165,22 @@ fn worker_row(worker: &WorkerView, tasks: &BTreeMap<TaskId, Task>, seen: &PageRe
         tz: worker.tz.clone(),
         paused: worker.state == WorkerState::Paused,
         holds: worker.holds.iter().filter_map(|id| held_row(tasks.get(id)?, seen)).collect(),
+        today: String::new(),
+        sign: worker
+            .holds
+            .iter()
+            .filter_map(|id| Some(tasks.get(id)?.assignment()?.lease.renewed_at))
+            .max()
+            .map(|at| when(at, seen.now)),
+    }
+}
+
+/// Hours and minutes of a day, and its cost where it has one.
+fn worked(row: &RowView, currency: &str) -> String {
+    let time = format!("{}:{:02}", row.seconds / 3_600, row.seconds / 60 % 60);
+    match row.cost {
+        Some(cost) => format!("{time} · {cost:.2} {currency}"),
+        None => time,
     }
 }
 

@@ -55,6 +55,21 @@ pub(crate) fn blocker(text: &str) -> &str {
     plain.unwrap_or(text)
 }
 
+/// What an entry says, without the words of programs: a refusal's code, the number of a rule.
+pub(crate) fn plainly(verb: &str, said: &str) -> String {
+    if verb == "refused"
+        && let Some((what, detail)) = said.split_once(", ")
+    {
+        let command = what.split_once(" of ").map_or(what, |(_, command)| command);
+        return format!("{}: {detail}", command.replace('_', " "));
+    }
+    let rule = said.strip_prefix("routing[").and_then(|rest| rest.split_once("] "));
+    match rule.and_then(|(_, rest)| rest.split_once(" -> ")) {
+        Some((kind, whom)) => format!("{whom}, as the map has it for {kind}"),
+        None => said.to_owned(),
+    }
+}
+
 /// A moment as people say it. The scripts keep it true; `assets/time.js` has the same words.
 pub(crate) fn when(at: Timestamp, now: Timestamp) -> Html {
     let words = Millis((at.0 - now.0).abs()).in_words();
@@ -87,6 +102,16 @@ pub(crate) fn ring(held: &Assignment, now: Timestamp) -> Html {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_an_entry_says_is_plain() {
+        assert_eq!(
+            plainly("claimed", "routing[1] web -> @pixel in ws-1"),
+            "@pixel in ws-1, as the map has it for web"
+        );
+        assert_eq!(plainly("refused", "lease_held of claim, @b holds it"), "claim: @b holds it");
+        assert_eq!(plainly("dropped", "nobody wants it"), "nobody wants it");
+    }
 
     #[test]
     fn moments_are_told_in_their_largest_unit() {

@@ -77,6 +77,16 @@ fn percent(done: &usize, all: &usize) -> usize {
     done * 100 / (*all).max(1)
 }
 
+/// A finding beside the task that it is about need not name it again.
+fn plain(finding: &Finding) -> Finding {
+    let own = finding.task.as_deref().map(|task| format!("{task} "));
+    let detail = own.and_then(|own| finding.detail.strip_prefix(&own)).unwrap_or(&finding.detail);
+    Finding {
+        detail: detail.replace(" on external:", " on ").replace(" on person:", " on "),
+        ..finding.clone()
+    }
+}
+
 /// Which tasks a milestone is about.
 fn words(selection: &Selection) -> String {
     let Selection { tasks, sprint, tag, parent } = selection;
@@ -112,6 +122,8 @@ struct MilestonePage {
     missing: Vec<(Finding, String)>,
     missing_left_out: usize,
     facts: Vec<(&'static str, usize)>,
+    /// Complete, in hundredths of all that were not dropped.
+    percent: usize,
     /// The entry that closed it, and whether the record still has what was verified.
     seal: Option<(i64, String, bool)>,
     /// People close, and verifiers: the rules say so, if it is tried.
@@ -123,6 +135,8 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let MilestoneView { line, mut tasks, mut missing, closed } = onus.milestone(&name)?;
     let ended = |wanted: StateName| tasks.iter().filter(|task| task.state == wanted).count();
     let (complete, dropped) = (ended(StateName::Complete), ended(StateName::Dropped));
+    let (reached, all) = progress(&tasks);
+    let percent = percent(&reached, &all);
     let facts = vec![
         ("tasks", tasks.len()),
         ("complete", complete),
@@ -139,7 +153,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         member.map(|task| task.title.clone()).unwrap_or_default()
     };
     let missing: Vec<(Finding, String)> =
-        missing.into_iter().map(|finding| (finding.clone(), title(&finding))).collect();
+        missing.into_iter().map(|finding| (plain(&finding), title(&finding))).collect();
     tasks.truncate(ROWS);
     let page = MilestonePage {
         row: MilestoneRow::new(&line, seen.now),
@@ -148,6 +162,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         missing,
         missing_left_out,
         facts,
+        percent,
         offers_close: closed.is_none() && seen.viewer.worker.is_some(),
         seal: closed.map(|closed| (closed.seq, short(&closed.fingerprint).to_owned(), closed.intact)),
     };

@@ -8,15 +8,21 @@ use askama::Template;
 use onus_app::Onus;
 use onus_app::report::{CompletedView, NowView, StuckKind, StuckView, WantKind, WantView, When};
 use onus_app::view::HeldView;
+use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
 use onus_core::report::DayFlow;
 use onus_core::time::{Millis, Timestamp};
 use onus_store::load;
 use onus_store::port::Store;
+use onus_store::read::report::{self, Span};
 use onus_store::read::show;
 
 /// A resolution is shown up to here.
 const WORDS: usize = 240;
+
+/// What was completed in so long a time, up to so many tasks, says how long work takes.
+const WEEK_MS: i64 = 7 * 86_400_000;
+const MEASURED: i64 = 200;
 
 const SINCE: [(&str, &str); 4] =
     [("14h", "yesterday evening"), ("1d", "a day ago"), ("3d", "three days ago"), ("7d", "a week ago")];
@@ -164,15 +170,19 @@ struct Pace {
 }
 
 impl Pace {
-    /// Of what was completed since then, and of what is held now.
+    /// Of what was completed in the last week, and of what is held now.
     fn measure(onus: &mut Onus, view: &NowView, now: Timestamp) -> Result<Pace, Refusal> {
+        let week = Span { from: now.plus(Millis(-WEEK_MS)), to: now.plus(Millis(1)) };
         Ok(onus.store.read(|tx| {
             let mut pace = Pace::default();
-            for done in &view.completed {
-                let begun = show::assignments(tx, &done.task)?;
-                pace.cycle.extend(begun.first().map(|first| done.at.since(first.assignment.assigned_at)));
-                let asked = load::task(tx, &done.task)?;
-                pace.lead.extend(asked.map(|stored| done.at.since(stored.task.created_at)));
+            for entry in report::happened(tx, "completed", week, MEASURED)? {
+                let Some(id) = entry.task.as_deref().and_then(|id| id.parse::<TaskId>().ok()) else {
+                    continue;
+                };
+                let begun = show::assignments(tx, &id)?;
+                pace.cycle.extend(begun.first().map(|first| entry.at.since(first.assignment.assigned_at)));
+                let asked = load::task(tx, &id)?;
+                pace.lead.extend(asked.map(|stored| entry.at.since(stored.task.created_at)));
             }
             for held in &view.held {
                 let task = load::task(tx, &held.task)?.map(|stored| stored.task);
@@ -268,7 +278,11 @@ impl Stuck {
                 Some(on) => format!("waits for {}", blocker(on)),
                 None => stuck.detail.clone(),
             },
-            since: stuck.since.map(|since| when(since, now)).unwrap_or_default(),
+            // How long a lease is over is in the detail already.
+            since: match stuck.kind {
+                StuckKind::LeaseExpired => Html::default(),
+                _ => stuck.since.map(|since| when(since, now)).unwrap_or_default(),
+            },
             hint: stuck.hint.clone(),
         }
     }

@@ -25,7 +25,7 @@ test("the record is filtered by task, actor and verb", async () => {
   assert.deepEqual(await page.locator("tbody .badge").allInnerTexts(), ["completed", "claimed", "refused", "added"]);
   await world.open(page, "/audit?verb=refused&actor=@builder");
   assert.equal(await rows().count(), 1);
-  assert.match(await rows().innerText(), /routing_denied/);
+  assert.match(await rows().textContent(), /routing_denied/);
   await world.open(page, "/audit?task=nonsense");
   assert.match(await page.locator(".refusal, .refused").first().innerText(), /nonsense/);
 });
@@ -50,7 +50,7 @@ test("forced acts and refusals have lists of their own, and a file", async () =>
   assert.match(lines[0], /^kind,seq,at,actor,verb,task/);
   assert.equal(lines.filter(Boolean).length, 3);
   await world.open(page, "/audit?show=refusals");
-  assert.match(await rows().innerText(), /routing_denied/);
+  assert.match(await rows().textContent(), /routing_denied/);
   await world.open(page, "/audit?show=anomalies");
   assert.match(await page.locator("main").innerText(), /forced completion/);
   await accessible(page);

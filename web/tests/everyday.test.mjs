@@ -225,9 +225,19 @@ test("what is stuck has its button", async () => {
   assert.equal(world.run("show", week.blocked).task.state, "open");
 });
 
+test("what waits for a dropped task is told to wait for ever", async () => {
+  const lost = world.add("Steam engines");
+  const waiting = world.add("Coal for steam engines", "--depends-on", lost);
+  world.run("drop", lost, "--reason", "no rails for them");
+  await world.open(page, "/now");
+  const row = page.locator("section[aria-labelledby=stuck] li", { hasText: waiting });
+  await row.getByText("waits for ever").waitFor();
+  assert.match(await row.innerText(), new RegExp(`waits for ${lost}, which was dropped`));
+});
+
 /// Codes, JSON and flags are for programs: people find them under "details", if at all.
 test("no page speaks in codes, JSON or flags outside of details", async () => {
-  for (const path of ["/board", "/board?view=list", "/now", "/fleet", "/milestones", "/milestones/sprint-12", "/effort", "/effort/day", "/audit", `/tasks/${week.done[0]}`, `/tasks/${week.blocked}`, "/tasks/API-9999"]) {
+  for (const path of ["/board", "/board?view=list", "/now", "/inbox", "/fleet", "/milestones", "/milestones/sprint-12", "/effort", "/effort/day", "/audit", `/tasks/${week.done[0]}`, `/tasks/${week.blocked}`, "/tasks/API-9999"]) {
     await world.open(page, path);
     const raw = await page.evaluate(() => {
       const shown = document.getElementById("main").cloneNode(true);

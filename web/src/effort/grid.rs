@@ -51,10 +51,12 @@ fn days((from, to): (Date, Date)) -> Vec<Date> {
 /// Nothing for one day, or for more days than fit.
 pub(super) fn grid(
     sheet: &TimesheetView,
-    period: (Date, Date),
+    (from, to): (Date, Date),
+    today: Date,
     address: impl Fn(Date) -> String,
 ) -> Option<Grid> {
-    let days = days(period);
+    // What has not come yet says nothing.
+    let days = days((from, if from < today { to.min(today) } else { to }));
     if days.len() < 2 || days.len() > DAYS {
         return None;
     }
