@@ -65,7 +65,8 @@ test("a task that is not there is said to be so", async () => {
 
 test("a reviewer ticks acceptance criteria, and not the builder's own", async () => {
   const id = world.add("Hang the door", "--criterion", "it closes", "--criterion", "it is <b>green</b>");
-  const held = world.run("claim", id, "--as", "@builder", "--workstation", "tree-a").lease.token;
+  world.run("workstation", "add", "tree-c");
+  const held = world.run("claim", id, "--as", "@builder", "--workstation", "tree-c").lease.token;
   await world.open(page, `/tasks/${id}`);
   await page.locator("#tick-1").click();
   await page.locator("#tick-1[data-withdrawn]").waitFor();
@@ -76,7 +77,7 @@ test("a reviewer ticks acceptance criteria, and not the builder's own", async ()
   world.run("release", id, "--as", "@builder", "--lease", held);
   world.run("claim", id, "--workstation", "tree-b");
   await page.locator("#tick-2").click();
-  await page.locator("dialog .refusal code").waitFor();
-  assert.equal(await page.innerText("dialog .refusal code"), "self_review");
+  await page.locator("dialog .refusal strong").waitFor();
+  assert.equal(await page.locator("dialog .refusal code").textContent(), "self_review");
   await page.locator("dialog [data-do=close]").click();
 });
