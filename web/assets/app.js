@@ -1,6 +1,7 @@
 // Where the scripts of a page begin.
 import { forgetLeases, markLeases, openForm, openMenu, tick } from "./act.js";
 import { saveView } from "./board.js";
+import "./diff.js";
 import { openEdit } from "./edit.js";
 import { openKeys, switchTheme } from "./key.js";
 import { onEntries, start } from "./live.js";

@@ -7,6 +7,7 @@ pub mod asset;
 mod audit;
 mod board;
 mod chart;
+mod diff;
 mod effort;
 mod fleet;
 mod form;
@@ -45,7 +46,7 @@ impl Page {
     /// What it takes to answer: these read more with every session or entry that there is.
     pub fn weight(&self) -> Weight {
         match self.path {
-            "/effort" | "/audit" | "/incident/{id}" => Weight::Heavy,
+            "/effort" | "/audit" | "/incident/{id}" | "/tasks/{id}/diff" => Weight::Heavy,
             _ => Weight::Light,
         }
     }
@@ -72,6 +73,7 @@ pub fn pages() -> Vec<Page> {
         audit::page(),
         task::page(),
         taker::page(),
+        diff::page(),
         milestone::one(),
         audit::incident(),
         effort::day(),

@@ -130,6 +130,7 @@ fn notes(story: &StoryView, seen: &PageRequest) -> Vec<NoteLine> {
     notes
         .map(|note| NoteLine {
             kind: note.kind.clone(),
+            place: note.place.clone(),
             by: match &note.said {
                 Some(said) => format!("{} (brought in by {})", said.by, note.by),
                 None => note.by.clone(),

@@ -9,6 +9,7 @@ pub mod check;
 pub mod clean_start;
 mod conflict;
 pub mod consistency;
+pub mod diff;
 pub mod dispatch;
 pub mod doctor;
 pub mod exception;

@@ -122,7 +122,7 @@ impl Onus {
                 assignments: assignments.iter().map(|past| AssignmentView::past(&task, past)).collect(),
                 sessions: if was_held { sessions(tx, id, before)? } else { Vec::new() },
                 handoff: handed_on(tx, &task)?,
-                notes: notes.iter().map(NoteView::from).collect(),
+                notes: notes.iter().map(|note| placed(note, &entries)).collect(),
                 reviews: if was_reviewed {
                     show::reviews(tx, id, first, before)?.into_iter().map(ReviewView::from).collect()
                 } else {
@@ -223,6 +223,16 @@ fn told(tx: &mut dyn Tx, task: &Task, before: Seq, limit: Option<i64>) -> StoreR
     let first = entries.first().map_or(0, |entry| entry.seq);
     notes.retain(|note| note.seq >= first);
     Ok(Passage { earlier: (cut > 0).then_some(first), entries, notes })
+}
+
+/// A comment on a line says which.
+fn placed(note: &Note, entries: &[Entry]) -> NoteView {
+    let entry = entries.iter().find(|entry| entry.seq == note.seq && entry.verb == "line_commented");
+    let place = entry.and_then(|entry| match entry.open().ok()?.event {
+        Event::LineCommented(said) => Some(format!("{}:{}", said.path, said.line)),
+        _ => None,
+    });
+    NoteView { place, ..NoteView::from(note) }
 }
 
 /// The last handoff, unless it is the present holder's own or the work has ended.

@@ -386,6 +386,9 @@ pub struct NoteView {
     pub at: Timestamp,
     pub text: String,
     pub untrusted: bool,
+    /// `PATH:LINE`, of a comment on a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
     /// Who said it where it came from, and when; `by` brought it in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<SaidView>,
@@ -408,6 +411,7 @@ impl From<&Note> for NoteView {
             at: note.at,
             text: note.text.clone(),
             untrusted: true,
+            place: None,
             said: note.said.clone().map(|Said { by, at, key }| SaidView { by, at, key }),
         }
     }

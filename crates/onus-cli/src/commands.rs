@@ -10,6 +10,7 @@ mod completions;
 mod consistency;
 mod demo;
 mod dep;
+mod diff;
 mod dispatch;
 mod doctor;
 mod edit;
@@ -91,6 +92,7 @@ pub(crate) enum Verb {
     Handoff(handoff::WriteHandoff),
     Check(check::RunChecks),
     Review(review::Review),
+    Diff(diff::Diff),
     Merge(merge::Merge),
     #[command(visible_alias = "close")]
     Complete(complete::Complete),
@@ -171,6 +173,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Note(verb) => call(&|world| verb.run(world, out)),
         Verb::Handoff(verb) => call(&|world| verb.run(world, out)),
         Verb::Check(verb) => verb.run(&World::find(&cli.global)?, out),
+        Verb::Diff(verb) => call(&|world| verb.run(world, out)),
         Verb::Review(verb) => call(&|world| verb.run(world, out)),
         Verb::Merge(verb) => call(&|world| verb.run(world, out)),
         Verb::Complete(verb) => call(&|world| verb.run(world, out)),

@@ -1,5 +1,6 @@
 //! Text for people: short, aligned, coloured where the terminal allows it.
 
+mod diff;
 mod dispatch;
 mod effort;
 mod inbox;
@@ -11,6 +12,7 @@ mod story;
 mod table;
 mod token;
 
+pub(crate) use diff::diff;
 pub(crate) use dispatch::{change_line, dispatch};
 pub(crate) use effort::{approved, day, sessions, timesheet, usage};
 pub(crate) use inbox::inbox;

@@ -20,6 +20,7 @@ mod coding_clients;
 mod consistency;
 mod contract;
 mod damage;
+mod diff;
 mod dispatch;
 mod docs;
 mod edit;

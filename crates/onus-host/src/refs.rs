@@ -3,6 +3,7 @@
 //! Everything here that writes runs with hooks off: whoever calls it has asked the rules already.
 
 mod barrier;
+mod diff;
 mod forward;
 mod history;
 mod loose;
@@ -11,6 +12,7 @@ mod shared;
 mod transaction;
 
 pub use barrier::barrier;
+pub use diff::{Changes, Detail, DiffFile, DiffLine, Hunk, Side};
 pub use forward::{Forwarded, fast_forward};
 pub(crate) use history::paths;
 pub use history::{Commit, History, Sample, Trailers};

@@ -192,6 +192,7 @@ impl CheckLine {
 
 #[derive(Debug)]
 pub(super) struct NoteLine {
+    pub(super) place: Option<String>,
     pub(super) kind: String,
     pub(super) by: String,
     pub(super) at: Html,

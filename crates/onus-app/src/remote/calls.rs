@@ -6,6 +6,7 @@ use crate::Onus;
 use crate::agent_hooks::HeldTask;
 use crate::conflict::Relation;
 use crate::consistency::Queue;
+use crate::diff::LineCommentView;
 use crate::dispatch::{Plan, Told};
 use crate::doctor::DoctorView;
 use crate::exception::ExceptionsView;
@@ -150,6 +151,9 @@ calls! {
     Inbox "inbox" () -> InboxView, Question Light, |onus, asker| onus.inbox(asker.actor);
     Messages "messages" (only: Option<TaskId>) -> MessagesView, Question Light,
         |onus, asker| onus.messages(asker.actor, only.as_ref());
+
+    LineComments "line_comments" (task: TaskId) -> Vec<LineCommentView>, Question Light,
+        |onus, asker| onus.line_comments(&task);
 
     // Who there is.
     CallerOf "caller" () -> Caller, Question Light, |onus, asker| onus.caller(asker.actor);

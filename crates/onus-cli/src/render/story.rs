@@ -198,7 +198,8 @@ fn notes(text: &mut String, view: &StoryView) {
     }
     heading(text, "notes");
     for note in &view.notes {
-        let _ = writeln!(text, "  {} {} at {}", paint(DIM, &note.kind), note.by, when(note.at));
+        let place = note.place.as_ref().map(|place| format!(" on {place}")).unwrap_or_default();
+        let _ = writeln!(text, "  {}{place} {} at {}", paint(DIM, &note.kind), note.by, when(note.at));
         if let Some(said) = &note.said {
             let at = said.at.map(|at| format!(" at {}", when(at))).unwrap_or_default();
             let _ = writeln!(text, "    said by {}{at}:", said.by);

@@ -56,8 +56,8 @@ const FIELDS: usize = 8;
 /// The commits of one repository; inside a push also those that are not yet its own.
 #[derive(Debug, Clone, Copy)]
 pub struct History<'a> {
-    dir: &'a Path,
-    incoming: Option<&'a Incoming>,
+    pub(super) dir: &'a Path,
+    pub(super) incoming: Option<&'a Incoming>,
 }
 
 impl<'a> History<'a> {
@@ -69,7 +69,7 @@ impl<'a> History<'a> {
         History { dir, incoming }
     }
 
-    fn git(&self, verb: &str) -> Git {
+    pub(super) fn git(&self, verb: &str) -> Git {
         Git::ours(self.dir, verb).seeing(self.incoming)
     }
 

@@ -3,6 +3,7 @@
 use super::body::{filter, limit};
 use crate::route::{Access, Answer, Asked, Rendered, Route, get, patch, post};
 use crate::store::Store;
+use onus_app::diff::{DiffPart, DiffView};
 use onus_app::input;
 use onus_app::show::StoryPart;
 use onus_app::view::{AddView, ChangeView, ListView, StoryView, TaskView};
@@ -30,6 +31,12 @@ pub(super) fn routes() -> Vec<Route> {
             "edit",
             "Put what is asked for differently",
             |receipt| ChangeView { task: TaskView::from(&receipt.task) },
+        ),
+        get(
+            "/v1/tasks/{id}/diff",
+            "diff",
+            "What a task's work changes, where the server has the repository",
+            diff,
         ),
         get("/v1/tasks/{id}", "show", "The story of a task: its end, or what came before an entry", show),
     ]
@@ -88,6 +95,28 @@ struct ShowQuery {
 fn show(store: &mut Store, asked: &Asked, query: ShowQuery) -> Result<StoryView, Refusal> {
     store.show_part(asked.task()?, StoryPart { before: query.before, limit: query.limit })
 }
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DiffQuery {
+    /// Only names and numbers
+    #[serde(default)]
+    stat: bool,
+    /// Only this file, however much has changed in it
+    path: Option<String>,
+}
+
+fn diff(store: &mut Store, asked: &Asked, query: DiffQuery) -> Result<DiffView, Refusal> {
+    let part = match (query.path, query.stat) {
+        (Some(_), true) => return Err(Refusal::invalid("stat and path: give one of them")),
+        (Some(path), false) => DiffPart::File(path),
+        (None, true) => DiffPart::Stat,
+        (None, false) => DiffPart::Lines,
+    };
+    store.diff(asked.task()?, &part)
+}
+
+impl Rendered for DiffView {}
 
 impl Rendered for ListView {}
 

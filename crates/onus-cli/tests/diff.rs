@@ -1,0 +1,108 @@
+//! `onus diff`: what a task's work changes, and what was said about its lines (mission E9).
+
+use crate::support::server::Server;
+use crate::support::{Site, text};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A site with an agent at work in a worktree of its own.
+fn at_work() -> (Site, String, PathBuf) {
+    let site = Site::new();
+    site.by_person(&["worker", "add", "@bot", "--kind", "agent"]);
+    site.by_person(&["worker", "add", "@mia", "--kind", "human"]);
+    let made = site.by_person(&["workstation", "add", "ws-1", "--kind", "worktree"]);
+    let tree = PathBuf::from(text(&made["workstation"]["path"]));
+    let task = site.add("a task");
+    site.ok(&["claim", &task, "--as", "@bot", "--workstation", "ws-1"]);
+    (site, task, tree)
+}
+
+fn commit(site: &Site, tree: &Path, files: &[(&str, &str)]) {
+    for (path, content) in files {
+        let path = tree.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+    for args in [vec!["add", "-A"], vec!["commit", "-q", "-m", "work"]] {
+        let mut git = Command::new("git");
+        site.surroundings(&mut git).current_dir(tree).env("ONUS_AS", "@bot").args(&args);
+        let done = git.output().unwrap();
+        assert!(done.status.success(), "{args:?}: {done:?}");
+    }
+}
+
+fn paths(diff: &Value) -> Vec<&str> {
+    diff["files"].as_array().unwrap().iter().map(|file| text(&file["path"])).collect()
+}
+
+#[test]
+fn the_work_on_a_branch_is_told_line_by_line_with_its_comments() {
+    let (site, task, tree) = at_work();
+    let empty = site.ok(&["diff", &task]);
+    assert_eq!(empty["files"], serde_json::json!([]));
+    commit(
+        &site,
+        &tree,
+        &[("src/a.txt", "one\ntwo\n"), ("evil\u{1b}[31m.txt", "\u{1b}[2Jx\n"), ("bin", "\u{0}\u{1}")],
+    );
+    let diff = site.ok(&["diff", &task]);
+    assert_eq!(text(&diff["source"]), "branch");
+    assert_eq!(paths(&diff), ["bin", "evil\u{241b}[31m.txt", "src/a.txt"], "{diff:#}");
+    assert_eq!((&diff["files"][0]["binary"], &diff["added"]), (&Value::Bool(true), &Value::from(3)));
+    assert_eq!(text(&diff["files"][1]["hunks"][0]["lines"][0]["text"]), "\u{241b}[2Jx");
+    let line = &diff["files"][2]["hunks"][0]["lines"][1];
+    assert_eq!((text(&line["sign"]), &line["new"], text(&line["text"])), ("+", &Value::from(2), "two"));
+    let shown = site.run(&["diff", &task]);
+    assert!(!shown.stdout.contains('\u{1b}'), "{:?}", shown.stdout);
+    site.ok(&["review", &task, "--comment", "src/a.txt:2", "why two?", "--as", "@mia"]);
+    let diff = site.ok(&["diff", &task]);
+    assert_eq!((&diff["comments"][0]["line"], &diff["comments"][0]["outdated"]), (&2.into(), &false.into()));
+    assert!(site.run(&["diff", &task]).stdout.contains("why two?"));
+    let shown = site.ok(&["show", &task]);
+    assert!(shown["notes"].to_string().contains("src/a.txt:2"), "{shown:#}");
+    // The line's file is another one now.
+    commit(&site, &tree, &[("src/a.txt", "zero\none\ntwo\n")]);
+    let diff = site.ok(&["diff", &task]);
+    assert_eq!(diff["comments"][0]["outdated"], true);
+    assert_eq!(site.ok(&["diff", &task, "--stat"])["files"][2]["hunks"], serde_json::json!([]));
+    assert_eq!(paths(&site.ok(&["diff", &task, "src/a.txt"])), ["src/a.txt"]);
+    let refused = site.run(&["diff", &task, "no/such", "--json"]);
+    assert_eq!(refused.code(), "unknown_name");
+}
+
+#[test]
+fn what_has_landed_is_still_told() {
+    let (site, task, tree) = at_work();
+    commit(&site, &tree, &[("src/a.txt", "one\n")]);
+    site.ok(&["complete", &task, "--resolution", "done", "--as", "@bot"]);
+    let diff = site.ok(&["diff", &task]);
+    assert_eq!((text(&diff["source"]), paths(&diff)), ("landed", vec!["src/a.txt"]), "{diff:#}");
+}
+
+#[test]
+fn a_large_file_is_folded_and_two_hundred_are_not() {
+    let (site, task, tree) = at_work();
+    let many: Vec<(String, String)> =
+        (0..200).map(|n| (format!("many/{n:03}.txt"), "x\n".repeat(5))).collect();
+    let mut files: Vec<(&str, &str)> =
+        many.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let large = "y\n".repeat(2_000);
+    files.push(("large.txt", &large));
+    commit(&site, &tree, &files);
+    let server = Server::start(&site);
+    let token = site.token(&site.person);
+    let diff = server.get(&token, &format!("/v1/tasks/{task}/diff")).ok();
+    assert_eq!(diff["files"].as_array().unwrap().len(), 201);
+    let of = |path: &str| {
+        diff["files"].as_array().unwrap().iter().find(|file| file["path"] == path).unwrap().clone()
+    };
+    assert_eq!(
+        (&of("large.txt")["folded"], &of("large.txt")["hunks"]),
+        (&true.into(), &serde_json::json!([]))
+    );
+    assert_eq!(of("many/199.txt")["hunks"][0]["lines"].as_array().unwrap().len(), 5);
+    let one = server.get(&token, &format!("/v1/tasks/{task}/diff?path=large.txt")).ok();
+    assert_eq!(one["files"][0]["hunks"][0]["lines"].as_array().unwrap().len(), 2_000);
+    server.get(&token, &format!("/v1/tasks/{task}/diff?path=x&stat=true")).refused(400, "invalid_input");
+}
