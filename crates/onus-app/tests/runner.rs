@@ -10,6 +10,7 @@ mod far;
 mod formats;
 mod import;
 mod ledger;
+mod log_damage;
 mod memory;
 mod newer_files;
 mod once;

@@ -22,7 +22,6 @@ use queue::WriterQueue;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, ErrorCode, ToSql};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 /// An embedded store holds exactly one workspace.
 const ONLY: WorkspaceId = WorkspaceId(1);
@@ -37,16 +36,11 @@ pub struct Sqlite {
     stay: Stay,
     /// The newest entry that this connection has seen in the store or put there: nothing takes it away while it is open.
     seen: Option<Newest>,
-    /// When the record beside the store was last synced.
-    synced: Option<Instant>,
 }
 
 sql! {
     HASH_AT(seq) = "SELECT hash FROM ledger WHERE workspace = :workspace AND seq = :seq";
 }
-
-/// Whoever stays syncs the record beside the store so often.
-const SYNCED_EVERY: Duration = Duration::from_secs(1);
 
 impl Sqlite {
     pub fn path(&self) -> &Path {
@@ -89,7 +83,7 @@ impl Driver for Sqlite {
 
     fn change(&mut self, work: &mut dyn FnMut(&mut dyn Tx) -> Ending) -> Result<()> {
         // SQLite's own busy handler polls, and under load it starves some writers for ever: they stand in line here.
-        let turn = self.queue.wait()?;
+        let mut turn = self.queue.wait()?;
         let tx =
             rusqlite::Transaction::new_unchecked(&self.connection, rusqlite::TransactionBehavior::Immediate)
                 .map_err(before_commit)?;
@@ -111,11 +105,8 @@ impl Driver for Sqlite {
                     turn.keep(&newest);
                     self.seen = Some(newest);
                 }
-                let is_emptied = self.stay == Stay::OneCall && log::keep_short(&self.connection, &self.path);
-                let is_due = || self.synced.is_none_or(|last| last.elapsed() >= SYNCED_EVERY);
-                if is_emptied || (self.stay == Stay::Long && newest.is_some() && is_due()) {
-                    turn.sync();
-                    self.synced = Some(Instant::now());
+                if self.stay == Stay::OneCall {
+                    log::keep_short(&self.connection, &self.path);
                 }
             }
             Ending::Rollback | Ending::Failed => drop(tx),

@@ -54,8 +54,15 @@ pub(super) fn ensure_log(store: &Sqlite) -> Result<()> {
     }
 }
 
+/// Whose the empty file is that a store is made in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StoreFile {
+    Made,
+    Found,
+}
+
 /// Makes the tables of an empty file. Whoever comes second finds them there.
-pub(super) fn create(store: &Sqlite) -> Result<()> {
+pub(super) fn create(store: &Sqlite, file: StoreFile) -> Result<()> {
     if version(&store.connection)? == 0 && has_tables(&store.connection)? {
         return Err(StoreError::Unavailable {
             detail: format!("{} is a database of another program", store.path.display()),
@@ -63,9 +70,14 @@ pub(super) fn create(store: &Sqlite) -> Result<()> {
         });
     }
     ensure_log(store)?;
-    let turn = store.queue.wait()?;
+    let mut turn = store.queue.wait()?;
     match version(&store.connection)? {
         version if version == LATEST => Ok(()),
+        // A file that lost all it had, its log with it, is not the one that somebody has just begun.
+        0 if file == StoreFile::Found && turn.record().is_some() => Err(StoreError::Unavailable {
+            detail: format!("{} is empty, and had entries that were acknowledged", store.path.display()),
+            hint: Some("restore a backup; to begin anew without it, remove the file".into()),
+        }),
         0 => {
             // What is recorded there is of a store that somebody took away.
             turn.forget()?;

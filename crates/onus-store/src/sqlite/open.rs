@@ -1,5 +1,6 @@
 //! Opening and creating the file.
 
+use super::migrate::StoreFile;
 use super::queue::WriterQueue;
 use super::{Sqlite, before_commit, migrate};
 use crate::error::{Result, StoreError};
@@ -77,13 +78,13 @@ impl Sqlite {
                 .create(directory)
                 .map_err(|e| unusable(directory, &e))?;
         }
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        let file = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+            Ok(_) => StoreFile::Made,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => StoreFile::Found,
             Err(error) => return Err(unusable(path, &error)),
-        }
+        };
         let store = connect(path, options)?;
-        migrate::create(&store)?;
+        migrate::create(&store, file)?;
         Ok(store)
     }
 }
@@ -117,7 +118,7 @@ fn connect(path: &Path, options: &Options) -> Result<Sqlite> {
     }
     let queue = WriterQueue::new(path, options.patience);
     let (clock, stay) = (options.clock, options.stay);
-    Ok(Sqlite { connection, queue, path: path.to_owned(), clock, stay, seen: None, synced: None })
+    Ok(Sqlite { connection, queue, path: path.to_owned(), clock, stay, seen: None })
 }
 
 fn unusable(path: &Path, error: &io::Error) -> StoreError {

@@ -1,6 +1,6 @@
 //! Writers stand in line. The kernel serves `flock` waiters in turn, where SQLite's busy handler polls and starves.
 
-use super::newest::Newest;
+use super::newest::{Count, Newest};
 use crate::error::{Result, StoreError};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -28,28 +28,26 @@ pub(super) struct WriterQueue {
 #[derive(Debug)]
 pub(super) struct Turn {
     file: Option<File>,
+    /// How often the record was written.
+    count: Count,
 }
 
 impl Turn {
     /// The newest entry that a writer was told of.
-    pub(super) fn record(&self) -> Option<Newest> {
-        self.file.as_ref().and_then(Newest::read)
+    pub(super) fn record(&mut self) -> Option<Newest> {
+        let (count, newest) = self.file.as_ref().and_then(Newest::read)?;
+        self.count = count;
+        Some(newest)
     }
 
     pub(super) fn keep(&self, newest: &Newest) {
         if let Some(file) = &self.file {
-            newest.write(file);
+            newest.write(file, self.count.next());
         }
     }
 
     pub(super) fn forget(&self) -> Result<()> {
         self.file.as_ref().map_or(Ok(()), Newest::forget)
-    }
-
-    pub(super) fn sync(&self) {
-        if let Some(file) = &self.file {
-            Newest::sync(file);
-        }
     }
 }
 
@@ -86,7 +84,7 @@ impl WriterQueue {
     /// What is recorded, for whoever only looks.
     pub(super) fn record(&self) -> Result<Option<Newest>> {
         match File::open(&self.turn) {
-            Ok(file) => Ok(Newest::read(&file)),
+            Ok(file) => Ok(Newest::read(&file).map(|(_, newest)| newest)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(unusable(&self.turn, &error.to_string())),
         }
@@ -102,7 +100,7 @@ impl WriterQueue {
             self.listen(&turn)?;
         }
         drop(head_of_line);
-        Ok(Turn { file: Some(turn) })
+        Ok(Turn { file: Some(turn), count: Count::default() })
     }
 
     /// A blocking lock has no time limit of its own, so another thread takes it; if patience runs out first, that
