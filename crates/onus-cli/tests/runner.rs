@@ -38,6 +38,7 @@ mod merge;
 mod milestone;
 mod names;
 mod places;
+mod postgres_attacks;
 mod preflight;
 mod prime;
 mod push;

@@ -173,6 +173,24 @@ impl Cluster {
         server.wait().unwrap();
     }
 
+    /// The server and everything that it started stand still: connections are taken, and nothing is answered.
+    pub fn pause(&self) {
+        self.signal_all("-STOP");
+    }
+
+    pub fn resume(&self) {
+        self.signal_all("-CONT");
+    }
+
+    fn signal_all(&self, signal: &str) {
+        let server = self.server.as_ref().unwrap().id().to_string();
+        let children = std::fs::read_to_string(format!("/proc/{server}/task/{server}/children")).unwrap();
+        // The first of them before its children: it starts no other one then.
+        for process in std::iter::once(server.as_str()).chain(children.split_whitespace()) {
+            drop(Command::new("kill").args([signal, process]).output());
+        }
+    }
+
     /// Ends the server as its administrator would.
     pub fn stop(&mut self) {
         let mut server = self.server.take().unwrap();

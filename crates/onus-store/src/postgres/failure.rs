@@ -76,6 +76,14 @@ fn server_said(said: &DbError) -> StoreError {
     }
 }
 
+/// It takes connections and says nothing.
+pub(super) fn silent(address: &Address) -> StoreError {
+    StoreError::Unavailable {
+        detail: format!("the database at {} does not answer", address.hosts()),
+        hint: Some("check that the server is not stopped or overloaded, then try again".into()),
+    }
+}
+
 /// Why there is no connection, and what to do about it.
 pub(super) fn connecting(error: &Error, address: &Address) -> StoreError {
     let unavailable = |detail: String, hint: String| StoreError::Unavailable { detail, hint: Some(hint) };

@@ -1,7 +1,7 @@
 //! Being woken by other programs' commits.
 
 use super::address::Address;
-use super::session::{self, MaybeConnection};
+use super::session::{self, MaybeConnection, PATIENCE, Reach};
 use super::{CHANNEL, failure};
 use crate::error::{Result, StoreError};
 use futures_util::{StreamExt as _, stream};
@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::timeout;
 use tokio_postgres::{AsyncMessage, Client, Connection};
 
 /// Why a listener was woken.
@@ -48,18 +49,18 @@ impl Listener {
 
     /// Waits for the next commit of anybody, in any workspace of the database; none when the time is over. An error means
     /// that there is no connection now; the next call tries to make one.
-    pub fn wait(&mut self, timeout: Duration) -> Result<Option<Wake>> {
+    pub fn wait(&mut self, limit: Duration) -> Result<Option<Wake>> {
         let Some(ear) = &mut self.ear else {
             self.ear = Some(listen(&self.address)?);
             return Ok(Some(Wake::Reconnected));
         };
         let heard = &mut ear.heard;
-        match ear.runtime.block_on(async { tokio::time::timeout(timeout, heard.recv()).await }) {
+        match ear.runtime.block_on(async { timeout(limit, heard.recv()).await }) {
             Err(_) => Ok(None),
             Ok(Some(payload)) => Ok(Some(understood(&payload))),
             Ok(None) => {
                 self.ear = None;
-                self.wait(timeout)
+                self.wait(limit)
             }
         }
     }
@@ -74,7 +75,7 @@ fn understood(payload: &str) -> Wake {
 fn listen(address: &Address) -> Result<Ear> {
     let runtime = session::runtime()?;
     let (tell, heard) = unbounded_channel();
-    let client = match session::connect(&runtime, address)? {
+    let client = match Reach::new(address)?.connect(&runtime, address)? {
         MaybeConnection::Plain(client, connection) => {
             runtime.spawn(follow(*connection, tell));
             client
@@ -84,10 +85,12 @@ fn listen(address: &Address) -> Result<Ear> {
             client
         }
     };
-    let listening = runtime.block_on(client.batch_execute(&format!("LISTEN {CHANNEL}")));
+    let words = format!("LISTEN {CHANNEL}");
+    let listening = runtime.block_on(async { timeout(PATIENCE, client.batch_execute(&words)).await });
     match listening {
-        Ok(()) => Ok(Ear { runtime, heard, _client: client }),
-        Err(error) => Err(StoreError::unavailable(failure::before_commit(&error).to_string())),
+        Ok(Ok(())) => Ok(Ear { runtime, heard, _client: client }),
+        Ok(Err(error)) => Err(StoreError::unavailable(failure::before_commit(&error).to_string())),
+        Err(_) => Err(failure::silent(address)),
     }
 }
 

@@ -9,6 +9,7 @@ use super::bound::Bound;
 use super::dependencies::{PendingChange, groups};
 use super::in_flight::{Failure, InFlight, Request, Sent, settle};
 use super::placeholders::postgres_text;
+use super::session::Line;
 use super::value::{self, type_of};
 use super::{failure, multi_row};
 use crate::error::{Result, StoreError};
@@ -73,6 +74,7 @@ enum Savepoint {
 pub(super) struct Pipeline {
     runtime: Runtime,
     client: Arc<Client>,
+    line: Line,
     known: HashMap<&'static str, KnownStatement>,
     unsent: Vec<PendingChange>,
     savepoint: Savepoint,
@@ -92,10 +94,11 @@ impl fmt::Debug for Pipeline {
 }
 
 impl Pipeline {
-    pub(super) fn new(runtime: Runtime, client: Client) -> Pipeline {
+    pub(super) fn new(runtime: Runtime, client: Client, line: Line) -> Pipeline {
         Pipeline {
             runtime,
             client: Arc::new(client),
+            line,
             known: HashMap::new(),
             unsent: Vec::new(),
             savepoint: Savepoint::None,
@@ -151,7 +154,7 @@ impl Pipeline {
         let name = statement.sql.name;
         let sent = self.send(statement)?;
         let (runtime, in_flight, cache) = (&self.runtime, &mut self.in_flight, &mut self.cache);
-        let done = runtime.block_on(async {
+        let done = runtime.block_on(self.line.wait(async {
             settle(in_flight, cache).await?;
             let named = |error: Error| Failure::Server(name, error);
             let mut stream = pin!(sent.answer().await.map_err(named)?);
@@ -160,7 +163,7 @@ impl Pipeline {
                 value::borrowed(&row).and_then(&mut *each).map_err(Failure::Caller)?;
             }
             Ok(stream.rows_affected().unwrap_or(0))
-        });
+        }));
         done.map_err(|failure| self.failed(failure))
     }
 
@@ -298,7 +301,7 @@ impl Pipeline {
     fn settle_sent(&mut self) -> Result<()> {
         if !self.in_flight.is_empty() {
             let (runtime, in_flight, cache) = (&self.runtime, &mut self.in_flight, &mut self.cache);
-            let done = runtime.block_on(settle(in_flight, cache));
+            let done = runtime.block_on(self.line.wait(settle(in_flight, cache)));
             done.map_err(|failure| self.failed(failure))?;
         }
         match self.health {
@@ -358,7 +361,7 @@ impl Pipeline {
     pub(super) fn commit(&mut self) -> Result<()> {
         self.settle()?;
         self.clear_cache();
-        match self.runtime.block_on(self.client.batch_execute("COMMIT")) {
+        match self.runtime.block_on(self.line.wait(self.client.batch_execute("COMMIT"))) {
             Ok(()) => Ok(()),
             Err(error) => {
                 self.note(&error);
@@ -369,7 +372,7 @@ impl Pipeline {
 
     /// Runs statements without values, several at once, and gives the first column of each row as text.
     pub(super) fn script(&mut self, text: &str) -> Result<Vec<String>> {
-        match self.runtime.block_on(self.client.simple_query(text)) {
+        match self.runtime.block_on(self.line.wait(self.client.simple_query(text))) {
             Ok(messages) => Ok(messages.iter().filter_map(first_column).collect()),
             Err(error) => {
                 self.note(&error);
@@ -450,7 +453,7 @@ impl Pipeline {
     /// Answers come in order: what is in flight is answered before the preparation.
     fn prepared(&mut self, name: &'static str, text: &str, types: &[Type]) -> Result<Statement> {
         self.settle_sent()?;
-        let prepared = self.runtime.block_on(self.client.prepare_typed(text, types));
+        let prepared = self.runtime.block_on(self.line.wait(self.client.prepare_typed(text, types)));
         prepared.map_err(|error| self.failed(Failure::Server(name, error)))
     }
 

@@ -5,8 +5,10 @@ use super::failure;
 use super::pipeline::Pipeline;
 use super::tls::Tls;
 use crate::error::{Result, StoreError};
+use std::pin::pin;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::AbortHandle;
 use tokio_postgres::tls::NoTlsStream;
 use tokio_postgres::{Client, Config, Connection, Error, NoTls, Socket};
 
@@ -14,7 +16,10 @@ use tokio_postgres::{Client, Config, Connection, Error, NoTls, Socket};
 const OLDEST: i64 = 150_000;
 
 /// How long a server may take to start, or to find a place for one more connection.
-const PATIENCE: Duration = Duration::from_secs(15);
+pub(super) const PATIENCE: Duration = Duration::from_secs(15);
+
+/// After so long without an answer somebody looks whether the server answers anybody.
+const SILENCE: Duration = Duration::from_secs(10);
 
 /// What every connection is told. A writer that is cut off must not hold the others up: its turn ends before their patience
 /// does. A commit that was acknowledged must be on disk, whatever the database's default is; names mean our tables, not somebody's in between.
@@ -32,17 +37,12 @@ pub(super) enum MaybeConnection {
 /// Connects, and finds out whether the server is one that we can use.
 pub(super) fn open(address: &Address) -> Result<Pipeline> {
     let runtime = runtime()?;
-    let client = match connect(&runtime, address)? {
-        MaybeConnection::Plain(client, connection) => {
-            runtime.spawn(connection);
-            client
-        }
-        MaybeConnection::Secret(client, connection) => {
-            runtime.spawn(connection);
-            client
-        }
+    let reach = Reach::new(address)?;
+    let (client, driver) = match reach.connect(&runtime, address)? {
+        MaybeConnection::Plain(client, connection) => (client, runtime.spawn(connection).abort_handle()),
+        MaybeConnection::Secret(client, connection) => (client, runtime.spawn(connection).abort_handle()),
     };
-    let mut pipeline = Pipeline::new(runtime, client);
+    let mut pipeline = Pipeline::new(runtime, client, Line { reach, driver });
     let workspace = &address.workspace;
     let said = pipeline.script(&format!(
         "{SESSION_SETTINGS} SET onus.workspace = '{workspace}'; SELECT pg_is_in_recovery()::int; SHOW server_version_num; SHOW \
@@ -76,20 +76,62 @@ pub(super) fn runtime() -> Result<Runtime> {
         .map_err(|error| StoreError::unavailable(format!("no connection can be driven: {error}")))
 }
 
-/// A server that starts, or is full, gets a little time.
-pub(super) fn connect(runtime: &Runtime, address: &Address) -> Result<MaybeConnection> {
-    let config = super::password::completed(address)?;
-    let tls = Tls::new(&address.security)?;
-    let began = Instant::now();
-    let mut pause = Duration::from_millis(10);
-    loop {
-        match runtime.block_on(once(&config, tls.clone())) {
-            Ok(made) => return Ok(made),
-            Err(error) if failure::is_passing(&error) && began.elapsed() < PATIENCE => {
-                std::thread::sleep(pause);
-                pause = (pause * 2).min(Duration::from_millis(500));
+/// How to get to the server.
+pub(super) struct Reach {
+    config: Config,
+    tls: Option<Tls>,
+}
+
+impl Reach {
+    pub(super) fn new(address: &Address) -> Result<Reach> {
+        Ok(Reach { config: super::password::completed(address)?, tls: Tls::new(&address.security)? })
+    }
+
+    /// A server that starts, or is full, gets a little time.
+    pub(super) fn connect(&self, runtime: &Runtime, address: &Address) -> Result<MaybeConnection> {
+        let began = Instant::now();
+        let mut pause = Duration::from_millis(10);
+        loop {
+            match runtime.block_on(self.once()) {
+                Some(Ok(made)) => return Ok(made),
+                Some(Err(error)) if failure::is_passing(&error) && began.elapsed() < PATIENCE => {
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(Duration::from_millis(500));
+                }
+                Some(Err(error)) => return Err(failure::connecting(&error, address)),
+                None => return Err(failure::silent(address)),
             }
-            Err(error) => return Err(failure::connecting(&error, address)),
+        }
+    }
+
+    /// Nothing where the time is over: a server that stands still takes connections, and says nothing on them.
+    async fn once(&self) -> Option<std::result::Result<MaybeConnection, Error>> {
+        let each = self.config.get_connect_timeout().copied().unwrap_or(PATIENCE);
+        let limit = each * u32::try_from(self.config.get_hosts().len().max(1)).unwrap_or(1);
+        tokio::time::timeout(limit, once(&self.config, self.tls.clone())).await.ok()
+    }
+}
+
+/// A connection's own way to the server, and what moves it.
+pub(super) struct Line {
+    reach: Reach,
+    driver: AbortHandle,
+}
+
+impl Line {
+    /// Waits for an answer, however long it takes as long as there is a server that could give it. The operating system of
+    /// one that stands still (stopped, swapped out, a virtual machine that is paused) keeps its connections alive for ever.
+    pub(super) async fn wait<T>(&self, answer: impl Future<Output = T>) -> T {
+        let mut answer = pin!(answer);
+        loop {
+            if let Ok(answer) = tokio::time::timeout(SILENCE, &mut answer).await {
+                return answer;
+            }
+            if !matches!(self.reach.once().await, Some(Ok(_))) {
+                // Everybody who waits on it is told that it was lost.
+                self.driver.abort();
+                return answer.await;
+            }
         }
     }
 }
