@@ -151,6 +151,42 @@ fn a_lost_lease_stops_the_command_and_its_work_is_kept() {
     site.assert_sound();
 }
 
+/// A wrapper that is stopped beyond its lease renews nothing. Woken, it asks: where nobody took over it goes on, and who was
+/// taken over from is told that, and not that the store is away.
+#[test]
+fn a_wrapper_that_was_stopped_beyond_its_lease_hears_how_things_stand() {
+    let fleet = Fleet::new();
+    let site = &fleet.site;
+    site.by_person(&["workstation", "add", "ws-c", "--kind", "logical"]);
+    let begin = |name: &str| {
+        let task = site.add("work");
+        let (began, end) = (site.root().join(&task), site.root().join("end"));
+        let line = format!("touch {}; until [ -e {} ]; do sleep 0.1; done", began.display(), end.display());
+        let wrapper = start(&mut run(site, name, &[&task, "--ttl", "9s"], &line));
+        until("the command has started", || began.exists());
+        signal(&wrapper, "-STOP");
+        (task, wrapper)
+    };
+    let ((left, stays), (taken, loses)) = (begin("a"), begin("b"));
+    let expired = || site.ok(&["stale"])["stale"].as_array().map_or(0, Vec::len);
+    until("both leases are over", || expired() == 2);
+    site.by_person(&["takeover", &taken, "--workstation", "ws-c", "--force", "--reason", "asleep"]);
+    // The store is busy for a moment just then: an answer that comes late is still an answer.
+    let busy = site.database.is_none().then(|| rusqlite::Connection::open(site.store()).unwrap());
+    busy.iter().for_each(|store| store.execute_batch("BEGIN IMMEDIATE").unwrap());
+    signal(&stays, "-CONT");
+    signal(&loses, "-CONT");
+    std::thread::sleep(Duration::from_millis(500));
+    drop(busy);
+    until("who was left alone is renewed", || expired() == 0);
+    std::fs::write(site.root().join("end"), "").unwrap();
+    let (stayed, lost) = (finish(stays), finish(loses));
+    assert_eq!((stayed.exit, text(&site.task(&left)["state"])), (Some(0), "complete"), "{stayed:?}");
+    assert_eq!(lost.exit, Some(4), "{lost:?}");
+    assert!(lost.stderr.contains("lost: fenced"), "{lost:?}");
+    site.assert_sound();
+}
+
 #[test]
 fn a_quarantined_workstation_stops_it_too() {
     let fleet = Fleet::new();

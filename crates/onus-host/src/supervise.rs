@@ -34,6 +34,9 @@ const LOST_GRACE: Duration = Duration::from_secs(2);
 /// How long a command that was asked to end, or has ended its own assignment, may take.
 const GRACE: Duration = Duration::from_secs(30);
 
+/// How long a supervisor that was stopped itself waits for the store's word before it takes it for unreachable.
+const WOKEN_GRACE: Duration = Duration::from_secs(10);
+
 /// What to run, and where.
 #[derive(Debug)]
 pub struct SupervisedCommand<'a> {
@@ -88,8 +91,9 @@ pub fn supervise(
 ) -> io::Result<End> {
     let (mut group, leash) = start(order, tell)?;
     let ended = group.watch()?;
-    let mut watch = Watch { group: &group, why: None, kill_at: None, interruptions: 0, warned: false };
+    let mut watch = Watch::new(&group);
     while !ready([Some(&ended)], ROUND)?[0] {
+        watch.wake(heart);
         watch.heed(signals, tell);
         watch.listen(heart, tell);
         // Nobody could wake it: the shell waits for us, and we are not in the foreground.
@@ -161,9 +165,37 @@ struct Watch<'a> {
     kill_at: Option<Instant>,
     interruptions: u32,
     warned: bool,
+    /// When the last round was.
+    seen: Instant,
+    /// Until when the store's first word is waited for after this process was stopped and went on.
+    woken_until: Option<Instant>,
 }
 
 impl Watch<'_> {
+    fn new(group: &Group) -> Watch<'_> {
+        Watch {
+            group,
+            why: None,
+            kill_at: None,
+            interruptions: 0,
+            warned: false,
+            seen: Instant::now(),
+            woken_until: None,
+        }
+    }
+
+    /// Somebody who stops this process stops its renewals, too: that says nothing about the store. It is asked before
+    /// anything is concluded, for nobody may have taken over, and if somebody has, that is what there is to tell.
+    fn wake(&mut self, heart: &Heart) {
+        let now = Instant::now();
+        if now.duration_since(self.seen) >= heart.grace() + ROUND {
+            // The command should be gone before the lease is. Once that is over there is nothing left to be in time for.
+            let patience = if heart.left().is_zero() { WOKEN_GRACE } else { heart.grace() };
+            self.woken_until = Some(now + patience);
+        }
+        self.seen = now;
+    }
+
     /// The first interruption is passed on, the second one kills.
     fn heed(&mut self, signals: &mut Signals, tell: &mut dyn FnMut(News<'_>)) {
         for signal in signals.received() {
@@ -183,6 +215,7 @@ impl Watch<'_> {
 
     fn listen(&mut self, heart: &mut Heart, tell: &mut dyn FnMut(News<'_>)) {
         for beat in heart.beats() {
+            self.woken_until = None;
             match beat {
                 Beat::Live(_) => {
                     self.warned = false;
@@ -196,7 +229,8 @@ impl Watch<'_> {
                 }
             }
         }
-        if heart.is_over() || self.why.is_some() {
+        let is_waking = self.woken_until.is_some_and(|until| Instant::now() < until);
+        if heart.is_over() || self.why.is_some() || is_waking {
             return;
         }
         if heart.must_stop() {
