@@ -106,3 +106,29 @@ fn text_columns(house: &House) -> Vec<(String, String)> {
         .unwrap();
     statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect()
 }
+
+/// A request id is no secret: whoever sends it again, by whatever door, is told what became of it, and no lease of another one.
+#[test]
+fn a_lease_is_told_to_its_holder_again_and_to_nobody_else() {
+    let founded = Founded::new();
+    let house = founded.serve();
+    let claim = json!({ "Claim": { "workstation": "ws-1", "ttl": null, "warrant": "Ordinary" } });
+    let sent = json!({ "request": "claim", "token": null, "task": "T-2", "project": null, "command": claim, "texts": [] });
+    let tool = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "claim",
+        "arguments": { "task": "T-2", "workstation": "ws-1", "request_id": "claim" } } });
+    let ways = [
+        ("/v1/call/replayed", json!(["claim"])),
+        ("/v1/call/submit", json!([sent, "Named"])),
+        ("/mcp", tool),
+    ];
+    let lease = &founded.leases()[0];
+    for (door, body) in &ways {
+        for (caller, token) in &founded.tokens {
+            let answer = house.send("POST", door, Some(token), body.to_string().into());
+            founded.assert_keeps_secrets(caller, door, answer.body());
+            // Without this the silence towards the others would prove nothing.
+            let is_told = String::from_utf8_lossy(answer.body()).contains(lease);
+            assert_eq!(is_told, *caller == "agent", "{door} by {caller}: {:?}", answer.body());
+        }
+    }
+}

@@ -13,7 +13,7 @@ const STORE: usize = 250;
 const LOOK: usize = 25;
 
 /// So many requests in all, and so many where somebody has the time.
-const SHORT: usize = 1_500;
+const SHORT: usize = 5_000;
 const LONG: usize = 300_000;
 
 struct Rng(u64);
@@ -169,45 +169,67 @@ fn leases(answer: &str) -> Vec<String> {
     tokens.filter_map(|token| token.rsplit('.').next()).map(str::to_owned).collect()
 }
 
+/// A request on its way: method, path, body.
+#[derive(Clone)]
+struct Request(String, String, Value);
+
 struct Fuzzer<'f> {
     founded: &'f Founded,
+    /// Every door, and those behind which something changes.
     doors: Vec<Door>,
+    changing: Vec<Door>,
     rng: Rng,
     /// Whose each lease is that an answer told.
     told: BTreeMap<String, &'static str>,
     /// What was sent since the record was last found sound.
     sent: Vec<String>,
+    /// What was answered well in this store, by whomever.
+    past: Vec<Request>,
 }
 
 impl Fuzzer<'_> {
-    fn step(&mut self, house: &House, n: usize) {
+    /// Half of all requests are commands; the rest are of every kind, those that change something more often, with what was
+    /// asked before, asked again by anybody, and questions for the answers that others were given.
+    fn request(&mut self, n: usize, caller: &str) -> Request {
         let rng = &mut self.rng;
-        let caller = *rng.pick(&CALLERS);
-        let door = rng.pick(&self.doors);
-        let (method, target) = door.target();
-        let is_command = rng.below(3) > 0;
-        let (method, target) =
-            if is_command { ("POST", "/v1/call/submit".to_owned()) } else { (method, target) };
-        let mut body = match is_command {
-            true => submitted(rng, n, caller, self.founded),
-            // The lease is its holder's to show.
-            false => {
-                let body = door.body(self.founded, caller);
-                let body = if caller == "agent" {
-                    body
-                } else {
-                    body.replace(&self.founded.filled("$LEASE"), "1.1.00")
-                };
-                serde_json::from_str(&body).unwrap_or(Value::Null)
+        let door = match rng.below(12) {
+            0..6 => {
+                let body = submitted(rng, n, caller, self.founded);
+                return Request("POST".into(), "/v1/call/submit".into(), body);
             }
+            6 => {
+                let ids = ["claim".to_owned(), "claim-5".to_owned(), format!("fuzz-{}", rng.below(n + 1))];
+                let body = json!([rng.pick(&ids)]);
+                return Request("POST".into(), "/v1/call/replayed".into(), body);
+            }
+            7 if !self.past.is_empty() => return rng.pick(&self.past).clone(),
+            7..11 => rng.pick(&self.changing),
+            _ => rng.pick(&self.doors),
         };
-        for _ in 0..rng.below(4).saturating_sub(1) {
-            mutate(rng, &mut body, n);
+        let (method, target) = door.target();
+        // The lease is its holder's to show.
+        let mut body = door.body(self.founded, caller);
+        if caller != "agent" {
+            for lease in ["$LEASE", "$WAITS"] {
+                body = body.replace(&self.founded.filled(lease), "1.1.00");
+            }
         }
+        Request(method.to_owned(), target, serde_json::from_str(&body).unwrap_or(Value::Null))
+    }
+
+    fn step(&mut self, house: &House, n: usize) {
+        let caller = *self.rng.pick(&CALLERS);
+        let mut request = self.request(n, caller);
+        let usual = request.clone();
+        let rng = &mut self.rng;
+        for _ in 0..rng.below(4).saturating_sub(1) {
+            mutate(rng, &mut request.2, n);
+        }
+        let Request(method, target, body) = request;
         let body = body.to_string();
         self.sent.push(format!("{caller}: {method} {target} {}", &body[..body.floor_char_boundary(600)]));
         let answer =
-            house.send(method, &target, self.founded.tokens.get(caller).map(String::as_str), body.into());
+            house.send(&method, &target, self.founded.tokens.get(caller).map(String::as_str), body.into());
         let said = String::from_utf8_lossy(answer.body()).into_owned();
         assert!(!answer.status().is_server_error(), "{}: {said}\n{}", answer.status(), self.story());
         self.founded.assert_keeps_secrets(caller, &target, answer.body());
@@ -220,6 +242,9 @@ impl Fuzzer<'_> {
         }
         for lease in leases(&said) {
             self.told.entry(lease).or_insert(caller);
+        }
+        if answer.status().is_success() {
+            self.past.push(usual);
         }
     }
 
@@ -235,14 +260,15 @@ fn no_request_breaks_the_record_or_tells_a_secret() {
     eprintln!("ONUS_TEST_SEED={seed}");
     let founded = Founded::new();
     let rng = Rng(u64::wrapping_mul(seed, 0x9e37_79b9_7f4a_7c15) | 1);
-    let mut fuzzer =
-        Fuzzer { founded: &founded, doors: table().1, rng, told: BTreeMap::new(), sent: Vec::new() };
+    let changing = table().1.into_iter().filter(Door::changes_something).collect();
+    let (told, sent, past) = (BTreeMap::new(), Vec::new(), Vec::new());
+    let mut fuzzer = Fuzzer { founded: &founded, doors: table().1, changing, rng, told, sent, past };
     let mut count = 0;
     while count < lasts {
         let house = founded.serve();
         let usual = faults(&house);
-        let lease = founded.filled("$LEASE").rsplit('.').next().unwrap().to_owned();
-        fuzzer.told = BTreeMap::from([(lease, "agent")]);
+        fuzzer.told = founded.leases().into_iter().map(|lease| (lease, "agent")).collect();
+        fuzzer.past.clear();
         for n in 0..STORE {
             fuzzer.step(&house, n);
             count += 1;

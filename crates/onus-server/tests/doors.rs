@@ -70,7 +70,7 @@ impl Door {
         }
     }
 
-    fn changes_something(&self) -> bool {
+    pub(super) fn changes_something(&self) -> bool {
         match self.kind() {
             ("call", name) => CallName::parse(name).is_none_or(|call| call.class().is_write()),
             (method, _) => method != "GET",

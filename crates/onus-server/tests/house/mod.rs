@@ -6,13 +6,14 @@ use onus_app::idempotent_admin::Asker;
 use onus_app::registry::Founding;
 use onus_app::submit::Target;
 use onus_app::{Onus, Sight};
-use onus_core::command::{Command, Envelope, Warrant};
+use onus_core::command::{Command, Envelope, Warrant, WhileBlocked};
 use onus_core::event::{MilestoneAdded, WorkerAdded, WorkstationAdded};
 use onus_core::evidence::Proof;
+use onus_core::handoff::{Standing, Words};
 use onus_core::id::Handle;
 use onus_core::registry::token::TokenOrder;
 use onus_core::settings::Settings;
-use onus_core::task::Spec;
+use onus_core::task::{Blocker, Spec};
 use onus_core::text::Text;
 use onus_core::time::Millis;
 use onus_core::token::TokenKind;
@@ -78,10 +79,21 @@ pub(crate) fn submit(
     request: &str,
     command: Command,
 ) -> String {
+    submit_with(store, by, task, request, None, command)
+}
+
+fn submit_with(
+    store: &mut Store,
+    by: &str,
+    task: Option<&str>,
+    request: &str,
+    lease: Option<&str>,
+    command: Command,
+) -> String {
     let envelope = Envelope {
         request: request.parse().unwrap(),
         actor: Some(handle(by)),
-        token: None,
+        token: lease.map(|lease| lease.parse().unwrap()),
         task: task.map(|task| task.parse().unwrap()),
         project: None,
         base: None,
@@ -103,14 +115,17 @@ impl Founded {
         let (mut store, mut another) = (found(&root.join("onus.db")), found(&root.join("another.db")));
         let ada = handle("@ada");
         let by = Asker::from(Some(&ada));
-        for agent in ["@bot", "@other", "@form"] {
+        for agent in ["@bot", "@other", "@form", "@idle"] {
             store.add_worker(by, &worker(agent, Kind::Agent)).unwrap();
         }
-        for place in ["ws-1", "ws-2", "ws-3", "ws-4"] {
+        store.pause_worker(by, &handle("@idle"), Some("rests")).unwrap();
+        for place in ["ws-1", "ws-2", "ws-3", "ws-4", "ws-5"] {
             store.add_workstation(by, &WorkstationAdded::logical(place.parse().unwrap())).unwrap();
         }
         store.quarantine(by, &"ws-3".parse().unwrap(), Some("smoke")).unwrap();
-        for (n, title) in ["free", "held", "finished", "waits for the first"].into_iter().enumerate() {
+        for (n, title) in
+            ["free", "held", "finished", "waits for the first", "waits for rain"].into_iter().enumerate()
+        {
             let spec = Box::new(Spec { kind: "chore".into(), ..Spec::titled(title) });
             let depends_on = if n == 3 { ["T-1".parse().unwrap()].into() } else { Default::default() };
             let add = Command::Add { spec, depends_on, archived: None, arrival: None };
@@ -122,10 +137,13 @@ impl Founded {
         let warrant = Warrant::Forced { reason: Some("as an example".into()) };
         let complete = Command::Complete { resolution, root_cause: None, warrant, proof: Proof::default() };
         submit(&mut store, "@ada", Some("T-3"), "complete-3", complete);
-        store.add_milestone(by, &milestone()).unwrap();
+        for milestone in [milestone("m1", "T-1"), milestone("m2", "T-3")] {
+            store.add_milestone(by, &milestone).unwrap();
+        }
+        let waits = waiting(&mut store);
 
         let mut issue = |order: &TokenOrder| store.issue_token(by, order).unwrap();
-        let old = issue(&order("@bot", TokenKind::Agent));
+        let (old, spare) = (issue(&order("@bot", TokenKind::Agent)), issue(&order("@bot", TokenKind::Agent)));
         let soon = TokenOrder { expires_in: Some(Millis(1)), ..order("@ada", TokenKind::Person) };
         let tokens = [
             ("read", issue(&order("", TokenKind::Service)).secret),
@@ -145,7 +163,8 @@ impl Founded {
         let words = vec![
             ("$LEASE", lease),
             ("$PUSH", tokens["push"].clone()),
-            ("$OLD", old.token.id.to_string()),
+            ("$WAITS", waits),
+            ("$SPARE", spare.token.id.to_string()),
             ("\"$SESSION\"", session.to_string()),
         ];
         drop((store, another));
@@ -156,15 +175,21 @@ impl Founded {
     /// No answer tells a caller what opens the doors of another one.
     pub(crate) fn assert_keeps_secrets(&self, caller: &str, door: &str, answer: &[u8]) {
         let said = String::from_utf8_lossy(answer);
-        let lease = self.words[0].1.rsplit('.').next().unwrap();
-        assert!(
-            caller == "agent" || !said.contains(lease),
-            "{door} tells {caller} another one's lease: {said}"
-        );
+        for lease in self.leases() {
+            assert!(
+                caller == "agent" || !said.contains(&lease),
+                "{door} tells {caller} another one's lease: {said}"
+            );
+        }
         let secrets = self.tokens.iter().filter(|(name, _)| **name != caller);
         for (name, secret) in secrets {
             assert!(!said.contains(secret.as_str()), "{door} tells {caller} the token of {name}: {said}");
         }
+    }
+
+    /// What is secret of the leases that @bot holds.
+    pub(crate) fn leases(&self) -> Vec<String> {
+        ["$LEASE", "$WAITS"].iter().map(|word| self.filled(word).rsplit('.').next().unwrap().into()).collect()
     }
 
     /// A server of its own, over a copy of the store.
@@ -201,11 +226,33 @@ impl Founded {
     }
 }
 
-fn milestone() -> MilestoneAdded {
+fn milestone(name: &str, task: &str) -> MilestoneAdded {
     serde_json::from_value(
-        serde_json::json!({ "name": "m1", "title": "One", "selection": { "tasks": ["T-1"] } }),
+        serde_json::json!({ "name": name, "title": "Some", "selection": { "tasks": [task] } }),
     )
     .unwrap()
+}
+
+/// @bot holds T-5 too, asked for a review of it, and waits: there is something to review, to unblock, and a handoff to read.
+fn waiting(store: &mut Store) -> String {
+    let text = |words: &str| Text::new(words.to_owned());
+    let lease = submit(store, "@bot", Some("T-5"), "claim-5", claim("ws-5"));
+    let words = Words { summary: Some("half of it".into()), ..Words::default() };
+    let document = store.compose_handoff(&"T-5".parse().unwrap(), Standing::InProgress, None, &words);
+    let steps = [
+        Command::Handoff { note: Some(text("half of it")), document: document.unwrap().unwrap() },
+        Command::RequestReview { commit: None },
+        Command::Block {
+            on: Blocker::External("rain".into()),
+            lease: WhileBlocked::KeepLease,
+            note: None,
+            handoff: None,
+        },
+    ];
+    for (n, command) in steps.into_iter().enumerate() {
+        submit_with(store, "@bot", Some("T-5"), &format!("wait-{n}"), Some(&lease), command);
+    }
+    lease
 }
 
 impl House {
