@@ -6,6 +6,7 @@ mod desk;
 mod drain;
 mod effort;
 mod git;
+mod hostile;
 mod listen;
 mod machine;
 mod mcp;
@@ -29,7 +30,7 @@ use place::Programs;
 use std::io::Write as _;
 use table::Table;
 
-const USAGE: &str = "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git|road|effort|serve|team|mcp]...\n       ./bench [--write] calls\n--write does not go with --quick";
+const USAGE: &str = "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git|road|effort|serve|hostile|team|mcp]...\n       ./bench [--write] calls\n--write does not go with --quick";
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +67,7 @@ struct Asked {
 /// Compared with a snapshot of its own instead of a goal, and not part of a full run.
 const CALLS: &str = "calls";
 
-const PARTS: &[&str] = &["cli", "store", "git", "road", "effort", "serve", "team", "mcp"];
+const PARTS: &[&str] = &["cli", "store", "git", "road", "effort", "serve", "hostile", "team", "mcp"];
 
 fn parse(words: Vec<String>) -> Option<Asked> {
     let mut asked =
@@ -111,6 +112,7 @@ fn measure(asked: &Asked) -> Outcome<Vec<(String, Vec<Table>)>> {
             "effort" => effort::run(&programs, &asked.extent)?,
             "mcp" => mcp::run(&programs, &asked.extent)?,
             "team" => team::run(&programs, &asked.extent)?,
+            "hostile" => hostile::run(&programs, &asked.extent)?,
             "serve" => serve::run(&programs, &asked.extent)?,
             _ => store::run(&programs, &asked.extent)?,
         };

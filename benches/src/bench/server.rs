@@ -24,10 +24,17 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// Serves the place's own store, or another one.
+    /// Serves the place's own store, or another one; nobody is told to ask less often.
     pub(crate) fn start(place: &Place, store: Option<&str>) -> Outcome<Server> {
-        let words = ["serve", "--listen", "127.0.0.1:0", "--log", "quiet", "--rate", "1000000", "--json"];
-        let mut serve = place.onus(&words);
+        Server::start_at(place, store, "1000000")
+    }
+
+    /// At the rate that each caller may ask at; the usual one where none is named.
+    pub(crate) fn start_at(place: &Place, store: Option<&str>, rate: &str) -> Outcome<Server> {
+        let mut serve = place.onus(&["serve", "--listen", "127.0.0.1:0", "--log", "quiet", "--json"]);
+        if !rate.is_empty() {
+            serve.args(["--rate", rate]);
+        }
         if let Some(store) = store {
             serve.args(["--store", store]);
         }
@@ -46,8 +53,17 @@ impl Server {
 
     /// What the process has in memory, in megabytes.
     pub(crate) fn resident(&self) -> Outcome<f64> {
+        self.memory("VmRSS:")
+    }
+
+    /// The most that it ever had.
+    pub(crate) fn peak(&self) -> Outcome<f64> {
+        self.memory("VmHWM:")
+    }
+
+    fn memory(&self, name: &str) -> Outcome<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
         let kilobytes: f64 = line.split_whitespace().next().unwrap_or_default().parse()?;
         Ok(kilobytes / 1_024.0)
     }
