@@ -82,3 +82,32 @@ fn bombs_of_yaml_are_refused_by_whatever_reads_them() {
         fs::remove_file(site.repo().join("onus.yaml")).unwrap();
     }
 }
+
+/// Another key in the place of the one that signs: it signs nothing, and a ledger that names it instead is found out.
+#[test]
+fn a_swapped_key_signs_nothing_and_is_noticed() {
+    let [site, other] = [(), ()].map(|()| Site::new());
+    if std::env::var_os("ONUS_TEST_STORE").is_some() {
+        return;
+    }
+    let key = |site: &Site| {
+        let files = fs::read_dir(site.root().join("keys")).unwrap().map(|entry| entry.unwrap().path());
+        files.into_iter().find(|path| path.is_file()).unwrap()
+    };
+    site.add("signed");
+    site.by_person(&["ledger", "checkpoint"]);
+    let swapped = fs::read(key(&other)).unwrap();
+    fs::write(key(&site), &swapped).unwrap();
+    site.add("not signed");
+    let sign = ["ledger", "checkpoint", "--as", &site.person, "--json"];
+    assert_eq!(site.run(&sign).code(), "store_unavailable");
+    assert!(!site.run(&["doctor", "--json"]).is_ok(), "doctor says that it is another one's key");
+    assert!(site.run(&["ledger", "verify", "--json"]).is_ok(), "what was signed before still holds");
+    // The row may be changed to fit: who founded the workspace said which key it is.
+    let public = |site: &Site| {
+        let db = rusqlite::Connection::open(site.store()).unwrap();
+        db.query_row("SELECT public_key FROM workspace", [], |row| row.get::<_, String>(0)).unwrap()
+    };
+    site.tamper(&format!("UPDATE workspace SET public_key = '{}'", public(&other)));
+    assert_eq!(site.run(&["ledger", "verify", "--json"]).code(), "ledger_broken");
+}

@@ -240,6 +240,74 @@ fn tls_is_spoken_where_there_is_a_certificate() {
     assert_eq!((wrong.exit, wrong.code()), (Some(2), "invalid_input".to_owned()));
 }
 
+/// Nobody talks a server down to a protocol that can be read or changed on the way.
+#[test]
+fn old_versions_of_tls_are_not_spoken() {
+    let site = Site::new();
+    let Some((certificate, key)) = site.certificate() else { return };
+    let args = ["--listen", "127.0.0.1:0", "--tls-cert", &certificate, "--tls-key", &key];
+    let server = Server::start_with(&site, &args);
+    for (version, spoken) in [("-tls1", false), ("-tls1_1", false), ("-tls1_2", true), ("-tls1_3", true)] {
+        let mut client = std::process::Command::new("openssl");
+        client.args(["s_client", version, "-cipher", "ALL:@SECLEVEL=0", "-connect", server.address()]);
+        let said =
+            client.args(["-CAfile", &certificate]).stdin(std::process::Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        assert_eq!(!said.contains("Cipher is (NONE)"), spoken, "{version}: {said}");
+    }
+}
+
+/// A server that points elsewhere, to a place without encryption as well, is not followed: the token stays here.
+#[test]
+fn a_token_is_not_carried_to_where_a_server_points() {
+    let site = Site::new();
+    let [near, far] = [(), ()].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    let to = far.local_addr().unwrap();
+    let url = format!("http://{}", near.local_addr().unwrap());
+    let pointing = std::thread::spawn(move || {
+        let mut asked = 0;
+        for stream in near.incoming() {
+            let mut stream = stream.unwrap();
+            let mut line = [0; 4];
+            if stream.read_exact(&mut line).is_err() || line == *b"done" {
+                return asked;
+            }
+            asked += 1;
+            let answer = format!(
+                "HTTP/1.1 307 Temporary Redirect\r\nlocation: http://{to}/v1/call/list\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+            );
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+        asked
+    });
+    let mut list = site.command(&["list", "--json"]);
+    list.env("ONUS_STORE", &url).env("ONUS_TOKEN", site.token(&site.person));
+    let answer = crate::support::finish(crate::support::start(&mut list));
+    assert!(!answer.is_ok(), "{answer:?}");
+    far.set_nonblocking(true).unwrap();
+    assert!(far.accept().is_err(), "the caller went where it was pointed");
+    let mut done = std::net::TcpStream::connect(url.trim_start_matches("http://")).unwrap();
+    done.write_all(b"done").unwrap();
+    assert!(pointing.join().unwrap() > 0, "nobody was pointed anywhere");
+}
+
+/// Which of two names was meant is for nobody to guess.
+#[test]
+fn a_request_with_two_hosts_is_refused() {
+    let site = Site::new();
+    let token = site.token(&site.person);
+    let server = Server::start(&site);
+    for (first, second) in
+        [("localhost", "evil.example"), ("evil.example", "localhost"), ("localhost", "localhost")]
+    {
+        let request = format!(
+            "GET /v1/ready HTTP/1.1\r\nhost: {first}\r\nhost: {second}\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\r\n"
+        );
+        let said = raw(&server, request.as_bytes());
+        assert!(said.starts_with("HTTP/1.1 4"), "{first} and {second}: {said}");
+    }
+}
+
 #[test]
 fn every_answer_is_a_line_of_the_log() {
     let site = Site::new();
