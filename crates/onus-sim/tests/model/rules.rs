@@ -5,7 +5,7 @@ use onus_core::decide::{Decision, decide};
 use onus_core::event::Stamped;
 use onus_core::evidence::Proof;
 use onus_core::facts::{Caller, Facts, Fresh, Place};
-use onus_core::guard::{Change, Credentials, Held, Mover, News, Post, Push, pushed};
+use onus_core::guard::{Change, Credentials, Held, Mover, Naming, News, Post, Push, pushed};
 use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::identity_map::{Policy, Signals};
 use onus_core::lease::{Lease, LeaseId, Token};
@@ -305,6 +305,7 @@ impl Rules {
             person: None,
             people: PeoplePolicy::Free,
             credentials: Credentials { token: Some(&token), generation: 1, mover: Mover::Nobody },
+            naming: Naming::Free,
         };
         pushed(&push).is_ok()
     }
