@@ -36,6 +36,8 @@ mod lanes;
 mod mcp;
 mod merge;
 mod milestone;
+mod mirror;
+mod mirror_faults;
 mod names;
 mod places;
 mod postgres_attacks;
