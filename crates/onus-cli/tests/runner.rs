@@ -37,7 +37,6 @@ mod mcp;
 mod merge;
 mod milestone;
 mod mirror;
-mod mirror_faults;
 mod names;
 mod places;
 mod postgres_attacks;
