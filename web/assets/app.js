@@ -5,6 +5,7 @@ import "./diff.js";
 import { openEdit } from "./edit.js";
 import { openKeys, switchTheme } from "./key.js";
 import { onEntries, start } from "./live.js";
+import "./output.js";
 import { openPalette } from "./palette.js";
 import "./pick.js";
 import "./report.js";

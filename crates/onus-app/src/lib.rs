@@ -28,6 +28,7 @@ pub mod main_of_record;
 pub mod merge;
 pub mod milestone;
 pub mod mirror;
+pub mod output;
 pub mod preflight;
 pub mod prime;
 pub mod probe;

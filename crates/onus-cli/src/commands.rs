@@ -24,6 +24,7 @@ mod init;
 mod intake;
 mod ledger;
 mod list;
+mod logs;
 mod man;
 mod mcp;
 mod merge;
@@ -118,6 +119,7 @@ pub(crate) enum Verb {
     Workstation(workstation::Workstation),
     Route(route::RouteCommand),
     Session(session::Session),
+    Logs(logs::Logs),
     Timesheet(timesheet::Timesheet),
     Ledger(ledger::Ledger),
     Report(report::Report),
@@ -201,6 +203,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Workstation(verb) => call(&|world| verb.run(world, out)),
         Verb::Route(verb) => call(&|world| verb.run(world, out)),
         Verb::Session(verb) => call(&|world| verb.run(world, out)),
+        Verb::Logs(verb) => call(&|world| verb.run(world, out)),
         Verb::Timesheet(verb) => call(&|world| verb.run(world, out)),
         Verb::Ledger(verb) => call(&|world| verb.run(world, out)),
         Verb::Report(verb) => call(&|world| verb.run(world, out)),

@@ -33,6 +33,7 @@ mod handoff;
 mod hooks;
 mod inbox;
 mod lanes;
+mod logs;
 mod mcp;
 mod merge;
 mod milestone;

@@ -28,6 +28,7 @@ pub mod milestone;
 pub mod mirror;
 pub mod naming;
 pub mod order;
+pub mod output;
 pub mod own_commits;
 pub mod price;
 pub mod probe;

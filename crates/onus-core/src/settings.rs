@@ -27,6 +27,7 @@ pub struct Settings {
     pub intake: IntakeSettings,
     /// Outside systems that are told what happens here, and asked for work (mission C8).
     pub mirrors: BTreeMap<MirrorName, Mirror>,
+    pub run: RunSettings,
     /// What a model's tokens cost, for records that tell no cost. A model that is not named has none.
     pub prices: Prices,
 }
@@ -239,6 +240,22 @@ pub enum WorktreeSync {
     #[default]
     Claim,
     Never,
+}
+
+/// What `onus run` keeps of a command, and how long it waits for it (mission D15).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunSettings {
+    /// The bytes of its output that are kept for each session: half from its beginning, half from its end. 0 keeps nothing.
+    pub keep: u32,
+    /// A command that prints nothing for so long hangs, and is ended. Default: it may be silent for ever.
+    pub silence: Option<Millis>,
+}
+
+impl Default for RunSettings {
+    fn default() -> Self {
+        RunSettings { keep: 2_000_000, silence: None }
+    }
 }
 
 /// How strictly the executor identity map is taken (mission C1).

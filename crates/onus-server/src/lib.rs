@@ -23,6 +23,7 @@ mod metrics;
 mod openapi;
 mod origin;
 mod outbox;
+mod output_stream;
 mod precondition;
 mod problem;
 mod rate;

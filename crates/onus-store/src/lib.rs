@@ -12,6 +12,7 @@ pub mod load;
 pub mod location;
 pub mod milestone;
 pub mod mirror;
+pub mod output;
 pub mod port;
 pub mod postgres;
 pub mod read;

@@ -247,6 +247,9 @@ tables! {
         task: Text, seq: Int, session: Int, kind: Text, started_at: Int, ended_at: Int, key: Text, source: Text, model: Text,
         input_tokens: Int, output_tokens: Int, cache_read_tokens: Int, cache_creation_tokens: Int, cost_micros: Int,
     }
+    OUTPUT "output" of "workspace" by "session, position" => OutputRow "o" {
+        session: Int, position: Int, at: Int, text: Text,
+    }
     APPROVAL "approval" of "workspace" by "seq" {
         seq: Int, worker: Text, first_day: Text, last_day: Text, fingerprint: Blob,
     }

@@ -14,6 +14,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (10, include_str!("../../schema/postgres/010_road.sql")),
     (11, include_str!("../../schema/postgres/011_outside.sql")),
     (12, include_str!("../../schema/postgres/012_mirror.sql")),
+    (13, include_str!("../../schema/postgres/013_output.sql")),
 ];
 
 /// The text that makes all tables.

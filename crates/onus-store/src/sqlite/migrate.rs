@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../schema/sqlite/010_road.sql"),
     include_str!("../../schema/sqlite/011_outside.sql"),
     include_str!("../../schema/sqlite/012_mirror.sql"),
+    include_str!("../../schema/sqlite/013_output.sql"),
 ];
 
 pub(super) const LATEST: i64 = MIGRATIONS.len() as i64;
