@@ -200,7 +200,7 @@ fn a_lost_or_strange_notification_loses_no_event() {
     let Some(cluster) = Cluster::shared_durable() else { return };
     let url = cluster.database();
     let database = url.rsplit('/').next().unwrap().split('?').next().unwrap().to_owned();
-    let site = Site::at(Some(url.clone())).founded();
+    let site = Site::at(Some(url)).founded();
     let token = site.token(&site.person);
     let server = Server::start(&site);
     let mut ear = Ear::open(&server, &token);

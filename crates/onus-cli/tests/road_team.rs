@@ -81,7 +81,7 @@ fn only_a_person_names_the_main_of_record() {
     server.post(&secret, "/v1/call/name_main_of_record", wanted.clone()).refused(403, "human_required");
     let service = site.by_person(&["worker", "token", "add", "--kind", "service"]);
     server
-        .post(text(&service["secret"]), "/v1/call/name_main_of_record", wanted.clone())
+        .post(text(&service["secret"]), "/v1/call/name_main_of_record", wanted)
         .refused(403, "not_permitted");
     // Hooks can be put there by whoever can write there; that names nothing.
     let installed = team.run_there(&team.origin, &["hook", "install", "--as", "@one"]);

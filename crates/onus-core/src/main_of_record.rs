@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(of(None, None, &both, |_| false), MainOfRecord::Unset { clones: both.to_vec() });
         assert_eq!(of(None, None, &both, |clone| clone.id == two.id), MainOfRecord::Local);
         assert_eq!(of(Some(&named()), Some("other"), &both, |_| false), MainOfRecord::Shared(named()));
-        let only = vec![one.clone()];
+        let only = vec![one];
         assert_eq!(of(None, Some("origin"), &only, |_| false), MainOfRecord::Unset { clones: only.clone() });
         assert!(unset(&only).detail.contains("no person has confirmed it"));
         assert_eq!(unset(&both).detail, "2 clones use this store: /a, /b");
