@@ -166,6 +166,7 @@ impl Founded {
             ("$WAITS", waits),
             ("$SPARE", spare.token.id.to_string()),
             ("\"$SESSION\"", session.to_string()),
+            ("$SESSION", session.to_string()),
         ];
         drop((store, another));
         std::thread::sleep(std::time::Duration::from_millis(5));
