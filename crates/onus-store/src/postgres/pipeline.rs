@@ -9,7 +9,7 @@ use super::bound::Bound;
 use super::dependencies::{PendingChange, groups};
 use super::in_flight::{Failure, InFlight, Request, Sent, settle};
 use super::placeholders::postgres_text;
-use super::session::Line;
+use super::session::DatabaseLine;
 use super::value::{self, type_of};
 use super::{failure, multi_row};
 use crate::error::{Result, StoreError};
@@ -74,7 +74,7 @@ enum Savepoint {
 pub(super) struct Pipeline {
     runtime: Runtime,
     client: Arc<Client>,
-    line: Line,
+    line: DatabaseLine,
     known: HashMap<&'static str, KnownStatement>,
     unsent: Vec<PendingChange>,
     savepoint: Savepoint,
@@ -94,7 +94,7 @@ impl fmt::Debug for Pipeline {
 }
 
 impl Pipeline {
-    pub(super) fn new(runtime: Runtime, client: Client, line: Line) -> Pipeline {
+    pub(super) fn new(runtime: Runtime, client: Client, line: DatabaseLine) -> Pipeline {
         Pipeline {
             runtime,
             client: Arc::new(client),

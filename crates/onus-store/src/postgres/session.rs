@@ -42,7 +42,7 @@ pub(super) fn open(address: &Address) -> Result<Pipeline> {
         MaybeConnection::Plain(client, connection) => (client, runtime.spawn(connection).abort_handle()),
         MaybeConnection::Secret(client, connection) => (client, runtime.spawn(connection).abort_handle()),
     };
-    let mut pipeline = Pipeline::new(runtime, client, Line { reach, driver });
+    let mut pipeline = Pipeline::new(runtime, client, DatabaseLine { reach, driver });
     let workspace = &address.workspace;
     let said = pipeline.script(&format!(
         "{SESSION_SETTINGS} SET onus.workspace = '{workspace}'; SELECT pg_is_in_recovery()::int; SHOW server_version_num; SHOW \
@@ -113,12 +113,12 @@ impl Reach {
 }
 
 /// A connection's own way to the server, and what moves it.
-pub(super) struct Line {
+pub(super) struct DatabaseLine {
     reach: Reach,
     driver: AbortHandle,
 }
 
-impl Line {
+impl DatabaseLine {
     /// Waits for an answer, however long it takes as long as there is a server that could give it. The operating system of
     /// one that stands still (stopped, swapped out, a virtual machine that is paused) keeps its connections alive for ever.
     pub(super) async fn wait<T>(&self, answer: impl Future<Output = T>) -> T {
