@@ -113,7 +113,7 @@ fn a_database_that_stands_still_ends_every_call_and_grants_nothing_twice() {
             "every one of the server's connections is made"
         );
     }
-    cluster.pause();
+    let paused = cluster.pause();
     let claim = |n: usize| {
         let (agent, _) = &bearers[n];
         let request = format!("still-{n}");
@@ -147,7 +147,7 @@ fn a_database_that_stands_still_ends_every_call_and_grants_nothing_twice() {
         let statuses: Vec<_> = far.into_iter().map(|call| call.join().unwrap()).collect();
         (codes, statuses)
     });
-    cluster.resume();
+    drop(paused);
     for code in &codes {
         assert_eq!(code, "store_unavailable", "{codes:?}");
     }

@@ -173,13 +173,11 @@ impl Cluster {
         server.wait().unwrap();
     }
 
-    /// The server and everything that it started stand still: connections are taken, and nothing is answered.
-    pub fn pause(&self) {
+    /// The server and everything that it started stand still until the answer is dropped: connections are taken, and
+    /// nothing is answered.
+    pub fn pause(&self) -> PausedCluster<'_> {
         self.signal_all("-STOP");
-    }
-
-    pub fn resume(&self) {
-        self.signal_all("-CONT");
+        PausedCluster(self)
     }
 
     fn signal_all(&self, signal: &str) {
@@ -339,6 +337,16 @@ pub(crate) fn server_user() -> Option<(u32, u32)> {
     let line = users.lines().find(|line| line.starts_with("postgres:")).expect("there is no user postgres");
     let fields: Vec<&str> = line.split(':').collect();
     Some((fields[2].parse().unwrap(), fields[3].parse().unwrap()))
+}
+
+/// A server that stands still; it goes on when this is dropped, also where a test fails.
+#[derive(Debug)]
+pub struct PausedCluster<'c>(&'c Cluster);
+
+impl Drop for PausedCluster<'_> {
+    fn drop(&mut self) {
+        self.0.signal_all("-CONT");
+    }
 }
 
 pub(crate) fn as_server_user(program: &Path) -> Command {
