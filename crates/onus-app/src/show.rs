@@ -292,9 +292,10 @@ impl Onus {
         match (found.as_slice(), id) {
             ([one], _) => Ok(one.clone()),
             ([], Ok(id)) => Err(unknown_task(&id)),
-            ([], Err(_)) => {
-                let detail = format!("there is no task {}", onus_core::id::shown(name));
-                Err(Refusal::new(Code::UnknownTask, detail).hint("onus list --state all"))
+            // Nobody has heard of it, and no task could have that id.
+            ([], Err(why)) => {
+                let detail = format!("{why}, and nothing came from elsewhere under that name");
+                Err(Refusal::invalid(detail).hint("onus list --state all"))
             }
             (several, _) => {
                 let names: Vec<String> = several.iter().map(TaskId::to_string).collect();

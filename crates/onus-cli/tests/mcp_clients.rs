@@ -56,7 +56,7 @@ fn seen(command: &mut Command) -> Value {
 fn expected() -> Value {
     json!({
         "server": "onus",
-        "tools": "ready claim show note check handoff block complete release ask",
+        "tools": "ready claim show note check handoff block complete release ask say review",
         "prompts": 1,
         "templates": 2,
         "ready": true,
@@ -99,7 +99,7 @@ fn the_inspector_lists_and_calls() {
         run(&site, &inspector, &clients, &[&server, args].concat())
     };
     let tools = inspect(&["--method", "tools/list"]);
-    assert_eq!(tools["tools"].as_array().unwrap().len(), 10);
+    assert_eq!(tools["tools"].as_array().unwrap().len(), 12);
     let shown =
         inspect(&["--method", "tools/call", "--tool-name", "show", "--tool-arg", &format!("task={id}")]);
     assert_eq!(text(&shown["structuredContent"]["task"]["id"]), id);
