@@ -61,7 +61,9 @@ impl Logs {
         if out.format != Format::Human {
             return out.show(&whole(&mut store, session.id)?, |_| String::new());
         }
-        show(&mut store, out, session.id, 0)?;
+        if show(&mut store, out, session.id, 0)?.next == 0 {
+            out.hint(&format!("nothing was kept of session {}: what runs under onus run is", session.id));
+        }
         Ok(ExitCode::SUCCESS)
     }
 

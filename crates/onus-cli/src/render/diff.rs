@@ -2,14 +2,15 @@
 
 use super::{BLUE, BOLD, DIM, GREEN, RED, YELLOW, paint};
 use onus_app::diff::{DiffFileView, DiffView, LineCommentView};
+use onus_core::text::counted;
 use std::fmt::Write as _;
 
 pub(crate) fn diff(view: &DiffView) -> String {
     let mut text = String::new();
-    let count = view.files.len() + view.left_out;
+    let count = counted(view.files.len() + view.left_out, "file");
     let _ = writeln!(
         text,
-        "{} {}..{}: {count} files, {} {}",
+        "{} {}..{}: {count}, {} {}",
         paint(BOLD, &view.task),
         short(view.base.as_str()),
         short(view.head.as_str()),
@@ -20,7 +21,7 @@ pub(crate) fn diff(view: &DiffView) -> String {
         file(&mut text, one, &view.comments);
     }
     if view.left_out > 0 {
-        let _ = writeln!(text, "and {} more files", view.left_out);
+        let _ = writeln!(text, "and {}", counted(view.left_out, "more file"));
     }
     let outdated = view.comments.iter().filter(|comment| comment.outdated);
     for comment in outdated {

@@ -12,7 +12,7 @@ pub(crate) fn inbox(view: &InboxView) -> String {
     for item in &view.items {
         let task = item.task.as_ref().map(|task| format!(" {task}")).unwrap_or_default();
         let from = item.from.as_ref().map(|from| format!(" from {from}")).unwrap_or_default();
-        let at = item.at.map(|at| format!(", {at}")).unwrap_or_default();
+        let at = item.at.map(|at| format!(", {}", super::when(at))).unwrap_or_default();
         let _ = writeln!(text, "{}{task}{from}{at}", item.kind.name());
         let _ = writeln!(text, "  {}", plain(&item.text));
         let _ = writeln!(text, "  > {}", plain(&item.action));
