@@ -66,8 +66,20 @@ function at(world, hours, as, ...args) {
   delete env.ONUS_STORE;
   const options = { cwd: world.directory, env, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] };
   const [program, ...words] = hours > 0 ? ["faketime", "-m", moment, onus, "--json", ...args] : [onus, "--json", ...args];
-  const said = execFileSync(program, words, options);
+  const said = begun(() => execFileSync(program, words, options));
   return said.trim() ? JSON.parse(said) : {};
+}
+
+/// Faketime names what it shares by its process, and gives up where a killed one of that number left its own behind; the
+/// program has not begun then, and the next try has another number.
+function begun(call) {
+  for (let left = 20; ; left -= 1) {
+    try {
+      return call();
+    } catch (error) {
+      if (left === 0 || !String(error.stderr).includes("sem_open: File exists")) throw error;
+    }
+  }
 }
 
 /// Who there is, where they work, and the map.
