@@ -4,6 +4,7 @@ import { saveView } from "./board.js";
 import { openEdit } from "./edit.js";
 import { openKeys, switchTheme } from "./key.js";
 import { onEntries, start } from "./live.js";
+import "./output.js";
 import { openPalette } from "./palette.js";
 import "./pick.js";
 import "./report.js";

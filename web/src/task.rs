@@ -21,16 +21,19 @@ use onus_core::time::Timestamp;
 use onus_store::error::Result as StoreResult;
 use onus_store::port::{Store, Tx};
 use onus_store::read::{ledger, report};
-use onus_store::{evidence, load, milestone};
+use onus_store::{evidence, load, milestone, output};
 use std::str::FromStr;
 pub(crate) use view::short;
-use view::{Action, CheckLine, Fact, NoteLine, Seal, TaskPage};
+use view::{Action, CheckLine, Fact, NoteLine, Printed, Seal, TaskPage};
 
 /// So many of the latest reviews are listed; the record has all.
 const REVIEWS: usize = 50;
 
 /// So many neighbours are listed by title.
 const KIN: usize = 12;
+
+/// So many bytes of what a session printed are shown.
+const PRINTED: i64 = 32_768;
 
 /// The number of an entry.
 #[derive(Debug, Clone, Copy)]
@@ -65,6 +68,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         let kin = kin(tx, &story)?;
         Ok((reviews, seal(tx, &id)?, graph, held, holder, milestones, kin))
     })?;
+    let printed = printed(onus, &id)?;
     let title = format!("{} {}", story.task.id, story.task.title);
     let page = TaskPage {
         ticks: seen.viewer.worker.is_some() && !story.task.state.is_terminal(),
@@ -94,6 +98,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         commits: commits(&story),
         milestones: milestones.into_iter().map(|row| row.milestone.name.to_string()).collect(),
         reviews,
+        printed,
         seal,
         entries: story.ledger.iter().rev().cloned().collect(),
         earlier: story.earlier.map(|seq| seen.with("before", Some(&seq.to_string()))),
@@ -107,6 +112,26 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         story,
     };
     Ok(Drawn { title, main: rendered(&page)? })
+}
+
+/// The end of what the last session printed; none where nothing is kept of it.
+fn printed(onus: &mut Onus, task: &TaskId) -> Result<Option<Printed>, Refusal> {
+    let Some(session) = onus.sessions(Some(task), None, 1)?.sessions.into_iter().next() else {
+        return Ok(None);
+    };
+    let ends = onus.store.read(|tx| output::last(tx, session.id))?.map_or(0, |last| last.end());
+    if ends == 0 && !session.running {
+        return Ok(None);
+    }
+    let from = (ends - PRINTED).max(0);
+    let view = onus.output(session.id, from)?;
+    Ok(Some(Printed {
+        session: session.id,
+        worker: session.worker.to_string(),
+        text: view.text(from),
+        next: view.next,
+        closed: view.closed,
+    }))
 }
 
 /// Where an ask lives: as its channel has it, or if its key says so itself.

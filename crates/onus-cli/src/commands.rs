@@ -23,6 +23,7 @@ mod init;
 mod intake;
 mod ledger;
 mod list;
+mod logs;
 mod man;
 mod mcp;
 mod merge;
@@ -115,6 +116,7 @@ pub(crate) enum Verb {
     Workstation(workstation::Workstation),
     Route(route::RouteCommand),
     Session(session::Session),
+    Logs(logs::Logs),
     Timesheet(timesheet::Timesheet),
     Ledger(ledger::Ledger),
     Report(report::Report),
@@ -196,6 +198,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Workstation(verb) => call(&|world| verb.run(world, out)),
         Verb::Route(verb) => call(&|world| verb.run(world, out)),
         Verb::Session(verb) => call(&|world| verb.run(world, out)),
+        Verb::Logs(verb) => call(&|world| verb.run(world, out)),
         Verb::Timesheet(verb) => call(&|world| verb.run(world, out)),
         Verb::Ledger(verb) => call(&|world| verb.run(world, out)),
         Verb::Report(verb) => call(&|world| verb.run(world, out)),

@@ -32,6 +32,7 @@ mod handoff;
 mod hooks;
 mod inbox;
 mod lanes;
+mod logs;
 mod mcp;
 mod merge;
 mod milestone;

@@ -209,6 +209,10 @@ pub enum Command {
         session: Seq,
         usage: Usage,
     },
+    /// Nothing more comes of a session's output: what is kept of it goes on record.
+    CloseOutput {
+        session: Seq,
+    },
 }
 
 /// What is to be different about a task; what is left out stays as it is. A list takes the place of the one before; words
@@ -425,6 +429,7 @@ impl Command {
             Command::StopSession => "session stop",
             Command::CorrectSession { .. } => "session correct",
             Command::RecordUsage { .. } => "session usage",
+            Command::CloseOutput { .. } => "session output",
         }
     }
 

@@ -131,6 +131,7 @@ pub fn decide(facts: &Facts<'_>, command: &Command, now: &Now, fresh: &Fresh) ->
             session::correct(&context, *started_at, *ended_at, reason.as_deref())
         }
         Command::RecordUsage { usage, .. } => session::record_usage(&context, usage),
+        Command::CloseOutput { .. } => session::close_output(&context),
     };
     decided.map_err(|refusal| refusal.task(&task.id))
 }

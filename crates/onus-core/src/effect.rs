@@ -1,7 +1,8 @@
 //! What else becomes true with an event: the rows that refer to the task (mission A3: they refer, they never copy).
 
-use crate::event::{CheckRun, Event, Reviewed, Said, SessionCorrected, SessionUsed, Stamped};
+use crate::event::{CheckRun, Event, OutputClosed, Reviewed, Said, SessionCorrected, SessionUsed, Stamped};
 use crate::id::{CommitId, Epoch, Seq};
+use crate::output::KeptOutput;
 use crate::session::Usage;
 use crate::task::{Assignment, State, Task};
 use crate::text::Text;
@@ -36,6 +37,10 @@ pub enum Effect {
     SessionUsed {
         session: Seq,
         usage: Usage,
+    },
+    OutputClosed {
+        session: Seq,
+        output: KeptOutput,
     },
     NoteWritten {
         kind: NoteKind,
@@ -204,6 +209,9 @@ fn fact(event: &Event) -> Option<Effect> {
         }
         Event::SessionUsed(SessionUsed { session, usage }) => {
             Some(Effect::SessionUsed { session: *session, usage: usage.clone() })
+        }
+        Event::OutputClosed(OutputClosed { session, output }) => {
+            Some(Effect::OutputClosed { session: *session, output: output.clone() })
         }
         _ => None,
     }

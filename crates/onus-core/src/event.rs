@@ -5,6 +5,7 @@ use crate::evidence::{CheckVerdict, Classification, Ground, ReviewVerdict, RootC
 use crate::id::CheckId;
 use crate::id::{CommitId, Epoch, Handle, Seq, TaskId, WorkstationName};
 use crate::lease::LeaseId;
+use crate::output::KeptOutput;
 use crate::process::{Death, Process};
 use crate::refusal::Finding;
 use crate::session::Usage;
@@ -117,6 +118,8 @@ events! {
     SessionCorrected = "session_corrected",
     /// What an agent used up in a session, by its own records.
     SessionUsed = "session_used",
+    /// What a session printed has come to its end.
+    OutputClosed = "output_closed",
     WorkerAdded = "worker_added",
     WorkerPaused = "worker_paused",
     WorkerResumed = "worker_resumed",
@@ -486,6 +489,11 @@ data! {
     SessionUsed {
         session: Seq,
         usage: Usage,
+    }
+
+    OutputClosed {
+        session: Seq,
+        output: KeptOutput,
     }
 
     CriteriaTicked {

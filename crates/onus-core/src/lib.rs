@@ -27,6 +27,7 @@ pub mod main_of_record;
 pub mod milestone;
 pub mod naming;
 pub mod order;
+pub mod output;
 pub mod own_commits;
 pub mod price;
 pub mod probe;

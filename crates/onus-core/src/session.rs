@@ -1,7 +1,10 @@
 //! What is known about a session beside its own row: corrections, and what an agent used up (mission A3, E4).
 
+use crate::code::Code;
 use crate::id::{Handle, Seq, TaskId};
+use crate::output::KeptOutput;
 use crate::price::is_priced;
+use crate::refusal::Refusal;
 use crate::text::{LABEL_MAX, REASON_MAX, line};
 use crate::time::Timestamp;
 use schemars::JsonSchema;
@@ -123,4 +126,31 @@ pub struct Recorded {
     pub proposal: Option<Proposal>,
     /// The last usage under the same key.
     pub usage: Option<Usage>,
+    pub output: OutputState,
+}
+
+impl Recorded {
+    /// What is printed in a session is its worker's alone to tell.
+    pub fn is_printed_by(&self, caller: &Handle) -> Result<(), Refusal> {
+        match self.worker == *caller {
+            true => Ok(()),
+            false => Err(self.not_of(caller).hint("only the worker of a session tells what it printed")),
+        }
+    }
+
+    pub(crate) fn not_of(&self, caller: &Handle) -> Refusal {
+        let detail = format!("the session {} is {}'s, not {caller}'s", self.id, self.worker);
+        Refusal::new(Code::NotPermitted, detail)
+    }
+}
+
+/// What is known of what a session printed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum OutputState {
+    /// Nothing is kept, or nobody asked.
+    #[default]
+    None,
+    Open(KeptOutput),
+    /// It is on record: nothing comes behind it.
+    Closed,
 }

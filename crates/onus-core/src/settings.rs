@@ -24,6 +24,7 @@ pub struct Settings {
     pub exception: ExceptionSettings,
     pub effort: EffortSettings,
     pub intake: IntakeSettings,
+    pub run: RunSettings,
     /// What a model's tokens cost, for records that tell no cost. A model that is not named has none.
     pub prices: Prices,
 }
@@ -236,6 +237,22 @@ pub enum WorktreeSync {
     #[default]
     Claim,
     Never,
+}
+
+/// What `onus run` keeps of a command, and how long it waits for it (mission D15).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunSettings {
+    /// The bytes of its output that are kept for each session: half from its beginning, half from its end. 0 keeps nothing.
+    pub keep: u32,
+    /// A command that prints nothing for so long hangs, and is ended. Default: it may be silent for ever.
+    pub silence: Option<Millis>,
+}
+
+impl Default for RunSettings {
+    fn default() -> Self {
+        RunSettings { keep: 2_000_000, silence: None }
+    }
 }
 
 /// How strictly the executor identity map is taken (mission C1).

@@ -246,6 +246,7 @@ server is in [contract/doors.txt](../../contract/doors.txt).
             ("session stop", Command::StopSession),
             ("session correct", correct()),
             ("session usage", usage()),
+            ("session output", Command::CloseOutput { session: FIRST_SESSION }),
         ]
     }
 

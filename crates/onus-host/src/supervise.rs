@@ -25,6 +25,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often signals and the lease are looked after; the command's end is seen at once.
@@ -43,6 +45,42 @@ pub struct SupervisedCommand<'a> {
     pub directory: &'a Path,
     /// In addition to what this process has.
     pub environment: &'a [(&'static str, OsString)],
+    /// Where its output goes; without it, where this process's own goes.
+    pub output: Option<OutputPipes>,
+}
+
+/// Whom a command's output goes to, and when it last said something.
+#[derive(Debug)]
+pub struct OutputPipes {
+    pub stdout: PipeWriter,
+    pub stderr: PipeWriter,
+    pub pulse: Arc<Pulse>,
+    /// How long it may say nothing.
+    pub silence: Option<Duration>,
+}
+
+/// When something was last heard.
+#[derive(Debug)]
+pub struct Pulse {
+    began: Instant,
+    millis: AtomicU64,
+}
+
+impl Default for Pulse {
+    fn default() -> Pulse {
+        Pulse { began: Instant::now(), millis: AtomicU64::new(0) }
+    }
+}
+
+impl Pulse {
+    pub fn beat(&self) {
+        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.millis.store(now, Ordering::Relaxed);
+    }
+
+    fn quiet_for(&self) -> Duration {
+        self.began.elapsed().saturating_sub(Duration::from_millis(self.millis.load(Ordering::Relaxed)))
+    }
 }
 
 /// How it ended.
@@ -56,6 +94,8 @@ pub enum End {
     Unreachable(Refusal),
     /// Somebody interrupted it.
     Interrupted(u8),
+    /// It said nothing for so long, and was stopped.
+    Silent(Duration),
 }
 
 /// Worth telling while it runs.
@@ -81,17 +121,21 @@ pub enum News<'a> {
 
 /// Runs the command to its end, or to the lease's.
 pub fn supervise(
-    order: &SupervisedCommand<'_>,
+    mut order: SupervisedCommand<'_>,
     heart: &mut Heart,
     signals: &mut Signals,
     tell: &mut dyn FnMut(News<'_>),
 ) -> io::Result<End> {
-    let (mut group, leash) = start(order, tell)?;
+    let heard = order.output.as_ref().and_then(|to| to.silence.map(|most| (Arc::clone(&to.pulse), most)));
+    let (mut group, leash) = start(&mut order, tell)?;
     let ended = group.watch()?;
     let mut watch = Watch { group: &group, why: None, kill_at: None, interruptions: 0, warned: false };
     while !ready([Some(&ended)], ROUND)?[0] {
         watch.heed(signals, tell);
         watch.listen(heart, tell);
+        if let Some((pulse, most)) = &heard {
+            watch.hear(pulse, *most, tell);
+        }
         // Nobody could wake it: the shell waits for us, and we are not in the foreground.
         if group.was_stopped() {
             group.signal(Signal::CONT);
@@ -110,10 +154,14 @@ pub fn supervise(
         Some(Why::Lost(refusal)) => End::Lost(refusal),
         Some(Why::Unreachable(refusal)) => End::Unreachable(refusal),
         Some(Why::Interrupted) => End::Interrupted(code),
+        Some(Why::Silent(most)) => End::Silent(most),
     })
 }
 
-fn start(order: &SupervisedCommand<'_>, tell: &mut dyn FnMut(News<'_>)) -> io::Result<(Group, PipeWriter)> {
+fn start(
+    order: &mut SupervisedCommand<'_>,
+    tell: &mut dyn FnMut(News<'_>),
+) -> io::Result<(Group, PipeWriter)> {
     let (end, mut leash) = io::pipe()?;
     fcntl_setfd(&end, FdFlags::empty())?;
     let [program, words @ ..] = order.warden else {
@@ -123,7 +171,12 @@ fn start(order: &SupervisedCommand<'_>, tell: &mut dyn FnMut(News<'_>)) -> io::R
     command.args(words).arg(end.as_raw_fd().to_string()).arg("--").args(order.command);
     command.current_dir(order.directory).process_group(0);
     command.envs(order.environment.iter().map(|(name, value)| (name, value)));
+    if let Some(OutputPipes { stdout, stderr, .. }) = order.output.take() {
+        command.stdout(stdout).stderr(stderr);
+    }
     let group = Group::new(command.spawn()?);
+    // It holds our copies of the writing ends: the reading ends would never come to their ends.
+    drop(command);
     drop(end);
     hand_over_terminal(&group);
     // Where a process cannot be named its death cannot be proven: the lease runs its course.
@@ -153,6 +206,7 @@ enum Why {
     Lost(Refusal),
     Unreachable(Refusal),
     Interrupted,
+    Silent(Duration),
 }
 
 struct Watch<'a> {
@@ -205,6 +259,14 @@ impl Watch<'_> {
         } else if heart.is_late() && !self.warned {
             self.warned = true;
             tell(News::Late { left: heart.left(), why: &heart.trouble() });
+        }
+    }
+
+    /// Who says nothing for too long hangs.
+    fn hear(&mut self, pulse: &Pulse, most: Duration, tell: &mut dyn FnMut(News<'_>)) {
+        if self.why.is_none() && self.kill_at.is_none() && pulse.quiet_for() > most {
+            tell(News::Stopping { why: "it has said nothing for too long" });
+            self.stop(Why::Silent(most), LOST_GRACE);
         }
     }
 

@@ -13,7 +13,7 @@ use onus_app::token::Shown;
 use onus_app::view::document;
 use onus_app::weight::{self, Weight};
 use onus_core::command::Envelope;
-use onus_core::id::{Handle, RequestId, TaskId};
+use onus_core::id::{Handle, RequestId, Seq, TaskId, shown};
 use onus_core::refusal::Refusal;
 use onus_core::token::{Principal, speaks, works};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -151,6 +151,12 @@ impl Asked {
     /// The worker or workstation in the path, for routes that have one.
     pub(crate) fn name<N: FromStr<Err = String>>(&self) -> Result<N, Refusal> {
         self.name.as_deref().unwrap_or_default().parse().map_err(Refusal::invalid)
+    }
+
+    /// The session in the path, for routes that have one.
+    pub(crate) fn session(&self) -> Result<Seq, Refusal> {
+        let text = self.name.as_deref().unwrap_or_default();
+        text.parse().map_err(|_| Refusal::invalid(format!("{} is not the number of a session", shown(text))))
     }
 
     fn query<Q: DeserializeOwned>(&self) -> Result<Q, Refusal> {

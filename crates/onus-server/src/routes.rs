@@ -11,6 +11,8 @@ mod reports;
 mod tasks;
 mod verbs;
 
+pub(crate) use effort::OUTPUT;
+
 use crate::route::Route;
 
 pub(crate) fn table() -> Vec<Route> {

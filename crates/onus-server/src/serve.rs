@@ -15,7 +15,10 @@ use crate::route::{After, Answer, Asked, Next, Route, RouteKind};
 use crate::store::{Open, Store};
 use crate::traces::{Trace, Traces};
 use crate::writer::Writer;
-use crate::{auth, board, body, call, error_pages, intake, mcp, openapi, origin, precondition, routes, sse};
+use crate::{
+    auth, board, body, call, error_pages, intake, mcp, openapi, origin, output_stream, precondition, routes,
+    sse,
+};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, RawPathParams, Request};
@@ -233,6 +236,10 @@ async fn answered(
     params: RawPathParams,
     request: Request,
 ) -> Response<Body> {
+    if route.name == routes::OUTPUT && output_stream::is_wanted(request.headers()) {
+        let session = params.iter().find(|(name, _)| *name == "name").map(|(_, text)| text.to_owned());
+        return output_stream::followed(server, session.unwrap_or_default(), request).await;
+    }
     let began = Instant::now();
     let mut seen =
         Seen { trace: Trace::of(server.traces.as_ref(), route.name, request.headers()), ..Seen::default() };

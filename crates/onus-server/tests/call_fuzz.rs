@@ -73,6 +73,7 @@ fn commands() -> Vec<Value> {
         json!("StopSession"),
         json!({ "CorrectSession": { "session": 1, "started_at": 1, "ended_at": 2, "reason": "so" } }),
         json!({ "RecordUsage": { "session": 1, "usage": usage } }),
+        json!({ "CloseOutput": { "session": 1 } }),
     ]
 }
 

@@ -302,7 +302,7 @@ fn apply_effect(tx: &mut dyn Tx, task: &str, seq: Seq, effect: &Effect) -> Resul
         Effect::CheckRan(run) => evidence::insert_run(tx, task, seq, run),
         Effect::ReviewWritten(review) => evidence::insert_review(tx, task, seq, review),
         Effect::Landed { epoch, commits } => landed::insert(tx, task, seq, *epoch, commits),
-        Effect::SessionCorrected { .. } | Effect::SessionUsed { .. } => {
+        Effect::SessionCorrected { .. } | Effect::SessionUsed { .. } | Effect::OutputClosed { .. } => {
             let fact = codec::fact_row(task, seq, effect);
             tx.run_one(&fact.ok_or_else(|| StoreError::Guard("a fact that says nothing".into()))?)
         }

@@ -1,6 +1,7 @@
 //! Between rows and the types of the rules. Reading rejects what writing cannot produce.
 
 use crate::error::{Result, StoreError};
+use crate::output::CLOSED;
 use crate::port::{Cell, Row, Value};
 use crate::read::effort::{CORRECTED, PROPOSED, USED};
 use crate::statement::joined;
@@ -377,6 +378,12 @@ pub(crate) fn fact_row<'e>(task: &'e str, seq: Seq, effect: &'e Effect) -> Optio
             cache_creation_tokens: usage.counts.cache_creation_tokens.into(),
             cost_micros: usage.counts.cost_micros.into(),
             ..fact(*session, USED)
+        }),
+        Effect::OutputClosed { session, output } => Some(SessionFactRow {
+            key: output.sha256.as_str().into(),
+            input_tokens: output.bytes.into(),
+            output_tokens: output.kept.into(),
+            ..fact(*session, CLOSED)
         }),
         _ => None,
     }

@@ -161,6 +161,11 @@ pub fn caller(tx: &mut dyn Tx, actor: Option<&Handle>) -> Result<Caller> {
     })
 }
 
+/// A session as it stands on record.
+pub fn recorded(tx: &mut dyn Tx, id: Seq) -> Result<Option<Recorded>> {
+    session::recorded(tx, id, None)
+}
+
 pub fn task(tx: &mut dyn Tx, id: &TaskId) -> Result<Option<Stored>> {
     tx.row(&TASK { task: id })?.map(|mut row| codec::task(&mut row)).transpose()
 }
@@ -394,6 +399,11 @@ pub fn facts_of(
         }
         Command::RecordUsage { session, usage } => {
             loaded.session = session::recorded(tx, *session, Some(&usage.key))?;
+        }
+        Command::CloseOutput { session } => {
+            let found = session::recorded(tx, *session, None)?;
+            let output = crate::output::state(tx, *session)?;
+            loaded.session = found.map(|found| Recorded { output, ..found });
         }
         Command::Unblock => {
             loaded.rested = rested_holder(tx, loaded.task.as_ref())?;

@@ -9,7 +9,7 @@ use crate::sql_of;
 use crate::statement::{Params as _, Sql, Statement, ToValue, params};
 
 /// The schema whose columns these are.
-pub const SCHEMA: i64 = 11;
+pub const SCHEMA: i64 = 12;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -246,6 +246,9 @@ tables! {
     SESSION_FACT "session_fact" of "workspace" by "seq" => SessionFactRow "f" {
         task: Text, seq: Int, session: Int, kind: Text, started_at: Int, ended_at: Int, key: Text, source: Text, model: Text,
         input_tokens: Int, output_tokens: Int, cache_read_tokens: Int, cache_creation_tokens: Int, cost_micros: Int,
+    }
+    OUTPUT "output" of "workspace" by "session, position" => OutputRow "o" {
+        session: Int, position: Int, at: Int, text: Text,
     }
     APPROVAL "approval" of "workspace" by "seq" {
         seq: Int, worker: Text, first_day: Text, last_day: Text, fingerprint: Blob,

@@ -36,6 +36,7 @@ pub(super) struct TaskPage {
     /// What it is verified for, together with others.
     pub(super) milestones: Vec<String>,
     pub(super) reviews: Vec<Review>,
+    pub(super) printed: Option<Printed>,
     pub(super) seal: Seal,
     pub(super) entries: Vec<EntryView>,
     /// Where what came before is told, and what came last.
@@ -93,6 +94,17 @@ impl Fact {
             Fact::list("scope", "Scope", &task.scope),
         ]
     }
+}
+
+/// The end of what the last session printed.
+#[derive(Debug)]
+pub(super) struct Printed {
+    pub(super) session: i64,
+    pub(super) worker: String,
+    pub(super) text: String,
+    /// Where to go on.
+    pub(super) next: i64,
+    pub(super) closed: bool,
 }
 
 /// Something that could be done with the task.

@@ -83,7 +83,9 @@ impl Fold {
                 Effect::CheckRan(run) => listener.run(entry.seq, &run),
                 Effect::ReviewWritten(review) => listener.review(entry.seq, &review),
                 Effect::Landed { epoch, commits } => listener.landed(entry.seq, epoch, &commits),
-                Effect::SessionCorrected { .. } | Effect::SessionUsed { .. } => {
+                Effect::SessionCorrected { .. }
+                | Effect::SessionUsed { .. }
+                | Effect::OutputClosed { .. } => {
                     listener.session_fact(entry.seq, &effect);
                 }
                 Effect::NoteWritten { kind, text, said } => {

@@ -17,6 +17,7 @@ use onus_core::ledger::EntryRef;
 use onus_core::refusal::Refusal;
 use onus_store::error::{Result as StoreResult, StoreError};
 use onus_store::load::{self, Workspace};
+use onus_store::output;
 use onus_store::port::{Backend, Tx, Value};
 use onus_store::read::audit::{self, RawTask};
 use onus_store::read::ledger::{self, StoredCheckpoint};
@@ -130,6 +131,7 @@ fn examine(
         found.add(FindingKind::Deleted, *first, None, detail);
     }
     read.register.examine(tx, &site, &workspace, &mut found)?;
+    outputs(tx, &mut found)?;
 
     let public_key =
         read.register.founded.as_ref().map_or(&workspace.public_key, |founded| &founded.public_key);
@@ -150,6 +152,17 @@ fn examine(
         findings: found.shown,
         more: found.more,
     })
+}
+
+/// What runs printed, against the digests of it.
+fn outputs(tx: &mut dyn Tx, found: &mut Findings) -> StoreResult<()> {
+    let mut changed = Vec::new();
+    tolerate(output::changed(tx).map(|all| changed = all), found)?;
+    for one in changed {
+        let detail = format!("the output of session {} is not the one that was recorded", one.session);
+        found.add(FindingKind::TextDiffers, one.seq, Some(one.task.as_str()), detail);
+    }
+    Ok(())
 }
 
 /// Reads the store once, from beginning to end, and hands the chains out.

@@ -19,6 +19,7 @@ use crate::ledger::{CheckpointView, ExportedView, GenerationView, RangeView, Ver
 use crate::main_of_record::ClonesAndMain;
 use crate::merge::Arrived;
 use crate::milestone::{MilestoneAddedView, MilestoneView, MilestonesView};
+use crate::output::OutputView;
 use crate::prime::PrimeView;
 use crate::progress::Silent;
 use crate::registry::{Founded, Founding};
@@ -210,6 +211,9 @@ calls! {
         |onus, asker| onus.record_probes(asker, &place, &results);
 
     // How long.
+    KeepOutput "keep_output" (session: Seq, position: i64, text: String) -> (), Report Light,
+        |onus, asker| onus.keep_output(asker, session, position, &text);
+    OutputOf "output" (session: Seq, from: i64) -> OutputView, Question Light, |onus, asker| onus.output(session, from);
     Sessions "sessions" (task: Option<TaskId>, worker: Option<Handle>, limit: i64) -> SessionsView, Question Light,
         |onus, asker| onus.sessions(task.as_ref(), worker.as_ref(), limit);
     SessionOf "session" (id: Seq) -> SessionView, Question Light, |onus, asker| onus.session(id);

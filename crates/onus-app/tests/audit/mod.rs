@@ -243,6 +243,9 @@ impl Case {
         let counts = Counts { output_tokens: 5, ..Counts::default() };
         let usage = Usage { key: "k".into(), source: "reported".into(), model: None, counts };
         self.submit("@bot", task, None, Command::RecordUsage { session: found.id, usage });
+        self.onus.keep_output(Some(&handle("@bot")), found.id, 0, "one\n").unwrap();
+        self.onus.keep_output(Some(&handle("@bot")), found.id, 4, "two\n").unwrap();
+        self.submit("@bot", task, None, Command::CloseOutput { session: found.id });
         let january = ("2026-01-01".parse().unwrap(), "2026-01-31".parse().unwrap());
         self.onus.approve_timesheet(Some(&handle("@ada")), &handle("@bot"), january).unwrap();
     }

@@ -2,6 +2,7 @@
 
 mod conclude;
 mod lease;
+mod recorder;
 
 use super::claim::{PlaceArgs, begin};
 use super::list::FilterArgs;
@@ -19,7 +20,8 @@ use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
 use onus_core::time::Millis;
 use onus_core::worker::Kind;
-use onus_host::supervise::{self, End, Heart, News, Signals, SupervisedCommand};
+use onus_host::supervise::{self, End, Heart, News, OutputPipes, Signals, SupervisedCommand};
+use recorder::Recorder;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -177,16 +179,19 @@ impl RunCommand {
         let environment = environment(world, store, held)?;
         let program = std::env::current_exe().map_err(unexpected)?.into_os_string();
         let warden = [program, "run".into(), "--warden".into()];
+        let mut output = None;
+        let recorder = self.recorder(world, store, out, held, &environment, &mut output)?;
         let order = SupervisedCommand {
             warden: &warden,
             command: &self.command,
             directory: held.directory.as_deref().unwrap_or(&world.place.cwd),
             environment: &environment,
+            output,
         };
         let mut heart = Heart::start(asked, held.ttl, held.renewing(world)).map_err(unexpected)?;
         let title = Title::of(held, out);
         title.show(held.ttl, 0);
-        let end = supervise::supervise(&order, &mut heart, signals, &mut |news| match news {
+        let end = supervise::supervise(order, &mut heart, signals, &mut |news| match news {
             News::Born { process } => held.attended_by(world, process),
             News::Renewed { left, renewals } => title.show(left, renewals),
             News::Late { left, why } => {
@@ -196,7 +201,38 @@ impl RunCommand {
             News::Stopping { why } => out.warn(&format!("the command on {} is stopped: {why}", held.task)),
         });
         title.clear();
+        if let Some(recorder) = recorder {
+            recorder.finish(world, out, held);
+        }
         Ok((end.map_err(unexpected)?, heart))
+    }
+
+    /// Keeps what the command prints, unless a person watches it on a terminal: that stays the command's own.
+    fn recorder(
+        &self,
+        world: &World,
+        store: &Store,
+        out: &Output,
+        held: &GrantedLease,
+        environment: &[(&'static str, OsString)],
+        output: &mut Option<OutputPipes>,
+    ) -> Result<Option<Recorder>, Refusal> {
+        let settings = &store.settings.run;
+        if settings.keep == 0 || std::io::stdout().is_terminal() {
+            return Ok(None);
+        }
+        let secrets = recorder::secrets(world, held, environment);
+        let started = Recorder::start(world, held, settings, secrets);
+        match started {
+            Ok((recorder, pipes)) => {
+                *output = Some(pipes);
+                Ok(Some(recorder))
+            }
+            Err(error) => {
+                out.warn(&format!("the output cannot be kept: {error}"));
+                Ok(None)
+            }
+        }
     }
 }
 

@@ -3,10 +3,10 @@
 
 use super::{Context, Decision, required_reason};
 use crate::code::Code;
-use crate::event::{SessionCorrected, SessionStarted, SessionStopped, SessionUsed};
+use crate::event::{OutputClosed, SessionCorrected, SessionStarted, SessionStopped, SessionUsed};
 use crate::id::Seq;
 use crate::refusal::{Finding, Refusal};
-use crate::session::{Proposal, Recorded, Usage};
+use crate::session::{OutputState, Proposal, Recorded, Usage};
 use crate::task::{Assignment, State};
 use crate::time::Timestamp;
 
@@ -105,11 +105,7 @@ pub(super) fn record_usage(context: &Context<'_>, usage: &Usage) -> Result<Decis
     let session = recorded(context)?;
     let caller = context.caller;
     if session.worker != caller.handle && !caller.is_human() {
-        return Err(Refusal::new(
-            Code::NotPermitted,
-            format!("the session {} is {}'s, not {}'s", session.id, session.worker, caller.handle),
-        )
-        .hint("an agent records what it used itself"));
+        return Err(session.not_of(&caller.handle).hint("an agent records what it used itself"));
     }
     let usage = usage.checked().map_err(Refusal::invalid)?;
     match &session.usage {
@@ -123,6 +119,17 @@ pub(super) fn record_usage(context: &Context<'_>, usage: &Usage) -> Result<Decis
         ))
         .hint("a record only grows; name another one: --key TEXT")),
         _ => Ok(Decision::one(SessionUsed { session: session.id, usage }, None)),
+    }
+}
+
+pub(super) fn close_output(context: &Context<'_>) -> Result<Decision, Refusal> {
+    let session = recorded(context)?;
+    session.is_printed_by(&context.caller.handle)?;
+    match &session.output {
+        OutputState::None | OutputState::Closed => Ok(Decision::Existing(context.task.id.clone())),
+        OutputState::Open(kept) => {
+            Ok(Decision::one(OutputClosed { session: session.id, output: kept.clone() }, None))
+        }
     }
 }
 

@@ -80,6 +80,9 @@ fn of_the_rest(event: &Event) -> Option<String> {
             format!("{from} to {to}: {}", corrected.reason)
         }
         Event::SessionUsed(used) => format!("{} tokens", used.usage.counts.tokens()),
+        Event::OutputClosed(closed) => {
+            format!("{} bytes, {} of them kept", closed.output.bytes, closed.output.kept)
+        }
         Event::WorkerAdded(added) => format!("{}, {}", added.handle, added.kind.name()),
         Event::WorkerPaused(paused) => format!("{}: {}", paused.handle, paused.reason),
         Event::WorkerResumed(resumed) => resumed.handle.to_string(),

@@ -183,7 +183,8 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
             | Event::SessionCorrected(_)
             | Event::SessionUsed(_)
             | Event::MessagesRead(_)
-            | Event::LineCommented(_),
+            | Event::LineCommented(_)
+            | Event::OutputClosed(_),
             state,
         ) => state,
         (Event::CheckAdded(added), state) => {

@@ -135,7 +135,8 @@ fn power(principal: &Principal, command: &Command) -> Power {
         | Command::Salvage { .. }
         | Command::StartSession
         | Command::StopSession
-        | Command::RecordUsage { .. } => Power::Work,
+        | Command::RecordUsage { .. }
+        | Command::CloseOutput { .. } => Power::Work,
         Command::Add { archived: Some(_), .. }
         | Command::ApproveCheck { .. }
         | Command::RemoveCheck { .. }

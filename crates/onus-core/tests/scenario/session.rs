@@ -211,3 +211,15 @@ fn an_agent_records_its_own_usage_and_a_record_only_grows() {
     let total: Timestamp = Timestamp(world.usages.iter().map(|(_, usage)| usage.counts.input_tokens).sum());
     assert_eq!(total, Timestamp(5 + 9 + 1));
 }
+
+#[test]
+fn only_its_own_worker_ends_an_output_and_once() {
+    let (mut world, [first, _]) = worked();
+    let mut close = |who: &str| {
+        world.call(Some(&handle(who)), None, Some(&task_id(1)), &Command::CloseOutput { session: first })
+    };
+    assert_eq!(code(close("b")), Some(Code::NotPermitted));
+    assert_eq!(code(close("p")), Some(Code::NotPermitted), "not even a person");
+    assert!(matches!(close("a"), Ok(Done::Changed { .. })));
+    assert!(matches!(close("a"), Ok(Done::Existing(_))));
+}

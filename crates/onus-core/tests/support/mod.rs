@@ -16,11 +16,12 @@ use onus_core::identity_map::{Policy, Signals, WorkerSignal, WorkstationSignal};
 use onus_core::lane::Occupied;
 use onus_core::lease::Token;
 use onus_core::ledger::Entry;
+use onus_core::output::KeptOutput;
 use onus_core::probe::{ProbeResult, Verdict};
 use onus_core::process::{Birth, Process, Vital};
 use onus_core::refusal::Refusal;
 use onus_core::registry::{self, workstation::readiness};
-use onus_core::session::{Proposal, Recorded, Usage};
+use onus_core::session::{OutputState, Proposal, Recorded, Usage};
 use onus_core::settings::Settings;
 use onus_core::task::{Assignment, Blocker, Spec, State, StateName, Task, evolve};
 use onus_core::text::Text;
@@ -91,6 +92,8 @@ pub(crate) struct World {
     pub(crate) assignments: Vec<AssignmentRow>,
     pub(crate) sessions: Vec<Session>,
     pub(crate) usages: Vec<(Seq, Usage)>,
+    /// Sessions whose output is on record; of every other one something was printed.
+    pub(crate) closed: Vec<Seq>,
     pub(crate) proposals: Vec<(Seq, Proposal)>,
     pub(crate) notes: Vec<(TaskId, NoteKind, Text)>,
     pub(crate) policy: Policy,
@@ -174,6 +177,7 @@ impl World {
             assignments: Vec::new(),
             sessions: Vec::new(),
             usages: Vec::new(),
+            closed: Vec::new(),
             proposals: Vec::new(),
             notes: Vec::new(),
             policy: Policy::Absent,
@@ -532,6 +536,7 @@ impl World {
         let (id, key) = match command {
             Command::CorrectSession { session, .. } => (*session, None),
             Command::RecordUsage { session, usage } => (*session, Some(&usage.key)),
+            Command::CloseOutput { session } => (*session, None),
             _ => return None,
         };
         let session = self.sessions.iter().find(|session| session.from.0 == id)?;
@@ -560,6 +565,10 @@ impl World {
                 .iter()
                 .rfind(|(session, usage)| *session == id && Some(&usage.key) == key)
                 .map(|(_, usage)| usage.clone()),
+            output: match self.closed.contains(&id) {
+                true => OutputState::Closed,
+                false => OutputState::Open(KeptOutput { bytes: 9, kept: 9, sha256: "ab".repeat(32) }),
+            },
         })
     }
 
@@ -639,6 +648,7 @@ impl World {
                 found.next().expect("a session to correct").corrected = Some((started_at, ended_at));
             }
             Effect::SessionUsed { session, usage } => self.usages.push((session, usage)),
+            Effect::OutputClosed { session, .. } => self.closed.push(session),
             Effect::NoteWritten { kind, text, .. } => self.notes.push((id.clone(), kind, text)),
             Effect::CheckRan(run) => {
                 let evidence = Evidence {

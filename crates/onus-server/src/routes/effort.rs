@@ -4,6 +4,7 @@ use super::body::limit;
 use crate::route::{Asked, Rendered, Route, administration, get, post};
 use crate::store::Store;
 use onus_app::input;
+use onus_app::output::OutputView;
 use onus_app::remote::CallName;
 use onus_app::session::SessionsView;
 use onus_app::timesheet::{ApprovedView, Ask, TimesheetView};
@@ -15,6 +16,9 @@ use onus_core::timesheet::{Dimension, month, month_of, week};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+/// The route that can be followed.
+pub(crate) const OUTPUT: &str = "output";
+
 pub(super) fn routes() -> Vec<Route> {
     vec![
         get("/v1/sessions", "sessions", "Stretches of work, the latest first", sessions),
@@ -23,6 +27,12 @@ pub(super) fn routes() -> Vec<Route> {
             "session",
             "Go on working on a task that you hold, or rest and keep it",
             |receipt| ChangeView { task: TaskView::from(&receipt.task) },
+        ),
+        get(
+            "/v1/sessions/{name}/output",
+            OUTPUT,
+            "What a session prints, from a byte on; with `Accept: text/event-stream` also what it prints next",
+            output,
         ),
         get(
             "/v1/timesheets",
@@ -51,6 +61,22 @@ struct SessionsQuery {
 fn sessions(store: &mut Store, _: &Asked, query: SessionsQuery) -> Result<SessionsView, Refusal> {
     let limit = limit(store, query.limit)?;
     store.sessions(query.task.as_ref(), query.worker.as_ref(), limit)
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OutputQuery {
+    /// The first byte
+    #[schemars(range(min = 0))]
+    from: Option<i64>,
+}
+
+fn output(store: &mut Store, asked: &Asked, query: OutputQuery) -> Result<OutputView, Refusal> {
+    let from = query.from.unwrap_or(0);
+    if from < 0 {
+        return Err(Refusal::invalid("from: there is no byte before the first one"));
+    }
+    store.output(asked.session()?, from)
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -107,5 +133,6 @@ fn approve(store: &mut Store, asked: &Asked, body: ApproveBody) -> Result<Approv
 }
 
 impl Rendered for ApprovedView {}
+impl Rendered for OutputView {}
 impl Rendered for SessionsView {}
 impl Rendered for TimesheetView {}

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::port::{Row, Tx};
 use crate::sql;
 use onus_core::id::{Handle, Seq, WorkstationName};
-use onus_core::session::{Counts, Proposal, Recorded, Usage};
+use onus_core::session::{Counts, OutputState, Proposal, Recorded, Usage};
 use onus_core::time::Timestamp;
 
 /// Sessions, each with its last correction, if there is one.
@@ -51,7 +51,7 @@ pub(super) fn rested(
     moment(tx.row(&LAST { worker, workstation })?)
 }
 
-pub(super) fn recorded(tx: &mut dyn Tx, id: Seq, usage_key: Option<&str>) -> Result<Option<Recorded>> {
+pub(crate) fn recorded(tx: &mut dyn Tx, id: Seq, usage_key: Option<&str>) -> Result<Option<Recorded>> {
     let Some(mut row) = tx.row(&RECORDED { session: id })? else {
         return Ok(None);
     };
@@ -76,6 +76,7 @@ pub(super) fn recorded(tx: &mut dyn Tx, id: Seq, usage_key: Option<&str>) -> Res
         held_to,
         proposal,
         usage,
+        output: OutputState::None,
     }))
 }
 

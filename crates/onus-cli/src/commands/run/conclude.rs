@@ -16,6 +16,8 @@ use onus_core::text::Text;
 use onus_host::supervise::End;
 
 const INTERRUPTED: u8 = 130;
+/// As `timeout` has it.
+const HUNG: u8 = 124;
 
 pub(super) fn conclude(
     run: &RunCommand,
@@ -29,6 +31,11 @@ pub(super) fn conclude(
         End::Interrupted(code) => {
             let exit = if code == 0 { INTERRUPTED } else { code };
             give_back(world, out, held, exit, format!("{} was interrupted", named(run)))
+        }
+        End::Silent(most) => {
+            let why =
+                format!("{} said nothing for {} and was ended", named(run), super::span(most).in_words());
+            give_back(world, out, held, HUNG, why)
         }
         End::Lost(refusal) => {
             // A suspended holder may still give back what it cannot go on with.

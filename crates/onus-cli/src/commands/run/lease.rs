@@ -6,7 +6,7 @@ use onus_app::submit::{Receipt, Target};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::handoff::{Standing, Words};
-use onus_core::id::{Epoch, Handle, TaskId, WorkstationName};
+use onus_core::id::{Epoch, Handle, Seq, TaskId, WorkstationName};
 use onus_core::lease::Token;
 use onus_core::process::Process;
 use onus_core::refusal::Refusal;
@@ -26,6 +26,8 @@ pub(super) struct GrantedLease {
     pub(super) token: Token,
     pub(super) ttl: Duration,
     pub(super) directory: Option<PathBuf>,
+    /// The stretch of work that the grant began.
+    pub(super) session: Seq,
     /// What works under the lease, once it does.
     process: Arc<OnceLock<Process>>,
 }
@@ -35,7 +37,10 @@ impl GrantedLease {
         let (Some(held), Some(token)) = (receipt.task.assignment(), &receipt.token) else {
             return Err(unexpected("a grant without a lease"));
         };
+        let begun = store.sessions(Some(&receipt.task.id), Some(&held.assignee), 1)?.sessions;
+        let session = begun.first().ok_or_else(|| unexpected("a grant without a session"))?.id;
         Ok(GrantedLease {
+            session,
             task: receipt.task.id.clone(),
             worker: held.assignee.clone(),
             workstation: held.workstation.clone(),

@@ -1,0 +1,270 @@
+//! What a supervised command prints: passed on as it comes, and kept without control sequences and secrets.
+
+use super::lease::GrantedLease;
+use crate::context::{Store, World};
+use crate::output::Output;
+use onus_core::output::{Plain, Redactor, is_secret_name};
+use onus_core::refusal::Refusal;
+use onus_core::settings::RunSettings;
+use onus_host::supervise::{OutputPipes, Pulse};
+use std::ffi::OsString;
+use std::io::{self, PipeReader, Read, Write};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long a line waits for more before it is kept: somebody may be watching.
+const WAIT: Duration = Duration::from_millis(80);
+/// The bytes of a piece, unless little is kept at all.
+const PIECE: usize = 16_384;
+/// So much waits in memory for a store that does not answer; what comes behind it is not kept.
+const WAITING_MAX: usize = 1_048_576;
+/// How long what is still open is read, and a store that does not answer is asked, when the command has ended.
+const DRAIN: Duration = Duration::from_millis(500);
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Reads both outputs of a command to their ends.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    keeper: JoinHandle<Result<(), Refusal>>,
+    done: Receiver<()>,
+    stop: Sender<Heard>,
+}
+
+/// What the keeper hears.
+#[derive(Debug)]
+enum Heard {
+    Out(Vec<u8>),
+    Err(Vec<u8>),
+    /// An output has come to its end.
+    End,
+    /// What is still open is not waited for.
+    Enough,
+}
+
+impl Recorder {
+    pub(super) fn start(
+        world: &World,
+        held: &GrantedLease,
+        settings: &RunSettings,
+        secrets: Vec<String>,
+    ) -> io::Result<(Recorder, OutputPipes)> {
+        let (out, stdout) = io::pipe()?;
+        let (err, stderr) = io::pipe()?;
+        let pulse = Arc::new(Pulse::default());
+        let (tell, heard) = channel();
+        pass_on(out, io::stdout(), Heard::Out, tell.clone(), Arc::clone(&pulse))?;
+        pass_on(err, io::stderr(), Heard::Err, tell.clone(), Arc::clone(&pulse))?;
+        let (ended, done) = channel();
+        let piece = PIECE.min((settings.keep as usize / 8).max(1_024));
+        let mut keeper = Keeper {
+            world: world.clone(),
+            held: held.clone(),
+            store: None,
+            piece,
+            position: 0,
+            waiting: String::new(),
+            lost: 0,
+            streams: [Stream::new(&secrets), Stream::new(&secrets)],
+        };
+        let keeper = std::thread::Builder::new().name("output".into()).spawn(move || {
+            let kept = keeper.run(&heard);
+            drop(ended);
+            kept
+        })?;
+        let silence = settings.silence.and_then(|most| u64::try_from(most.0).ok()).map(Duration::from_millis);
+        Ok((Recorder { keeper, done, stop: tell }, OutputPipes { stdout, stderr, pulse, silence }))
+    }
+
+    /// The command has ended: keeps the rest and puts the digest on record. What goes wrong here takes nothing from the task.
+    pub(super) fn finish(self, world: &World, out: &Output, held: &GrantedLease) {
+        if matches!(self.done.recv_timeout(DRAIN), Err(RecvTimeoutError::Timeout)) {
+            // Something that left the group keeps it open.
+            let _ = self.stop.send(Heard::Enough);
+        }
+        let kept = self.keeper.join().unwrap_or(Ok(()));
+        let closed = kept.and_then(|()| {
+            let request = world.another_request()?;
+            world.open()?.close_output(request, &held.worker, &held.task, held.session)
+        });
+        if let Err(refusal) = closed {
+            out.warn(&format!("not all of the output is kept: {refusal}"));
+        }
+    }
+}
+
+/// Reads one output and writes it where it would have gone without us.
+fn pass_on(
+    mut from: PipeReader,
+    mut to: impl Write + Send + 'static,
+    wrap: fn(Vec<u8>) -> Heard,
+    tell: Sender<Heard>,
+    pulse: Arc<Pulse>,
+) -> io::Result<()> {
+    let read = move || {
+        let mut buffer = vec![0; 16_384];
+        let mut is_wanted = true;
+        loop {
+            let count = match from.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => break,
+            };
+            pulse.beat();
+            // Nobody reads it any more; it is still kept.
+            is_wanted = is_wanted && to.write_all(&buffer[..count]).and_then(|()| to.flush()).is_ok();
+            if tell.send(wrap(buffer[..count].to_vec())).is_err() {
+                break;
+            }
+        }
+        let _ = tell.send(Heard::End);
+    };
+    std::thread::Builder::new().name("output".into()).spawn(read).map(drop)
+}
+
+/// One of the two outputs, on its way to be kept.
+struct Stream {
+    plain: Plain,
+    redactor: Redactor,
+}
+
+impl Stream {
+    fn new(secrets: &[String]) -> Stream {
+        Stream { plain: Plain::default(), redactor: Redactor::new(secrets.iter().cloned()) }
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> String {
+        let text = self.plain.push(bytes);
+        self.redactor.push(&text)
+    }
+
+    fn finish(&mut self) -> String {
+        let text = self.plain.finish();
+        let mut rest = self.redactor.push(&text);
+        rest.push_str(&self.redactor.finish());
+        rest
+    }
+}
+
+struct Keeper {
+    world: World,
+    held: GrantedLease,
+    /// Kept open: lines come often.
+    store: Option<Store>,
+    piece: usize,
+    /// Where what waits begins.
+    position: i64,
+    waiting: String,
+    /// Bytes that were not kept because the store did not answer.
+    lost: usize,
+    streams: [Stream; 2],
+}
+
+impl Keeper {
+    fn run(&mut self, heard: &Receiver<Heard>) -> Result<(), Refusal> {
+        let (mut open, mut due): (u8, Option<Instant>) = (2, None);
+        while open > 0 {
+            let wait =
+                due.map_or(Duration::from_secs(3_600), |due| due.saturating_duration_since(Instant::now()));
+            match heard.recv_timeout(wait) {
+                Ok(Heard::Out(bytes)) => self.add(0, &bytes),
+                Ok(Heard::Err(bytes)) => self.add(1, &bytes),
+                Ok(Heard::End) => open -= 1,
+                Ok(Heard::Enough) | Err(RecvTimeoutError::Disconnected) => open = 0,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if self.waiting.is_empty() {
+                due = None;
+                continue;
+            }
+            let at = *due.get_or_insert_with(|| Instant::now() + WAIT);
+            if Instant::now() >= at || self.waiting.len() >= self.piece {
+                due = None;
+                // One that does not answer is asked again with what comes next, and at the end.
+                let _ = self.flush();
+            }
+        }
+        for stream in 0..self.streams.len() {
+            let rest = self.streams[stream].finish();
+            self.wait_with(&rest);
+        }
+        self.last_flush()
+    }
+
+    fn add(&mut self, stream: usize, bytes: &[u8]) {
+        let text = self.streams[stream].push(bytes);
+        self.wait_with(&text);
+    }
+
+    fn wait_with(&mut self, text: &str) {
+        if self.waiting.len() + text.len() > WAITING_MAX {
+            self.lost += text.len();
+            return;
+        }
+        if self.lost > 0 {
+            let lost = std::mem::take(&mut self.lost);
+            self.waiting.push_str(&format!("\n[{lost} bytes are lost: the store did not answer]\n"));
+        }
+        self.waiting.push_str(text);
+    }
+
+    /// The store may be away for a moment; the run does not wait for it for ever.
+    fn last_flush(&mut self) -> Result<(), Refusal> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.flush() {
+                Err(refusal) if refusal.code.exit_code() == 69 && Instant::now() < until => {
+                    std::thread::sleep(WAIT);
+                }
+                flushed => return flushed,
+            }
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), Refusal> {
+        while !self.waiting.is_empty() {
+            let end = self.waiting.floor_char_boundary(self.piece.min(self.waiting.len()));
+            let kept = self.keep(end);
+            if kept.is_err() {
+                self.store = None;
+            }
+            kept?;
+            self.position += i64::try_from(end).unwrap_or(0);
+            self.waiting.drain(..end);
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, end: usize) -> Result<(), Refusal> {
+        let store = match &mut self.store {
+            Some(store) => store,
+            none => none.insert(self.world.open()?),
+        };
+        store.keep_output(Some(&self.held.worker), self.held.session, self.position, &self.waiting[..end])
+    }
+}
+
+/// What must not be seen by anybody who reads the output: the lease, and what the environment keeps under a telling name.
+pub(super) fn secrets(
+    world: &World,
+    held: &GrantedLease,
+    environment: &[(&'static str, OsString)],
+) -> Vec<String> {
+    let lease = held.token.to_string();
+    let mut all: Vec<String> = lease.rsplit('.').next().map(str::to_owned).into_iter().collect();
+    let own = std::env::vars_os().map(|(name, value)| (name.to_string_lossy().into_owned(), value));
+    let given = environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+    let named = own.chain(given).filter(|(name, _)| is_secret_name(name));
+    all.extend(named.map(|(_, value)| value.to_string_lossy().into_owned()));
+    all.extend(password(&world.location.url().to_string_lossy()));
+    all
+}
+
+/// The password within an address.
+fn password(url: &str) -> Option<String> {
+    let (_, rest) = url.split_once("://")?;
+    let (user, _) = rest.split_once('@')?;
+    user.split_once(':').map(|(_, password)| password.to_owned())
+}

@@ -1,0 +1,130 @@
+//! What runs print: kept, read while they run and afterwards, without secrets (threat 19).
+
+use crate::support::fleet::Fleet;
+use crate::support::wrapper::{ran, run, until};
+use crate::support::{Site, finish, start, text};
+use serde_json::Value;
+
+fn printed(site: &Site, of: &str) -> String {
+    let answer = finish(start(&mut site.command(&["logs", of])));
+    assert_eq!(answer.exit, Some(0), "{answer:?}");
+    answer.stdout
+}
+
+fn closing(site: &Site, task: &str) -> Option<Value> {
+    let ledger = site.ok(&["show", task])["ledger"].clone();
+    let entries = ledger.as_array().unwrap();
+    entries.iter().find(|entry| entry["verb"] == "output_closed").map(|entry| entry["data"].clone())
+}
+
+#[test]
+fn what_a_command_prints_is_kept_cleaned_and_on_record() {
+    let fleet = Fleet::new();
+    let site = &fleet.site;
+    site.add("work");
+    let line = "printf '\\033[31mred\\033[0m out\\n'; echo err >&2; printf 'no end'";
+    let answer = ran(site, "a", &["T-1", "--no-complete"], line);
+    assert_eq!(answer.exit, Some(0), "{answer:?}");
+    // Passed on as it was.
+    assert!(answer.stdout.contains("\u{1b}[31mred"), "{answer:?}");
+    let kept = printed(site, "T-1");
+    assert!(kept.contains("red out\n") && kept.contains("err\n") && kept.contains("no end"), "{kept:?}");
+    assert!(!kept.contains('\u{1b}'), "{kept:?}");
+    assert_eq!(printed(site, "@a"), kept);
+    let closed = closing(site, "T-1").expect("an entry of its digest");
+    assert_eq!(closed["output"]["bytes"], kept.len(), "{closed}");
+    let view = site.ok(&["logs", "T-1"]);
+    assert_eq!((&view["closed"], &view["running"]), (&true.into(), &false.into()), "{view}");
+    let nothing = finish(start(&mut site.command(&["logs", "@b", "--json"])));
+    assert_eq!(nothing.exit, Some(3), "{nothing:?}");
+    site.assert_sound();
+}
+
+/// Planted in every way that a program has, and searched for wherever anybody can look.
+#[test]
+fn no_secret_is_kept() {
+    let fleet = Fleet::new();
+    let site = &fleet.site;
+    site.add("work");
+    let mut command = run(
+        site,
+        "a",
+        &["T-1", "--no-complete"],
+        "env; echo \"$ONUS_LEASE\"; echo \"half $ANTHROPIC_API_KEY\" | cut -c1-15 | tr -d '\\n'; sleep 0.3; \
+         echo \"$ANTHROPIC_API_KEY\" | cut -c11-; echo ghp_0123456789abcdefghijKLMNOP >&2; echo visible",
+    );
+    let planted = [
+        ("ANTHROPIC_API_KEY", "planted-key-4711-abcdef"),
+        ("DB_PASSWORD", "planted pass word"),
+        ("MY_SECRET_THING", "planted-secret-0815"),
+        ("GITHUB_TOKEN", "planted-token-xyz"),
+    ];
+    let answer = finish(start(command.envs(planted)));
+    assert_eq!(answer.exit, Some(0), "{answer:?}");
+    let lease = answer.stdout.lines().find_map(|line| line.strip_prefix("ONUS_LEASE=")).unwrap().to_owned();
+    let kept = printed(site, "T-1");
+    assert!(kept.contains("visible") && kept.contains("ONUS_TASK=T-1"), "{kept}");
+    let mut places = vec![kept, site.ok(&["show", "T-1"]).to_string(), site.ok(&["logs", "T-1"]).to_string()];
+    // On a server's disk they are nobody's to look at.
+    if let Ok(bytes) = std::fs::read(site.store()) {
+        places.push(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    let id = lease.rsplit('.').next().unwrap();
+    for (place, words) in places.iter().enumerate() {
+        for (name, value) in
+            planted.iter().copied().chain([("key", "ghp_0123456789abcdefghij"), ("lease", id)])
+        {
+            assert!(!words.contains(value), "{name} is in place {place}");
+        }
+    }
+}
+
+#[test]
+fn a_long_output_keeps_its_beginning_and_its_end() {
+    let fleet = Fleet::new();
+    let site = &fleet.site;
+    std::fs::write(site.repo().join("onus.yaml"), "run: { keep: 20000 }\n").unwrap();
+    site.add("work");
+    let line = "echo first; i=0; while [ $i -lt 20000 ]; do echo \"line $i\"; i=$((i+1)); done; echo last";
+    let answer = ran(site, "a", &["T-1", "--no-complete"], line);
+    assert_eq!(answer.exit, Some(0));
+    let kept = printed(site, "T-1");
+    assert!(
+        kept.starts_with("first\n") && kept.ends_with("last\n") && kept.contains("are left out here"),
+        "{kept}"
+    );
+    assert!(kept.len() < 30_000, "{}", kept.len());
+    let closed = closing(site, "T-1").unwrap();
+    assert!(closed["output"]["bytes"].as_i64().unwrap() > 150_000, "{closed}");
+    site.assert_sound();
+}
+
+#[test]
+fn a_line_can_be_read_while_the_command_runs() {
+    let fleet = Fleet::new();
+    let site = &fleet.site;
+    site.add("work");
+    let gate = site.root().join("gate");
+    let line = format!("echo begun; while [ ! -e {} ]; do sleep 0.05; done; echo over", gate.display());
+    let child = start(&mut run(site, "a", &["T-1", "--no-complete"], &line));
+    until("the line is kept", || finish(start(&mut site.command(&["logs", "T-1"]))).stdout.contains("begun"));
+    let follower = start(&mut site.command(&["logs", "-f", "T-1"]));
+    std::fs::write(gate, "").unwrap();
+    let followed = finish(follower);
+    assert_eq!((followed.exit, followed.stdout.as_str()), (Some(0), "begun\nover\n"), "{followed:?}");
+    assert_eq!(finish(child).exit, Some(0));
+}
+
+#[test]
+fn a_command_that_says_nothing_is_ended() {
+    let fleet = Fleet::new();
+    let site = &fleet.site;
+    std::fs::write(site.repo().join("onus.yaml"), "run: { silence: 1s }\n").unwrap();
+    site.add("work");
+    let answer = ran(site, "a", &["T-1"], "echo begun; exec sleep 1000");
+    assert_eq!(answer.exit, Some(124), "{answer:?}");
+    assert_eq!(site.task("T-1")["state"], "open");
+    let handoff = site.ok(&["handoff", "T-1", "--show"])["handoff"].clone();
+    assert!(text(&handoff["summary"]).contains("said nothing for 1 s"), "{handoff}");
+    assert_eq!(printed(site, "T-1"), "begun\n");
+}
