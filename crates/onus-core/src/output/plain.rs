@@ -10,11 +10,11 @@ const STRING_MAX: usize = 4_096;
 pub struct Plain {
     /// The beginning of a character whose end has not come yet.
     torn: Vec<u8>,
-    state: State,
+    state: Within,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum Within {
     #[default]
     Text,
     /// Behind a carriage return: a line end, unless one follows.
@@ -62,7 +62,7 @@ impl Plain {
         if !std::mem::take(&mut self.torn).is_empty() {
             self.character(char::REPLACEMENT_CHARACTER, &mut text);
         }
-        if std::mem::take(&mut self.state) == State::Return {
+        if std::mem::take(&mut self.state) == Within::Return {
             text.push('\n');
         }
         text
@@ -74,37 +74,37 @@ impl Plain {
 
     fn character(&mut self, c: char, text: &mut String) {
         self.state = match (self.state, c) {
-            (State::Sequence, '\u{20}'..='\u{3f}') => State::Sequence,
-            (State::Sequence, '\u{40}'..='\u{7e}') => State::Text,
-            (State::Escape, '[') => State::Sequence,
-            (State::Escape, ']' | 'P' | 'X' | '^' | '_') => State::String(0),
+            (Within::Sequence, '\u{20}'..='\u{3f}') => Within::Sequence,
+            (Within::Sequence, '\u{40}'..='\u{7e}') => Within::Text,
+            (Within::Escape, '[') => Within::Sequence,
+            (Within::Escape, ']' | 'P' | 'X' | '^' | '_') => Within::String(0),
             // Between the escape and its letter.
-            (State::Escape, '\u{20}'..='\u{2f}') => State::Escape,
-            (State::Escape, '\u{30}'..='\u{7e}') => State::Text,
-            (State::String(_), '\u{7}' | '\u{9c}') | (State::StringEscape(_), '\\') => State::Text,
-            (State::String(n), '\u{1b}') => State::StringEscape(n),
-            (State::String(n) | State::StringEscape(n), _) if n < STRING_MAX => State::String(n + 1),
+            (Within::Escape, '\u{20}'..='\u{2f}') => Within::Escape,
+            (Within::Escape, '\u{30}'..='\u{7e}') => Within::Text,
+            (Within::String(_), '\u{7}' | '\u{9c}') | (Within::StringEscape(_), '\\') => Within::Text,
+            (Within::String(n), '\u{1b}') => Within::StringEscape(n),
+            (Within::String(n) | Within::StringEscape(n), _) if n < STRING_MAX => Within::String(n + 1),
             (_, _) => self.plain(c, text),
         };
     }
 
     /// Outside of every sequence.
-    fn plain(&mut self, c: char, text: &mut String) -> State {
-        if self.state == State::Return {
+    fn plain(&mut self, c: char, text: &mut String) -> Within {
+        if self.state == Within::Return {
             text.push('\n');
         }
         match c {
-            '\n' if self.state == State::Return => {}
+            '\n' if self.state == Within::Return => {}
             '\n' | '\t' => text.push(c),
-            '\r' => return State::Return,
-            '\u{1b}' => return State::Escape,
-            '\u{9b}' => return State::Sequence,
-            '\u{9d}' | '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => return State::String(0),
+            '\r' => return Within::Return,
+            '\u{1b}' => return Within::Escape,
+            '\u{9b}' => return Within::Sequence,
+            '\u{9d}' | '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => return Within::String(0),
             _ if c.is_control() => {}
             _ if is_unprintable(c) => text.push(char::REPLACEMENT_CHARACTER),
             _ => text.push(c),
         }
-        State::Text
+        Within::Text
     }
 }
 

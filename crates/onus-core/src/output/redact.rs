@@ -79,16 +79,16 @@ impl Redactor {
     pub fn push(&mut self, text: &str) -> String {
         self.held.push_str(text);
         let whole = std::mem::take(&mut self.held);
-        self.scan(whole, Ending::Open)
+        self.scan(whole, StreamEnd::Open)
     }
 
     /// What is left when nothing more comes.
     pub fn finish(&mut self) -> String {
         let whole = std::mem::take(&mut self.held);
-        self.scan(whole, Ending::Closed)
+        self.scan(whole, StreamEnd::Closed)
     }
 
-    fn scan(&mut self, whole: String, ending: Ending) -> String {
+    fn scan(&mut self, whole: String, ending: StreamEnd) -> String {
         let mut shown = String::with_capacity(whole.len());
         let mut at = 0;
         while let Some(c) = whole[at..].chars().next() {
@@ -98,45 +98,45 @@ impl Redactor {
             }
             self.in_key = false;
             match self.found(&whole[at..], ending) {
-                Found::Value(length) => {
+                Match::Value(length) => {
                     shown.push_str(MARK);
                     at += length;
                     self.before = None;
                 }
-                Found::Key(length) => {
+                Match::Key(length) => {
                     shown.push_str(MARK);
                     at += length;
                     self.in_key = true;
                     self.before = None;
                 }
-                Found::Perhaps => {
+                Match::Perhaps => {
                     self.held = whole[at..].to_owned();
                     return shown;
                 }
-                Found::Nothing => {
+                Match::Nothing => {
                     shown.push(c);
                     at += c.len_utf8();
                     self.before = Some(c);
                 }
             }
         }
-        if ending == Ending::Closed {
+        if ending == StreamEnd::Closed {
             self.in_key = false;
         }
         shown
     }
 
     /// What begins with `rest`.
-    fn found(&self, rest: &str, ending: Ending) -> Found {
-        if ending == Ending::Open && self.values.iter().any(|value| is_begun(value, rest)) {
-            return Found::Perhaps;
+    fn found(&self, rest: &str, ending: StreamEnd) -> Match {
+        if ending == StreamEnd::Open && self.values.iter().any(|value| is_begun(value, rest)) {
+            return Match::Perhaps;
         }
         if let Some(value) = self.values.iter().find(|value| rest.starts_with(value.as_str())) {
-            return Found::Value(value.len());
+            return Match::Value(value.len());
         }
         // In the middle of a word nothing begins.
         if self.before.is_some_and(|before| before.is_ascii_alphanumeric()) {
-            return Found::Nothing;
+            return Match::Nothing;
         }
         if let Some(found) = lease(rest, ending) {
             return found;
@@ -145,26 +145,26 @@ impl Redactor {
             if let Some(word) = rest.strip_prefix(begin) {
                 let length = word.find(|c| !is_key_character(c)).unwrap_or(word.len());
                 match length >= *least {
-                    true => return Found::Key(begin.len() + length),
-                    false if length == word.len() && ending == Ending::Open => return Found::Perhaps,
+                    true => return Match::Key(begin.len() + length),
+                    false if length == word.len() && ending == StreamEnd::Open => return Match::Perhaps,
                     false => {}
                 }
-            } else if ending == Ending::Open && is_begun(begin, rest) {
-                return Found::Perhaps;
+            } else if ending == StreamEnd::Open && is_begun(begin, rest) {
+                return Match::Perhaps;
             }
         }
-        Found::Nothing
+        Match::Nothing
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
+enum StreamEnd {
     /// More may come.
     Open,
     Closed,
 }
 
-enum Found {
+enum Match {
     Value(usize),
     Key(usize),
     /// What comes next decides.
@@ -182,7 +182,7 @@ fn is_key_character(c: char) -> bool {
 }
 
 /// `generation.epoch.` and 32 hexadecimal digits: somebody's lease.
-fn lease(rest: &str, ending: Ending) -> Option<Found> {
+fn lease(rest: &str, ending: StreamEnd) -> Option<Match> {
     let mut at = 0;
     for _ in 0..2 {
         let digits = rest[at..].find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len() - at);
@@ -192,18 +192,18 @@ fn lease(rest: &str, ending: Ending) -> Option<Found> {
         at += digits;
         match rest[at..].chars().next() {
             Some('.') => at += 1,
-            None if ending == Ending::Open => return Some(Found::Perhaps),
+            None if ending == StreamEnd::Open => return Some(Match::Perhaps),
             _ => return None,
         }
-        if at == rest.len() && ending == Ending::Open {
-            return Some(Found::Perhaps);
+        if at == rest.len() && ending == StreamEnd::Open {
+            return Some(Match::Perhaps);
         }
     }
     let word = &rest[at..];
     let digits = word.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(word.len());
     match digits {
-        32.. => Some(Found::Key(at + digits)),
-        _ if digits == word.len() && ending == Ending::Open => Some(Found::Perhaps),
+        32.. => Some(Match::Key(at + digits)),
+        _ if digits == word.len() && ending == StreamEnd::Open => Some(Match::Perhaps),
         _ => None,
     }
 }

@@ -21,7 +21,7 @@ const PIECE: usize = 16_384;
 /// So much waits in memory for a store that does not answer; what comes behind it is not kept.
 const WAITING_MAX: usize = 1_048_576;
 /// How long what is still open is read, and a store that does not answer is asked, when the command has ended.
-const DRAIN: Duration = Duration::from_millis(500);
+const DRAIN: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Reads both outputs of a command to their ends.
