@@ -25,26 +25,30 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(100);
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
-/// Whether a request wants what comes next, too.
+/// Whether a request wants what comes next, too. Who also takes a document gets one: it ends.
 pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
     let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    accepted.is_some_and(|kinds| kinds.contains("text/event-stream"))
+    accepted.is_some_and(|kinds| kinds.starts_with("text/event-stream"))
 }
 
 pub(crate) async fn followed(server: Arc<Server>, session: String, request: Request) -> Response<Body> {
     let (parts, _) = request.into_parts();
     let begun = async {
         let presented = auth::presented_or_kept(&parts.method, &parts.headers)?;
-        let session: Seq = session
-            .parse()
-            .map_err(|_| Refusal::invalid(format!("{} is not the number of a session", shown(&session))))?;
-        let next = begins(&parts.headers, &parts.uri)?;
         let (guard, share) = (Arc::clone(&server), Share::of(&parts.extensions));
+        let (headers, uri) = (parts.headers.clone(), parts.uri.clone());
+        // Who asks comes first: a stranger is told nothing about the path.
         let admitted = move |store: &mut Store| {
             let token = guard.admit(store, &presented, Weight::Light)?.text;
-            store.output(session, next).map(|_| token)
+            let number = session.parse::<Seq>();
+            let number = number.map_err(|_| {
+                Refusal::invalid(format!("{} is not the number of a session", shown(&session)))
+            })?;
+            let next = begins(&headers, &uri)?;
+            store.output(number, next)?;
+            Ok((token, number, next))
         };
-        let token = server.readers.ask(&share, Weight::Light, admitted).await?;
+        let (token, session, next) = server.readers.ask(&share, Weight::Light, admitted).await?;
         let portion = server.streams.take(&Share::Bearer(token.hash()), 1)?;
         Ok::<_, Refusal>(Follower {
             server: Arc::clone(&server),

@@ -82,7 +82,7 @@ impl Door {
         let (method, target) = self.target();
         let (body, is_read) = watched(self.body(founded, caller));
         let token = founded.tokens.get(caller).map(String::as_str);
-        let answer = house.send(method, &target, token, body);
+        let answer = house.send(method, &founded.filled(&target), token, body);
         founded.assert_keeps_secrets(caller, &self.name, answer.body());
         let mark = if is_read.load(Ordering::Relaxed) || method == "GET" { "" } else { "!" };
         format!("{}{mark}", code(&answer))

@@ -147,6 +147,7 @@ impl Founded {
             ("$PUSH", tokens["push"].clone()),
             ("$OLD", old.token.id.to_string()),
             ("\"$SESSION\"", session.to_string()),
+            ("$SESSION", session.to_string()),
         ];
         drop((store, another));
         std::thread::sleep(std::time::Duration::from_millis(5));
