@@ -2,6 +2,7 @@
 
 mod dispatch;
 mod effort;
+mod fleet;
 mod inbox;
 mod milestone;
 mod preflight;
@@ -13,6 +14,7 @@ mod token;
 
 pub(crate) use dispatch::{change_line, dispatch};
 pub(crate) use effort::{approved, day, sessions, timesheet, usage};
+pub(crate) use fleet::fleet;
 pub(crate) use inbox::inbox;
 pub(crate) use milestone::{milestone, milestones};
 pub(crate) use preflight::preflight;

@@ -10,6 +10,7 @@ use crate::dispatch::{Plan, Told};
 use crate::doctor::DoctorView;
 use crate::exception::ExceptionsView;
 use crate::export::ExportError;
+use crate::fleet::FleetView;
 use crate::guard::Fleet;
 use crate::handoff::{HandoffFacts, HandoffView};
 use crate::idempotent_admin::Asker;
@@ -211,6 +212,8 @@ calls! {
         |onus, asker| onus.record_probes(asker, &place, &results);
 
     // How long.
+    FleetStatus "fleet_status" (only: Vec<Handle>) -> FleetView, Question Heavy,
+        |onus, asker| onus.fleet_status(&only);
     KeepOutput "keep_output" (session: Seq, position: i64, text: String) -> (), Report Light,
         |onus, asker| onus.keep_output(asker, session, position, &text);
     OutputOf "output" (session: Seq, from: i64) -> OutputView, Question Light, |onus, asker| onus.output(session, from);

@@ -2,6 +2,7 @@
 
 mod conclude;
 mod lease;
+mod pick_up;
 mod recorder;
 
 use super::claim::{PlaceArgs, begin};
@@ -16,7 +17,7 @@ use onus_app::submit::Target;
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::facts::Caller;
-use onus_core::id::TaskId;
+use onus_core::id::{Handle, TaskId};
 use onus_core::refusal::Refusal;
 use onus_core::time::Millis;
 use onus_core::worker::Kind;
@@ -66,6 +67,18 @@ pub(crate) struct RunCommand {
     #[arg(long, hide = true, value_name = "FD")]
     warden: Option<i32>,
 
+    /// Put the task in words for `{prompt}` in the command
+    #[arg(long, hide = true)]
+    prompt: bool,
+
+    /// Whom a task waits for that was begun too often
+    #[arg(long, hide = true, value_name = "@HANDLE", value_parser = crate::cli::handle)]
+    ask: Option<Handle>,
+
+    /// End with this process
+    #[arg(long, hide = true, value_name = "PID")]
+    follow: Option<i32>,
+
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -97,6 +110,9 @@ impl RunCommand {
 
     pub(super) fn run(&self, world: &World, out: &mut Output) -> Result<ExitCode, Refusal> {
         let mut signals = Signals::watch().map_err(unexpected)?;
+        if self.follow.is_some_and(|parent| !onus_host::fleet_lock::follow_parent(parent)) {
+            return Err(unexpected("the supervisor is gone"));
+        }
         let mut view = RunView { runs: Vec::new() };
         loop {
             let outcome = match self.one(world, out, &mut signals, view.runs.is_empty()) {
@@ -144,6 +160,11 @@ impl RunCommand {
         out: &Output,
         first: bool,
     ) -> Result<GrantedLease, Refusal> {
+        if let Some(task) = &self.task
+            && let Some(held) = pick_up::picked_up(world, store, out, task, &self.place)?
+        {
+            return Ok(held);
+        }
         let command = Command::Claim {
             workstation: self.place.workstation.clone(),
             here: self.place.here(world, store)?,
@@ -179,11 +200,13 @@ impl RunCommand {
         let environment = environment(world, store, held)?;
         let program = std::env::current_exe().map_err(unexpected)?.into_os_string();
         let warden = [program, "run".into(), "--warden".into()];
+        let command =
+            if self.prompt { pick_up::worded(store, held, &self.command)? } else { self.command.clone() };
         let mut output = None;
         let recorder = self.recorder(world, store, out, held, &environment, &mut output)?;
         let order = SupervisedCommand {
             warden: &warden,
-            command: &self.command,
+            command: &command,
             directory: held.directory.as_deref().unwrap_or(&world.place.cwd),
             environment: &environment,
             output,
