@@ -20,10 +20,11 @@ fn fleet(count: usize) -> Site {
     std::fs::write(&script, body).unwrap();
     std::fs::write(site.repo().join("onus.yaml"), "fleet: { interval: 200ms, attempts: 2 }\n").unwrap();
     let (count, line) = (count.to_string(), format!("sh {}", script.display()));
-    let made = site.by_person(&[
-        "fleet", "init", "--preset", "shell", "--count", &count, "--worker", "@sh", "--", &line,
-    ]);
-    assert_eq!(made["agents"].as_array().unwrap().len().to_string(), count);
+    let words =
+        ["fleet", "init", "--as", &site.person, "--preset", "shell", "--count", &count, "--worker", "@sh"];
+    let made = finish(start(site.command(&words).args(["--json", "--", &line])));
+    assert_eq!(made.exit, Some(0), "{made:?}");
+    assert_eq!(made.json()["agents"].as_array().unwrap().len().to_string(), count);
     site
 }
 
