@@ -6,6 +6,7 @@ use crate::layout::rendered;
 use crate::{Drawn, Page, PageRequest};
 use askama::Template;
 use onus_app::Onus;
+use onus_app::mirror::MirrorView;
 use onus_app::report::{CompletedView, NowView, StuckKind, StuckView, WantKind, WantView, When};
 use onus_app::view::HeldView;
 use onus_core::id::TaskId;
@@ -40,6 +41,7 @@ struct NowPage {
     pace: Vec<Tile>,
     wants: Vec<Want>,
     stuck: Vec<Stuck>,
+    mirrors: Vec<Untold>,
     completed: Vec<Done>,
     more_completed: bool,
     held: Vec<WorkerNow>,
@@ -90,6 +92,16 @@ struct Stuck {
     hint: String,
 }
 
+/// What an outside system was not told.
+#[derive(Debug)]
+struct Untold {
+    mirror: String,
+    task: Option<String>,
+    detail: String,
+    since: Html,
+    hint: String,
+}
+
 #[derive(Debug)]
 struct Done {
     task: String,
@@ -129,6 +141,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         pace: pace.tiles(),
         wants: view.wants.iter().map(Want::new).collect(),
         stuck: view.stuck.iter().map(|one| Stuck::new(one, now)).collect(),
+        mirrors: view.mirrors.iter().flat_map(|mirror| untold(mirror, now)).collect(),
         completed: view.completed.iter().map(|one| Done::new(one, now)).collect(),
         more_completed: view.more_completed,
         held: view.held.iter().map(|one| WorkerNow::new(one, now)).collect(),
@@ -137,6 +150,27 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         person: seen.viewer.is_person(),
     };
     Ok(Drawn { title: "Now".to_owned(), main: rendered(&page)? })
+}
+
+fn untold(mirror: &MirrorView, now: Timestamp) -> Vec<Untold> {
+    let name = mirror.name.to_string();
+    if mirror.stuck_tasks.is_empty() {
+        return vec![Untold {
+            task: None,
+            detail: mirror.last_error.clone().unwrap_or_default(),
+            since: when(now.plus(Millis(-mirror.lag_ms)), now),
+            hint: format!("onus mirror check {name}"),
+            mirror: name,
+        }];
+    }
+    let stuck = mirror.stuck_tasks.iter().map(|one| Untold {
+        mirror: name.clone(),
+        task: one.task.as_ref().map(ToString::to_string),
+        detail: one.error.clone(),
+        since: when(one.since, now),
+        hint: one.hint.clone(),
+    });
+    stuck.collect()
 }
 
 fn tiles(view: &NowView) -> Vec<Tile> {
@@ -149,7 +183,11 @@ fn tiles(view: &NowView) -> Vec<Tile> {
             label: "need a person",
             class: loud(view.wants.len(), "warn"),
         },
-        Tile { count: view.stuck.len().to_string(), label: "stuck", class: loud(view.stuck.len(), "bad") },
+        Tile {
+            count: (view.stuck.len() + view.mirrors.len()).to_string(),
+            label: "stuck",
+            class: loud(view.stuck.len() + view.mirrors.len(), "bad"),
+        },
         Tile { count: format!("{}{more}", view.completed.len()), label: "completed since", class: "good" },
         Tile { count: count("in_progress"), label: "in progress", class: "" },
         Tile { count: count("open"), label: "open", class: "" },

@@ -107,6 +107,7 @@ impl Onus {
         check("numbers", self.used_numbers());
         check("requests", self.lost_requests());
         check("probes", self.odd_probes());
+        check("mirrors", self.stuck_mirrors());
         let mut findings = Vec::new();
         match &workspace {
             Err(refusal) => check("workspace", Err(refusal.clone())),
@@ -120,6 +121,34 @@ impl Onus {
             }
         }
         Ok(DoctorView { ok: checks.iter().all(|check| check.ok), checks, findings })
+    }
+
+    /// Whether outside systems are told what happens.
+    fn stuck_mirrors(&mut self) -> Result<CheckOutcome, Refusal> {
+        let mirrors = self.mirrors()?.mirrors;
+        let stuck: Vec<String> = mirrors
+            .iter()
+            .filter(|mirror| mirror.is_stuck())
+            .map(|mirror| {
+                let why = mirror.last_error.as_deref().unwrap_or("nobody knows why");
+                match mirror.stuck {
+                    0 => format!("{} has failed {} times in a row: {why}", mirror.name, mirror.failures),
+                    count => format!("{}: {count} tasks are stuck: {why}", mirror.name),
+                }
+            })
+            .collect();
+        Ok(match (stuck.first(), mirrors.len()) {
+            (Some(first), _) => Ill(
+                Code::MirrorStuck,
+                format!("{first}{}", others(&stuck)),
+                "onus mirror status, then onus mirror check NAME and onus mirror retry NAME",
+            ),
+            (None, 0) => Well("none is set up".into()),
+            (None, count) => {
+                let pending: i64 = mirrors.iter().map(|mirror| mirror.pending).sum();
+                Well(format!("{count} set up, {pending} tasks wait to be told"))
+            }
+        })
     }
 
     /// Whether git asks before a branch moves. A team may do without: that is told, and no failure.

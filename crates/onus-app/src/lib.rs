@@ -26,6 +26,7 @@ pub mod ledger;
 pub mod main_of_record;
 pub mod merge;
 pub mod milestone;
+pub mod mirror;
 pub mod preflight;
 pub mod prime;
 pub mod probe;

@@ -84,7 +84,11 @@ impl Onus {
                 return answer.try_into();
             }
         }
-        self.transact(envelope, target, None, &mut Memory::default(), |outcome| outcome)
+        let receipt = self.transact(envelope, target, None, &mut Memory::default(), |outcome| outcome)?;
+        match self.needs_mirrors(&envelope.command) && receipt.kind == ReceiptKind::Changed {
+            true => self.tell_of_grant(&envelope.request, receipt),
+            false => Ok(receipt),
+        }
     }
 
     /// The answer that `submit` would give now, with nothing written: asked before long work outside the store.

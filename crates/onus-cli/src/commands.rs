@@ -27,6 +27,7 @@ mod man;
 mod mcp;
 mod merge;
 mod milestone;
+mod mirror;
 mod note;
 mod preflight;
 mod prime;
@@ -119,6 +120,7 @@ pub(crate) enum Verb {
     Ledger(ledger::Ledger),
     Report(report::Report),
     Milestone(milestone::Milestone),
+    Mirror(mirror::Mirror),
     Hook(hook::Hook),
     Mcp(mcp::Mcp),
     Setup(setup::Setup),
@@ -200,6 +202,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Ledger(verb) => call(&|world| verb.run(world, out)),
         Verb::Report(verb) => call(&|world| verb.run(world, out)),
         Verb::Milestone(verb) => call(&|world| verb.run(world, out)),
+        Verb::Mirror(verb) => call(&|world| verb.run(world, out)),
         Verb::Hook(verb) => call(&|world| verb.run(world, out)),
         Verb::Serve(verb) => call(&|world| verb.run(world, out)),
         Verb::Board(verb) => call(&|world| verb.run(world, out)),

@@ -35,6 +35,8 @@ mod lanes;
 mod mcp;
 mod merge;
 mod milestone;
+mod mirror;
+mod mirror_faults;
 mod names;
 mod places;
 mod preflight;

@@ -64,6 +64,7 @@ codes! {
     NotMerged              "not_merged"              409  5 "The work is not in the main branch",
     NotOwnCommits          "not_own_commits"         403  5 "The branch has commits that are not this assignment's",
     MainOfRecordUnset      "main_of_record_unset"    409  5 "Nobody has named the main branch that counts",
+    MirrorStuck            "mirror_stuck"            409  5 "An outside system was not told",
     GateBypassed           "gate_bypassed"           409  5 "A gate was bypassed",
     MilestoneIncomplete    "milestone_incomplete"    409  5 "Something is missing from the milestone",
     SelfReview             "self_review"             403  5 "Nobody reviews their own work",

@@ -181,6 +181,10 @@ fn is_channel(text: &str) -> bool {
 }
 
 checked_name!(
+    /// An outside system that is told what happens here: `redmine`.
+    MirrorName, "^[a-z][a-z0-9-]{0,63}$", "a mirror's name", is_name
+);
+checked_name!(
     /// The system that an ask lives in: `github`.
     ChannelName, "^[a-z][a-z0-9_.-]{0,31}$", "a channel's name", is_channel
 );

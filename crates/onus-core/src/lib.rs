@@ -25,6 +25,7 @@ pub mod ledger;
 pub mod line_comment;
 pub mod main_of_record;
 pub mod milestone;
+pub mod mirror;
 pub mod naming;
 pub mod order;
 pub mod own_commits;

@@ -1,7 +1,8 @@
 //! What a team may set in `onus.yaml`. Every field has a safe default; unknown keys are refused by the reader.
 
-use crate::id::{ChannelName, Handle, ProjectKey};
+use crate::id::{ChannelName, Handle, MirrorName, ProjectKey};
 use crate::intake::channel::Channel;
+use crate::mirror::setting::Mirror;
 use crate::price::Prices;
 use crate::time::Millis;
 use crate::worker::Kind;
@@ -24,6 +25,8 @@ pub struct Settings {
     pub exception: ExceptionSettings,
     pub effort: EffortSettings,
     pub intake: IntakeSettings,
+    /// Outside systems that are told what happens here, and asked for work (mission C8).
+    pub mirrors: BTreeMap<MirrorName, Mirror>,
     /// What a model's tokens cost, for records that tell no cost. A model that is not named has none.
     pub prices: Prices,
 }

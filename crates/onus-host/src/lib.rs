@@ -24,6 +24,7 @@ pub mod http_client;
 pub mod identity_map;
 pub mod key;
 pub mod lease_file;
+pub mod mirror;
 pub mod probe;
 pub mod process;
 pub mod process_liveness;

@@ -181,6 +181,11 @@ fn one_line(text: &str) -> String {
     line
 }
 
+/// The addresses of an endpoint that may be spoken to, for whoever else follows the probes' rules.
+pub(crate) fn checked(endpoint: &onus_core::probe::Endpoint) -> Result<http::Checked, String> {
+    address::resolve(endpoint).map(http::Checked).map_err(|seen| seen.detail)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -27,6 +27,28 @@ pub(crate) fn supervising(leader: Pid) -> io::Result<Process> {
     })
 }
 
+/// This process in words that another one on the same host can judge it by.
+pub fn this_process() -> io::Result<String> {
+    let (host, boot) = clock::ids();
+    let pid = getpid().as_raw_pid();
+    Ok(format!("{host} {boot} {} {pid} {}", space()?, stat(pid)?.started))
+}
+
+/// Whether the process of these words is gone for certain.
+pub fn is_gone(words: &str) -> bool {
+    let mut words = words.split(' ');
+    let mut next = || words.next().unwrap_or_default();
+    let (host, boot, own_space) = (next(), next(), next());
+    let (Ok(pid), Ok(tick)) = (next().parse(), next().parse()) else { return false };
+    let here = clock::ids();
+    if host != here.0 {
+        return false;
+    }
+    // Another boot of the same host: nothing of before is left.
+    boot != here.1
+        || (space().is_ok_and(|space| space == own_space) && wrapper(Birth { pid, tick }) == Vital::Gone)
+}
+
 /// What this host knows of the process that works under a lease.
 pub fn of(lease: &Lease) -> Vital {
     lease.process.as_ref().map(told).unwrap_or_default()

@@ -8,12 +8,13 @@ use crate::route::{Asked, Next, Route};
 use crate::serve::Server;
 use crate::store::Store;
 use axum::http::HeaderMap;
-use onus_app::submit::{Receipt, Target};
+use onus_app::submit::{Receipt, ReceiptKind, Target};
 use onus_app::token::{Shown, parse};
 use onus_app::weight::Weight;
 use onus_core::code::Code;
 use onus_core::command::Envelope;
 use onus_core::hash::Digest;
+use onus_core::id::RequestId;
 use onus_core::refusal::Refusal;
 use onus_core::token::{Principal, TokenText};
 use std::collections::HashMap;
@@ -135,12 +136,36 @@ impl Server {
         shown: Option<Shown>,
     ) -> Result<Vec<Result<Receipt, Refusal>>, Refusal> {
         let text = shown.as_ref().map(|shown| shown.text.clone());
-        let answers = self.writer.submit(calls, shown).await?;
+        let grants: Vec<Option<RequestId>> = match self.has_mirrors() {
+            true => {
+                calls.iter().map(|(call, _)| call.command.is_grant().then(|| call.request.clone())).collect()
+            }
+            false => Vec::new(),
+        };
+        let mut answers = self.writer.submit(calls, shown).await?;
+        for (answer, request) in answers.iter_mut().zip(grants) {
+            if let (Ok(receipt), Some(request)) = (&*answer, request) {
+                *answer = self.told_of_grant(request, receipt.clone()).await;
+            }
+        }
         let is_denied = |answer: &Result<Receipt, Refusal>| matches!(answer, Err(refusal) if refusal.code == Code::Unauthenticated);
         if let Some(text) = text.filter(|_| answers.iter().any(is_denied)) {
             self.bearers.forget(&text);
         }
         Ok(answers)
+    }
+
+    /// A grant, once the mirrors were told of it that must be before anybody begins.
+    async fn told_of_grant(&self, request: RequestId, receipt: Receipt) -> Result<Receipt, Refusal> {
+        if receipt.kind != ReceiptKind::Changed {
+            return Ok(receipt);
+        }
+        self.readers
+            .ask(&Share::Strangers, Weight::Heavy, move |store| match store.requires_mirrors() {
+                true => store.tell_of_grant(&request, receipt),
+                false => Ok(receipt),
+            })
+            .await
     }
 
     /// Whether the bearer of a token does not ask too often.

@@ -22,6 +22,7 @@ mod mcp;
 mod metrics;
 mod openapi;
 mod origin;
+mod outbox;
 mod precondition;
 mod problem;
 mod rate;

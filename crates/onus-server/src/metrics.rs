@@ -1,5 +1,6 @@
 //! What a server tells about itself, in Prometheus' format.
 
+use onus_app::mirror::MirrorsView;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -20,6 +21,11 @@ struct Refused {
     code: String,
 }
 
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfMirror {
+    mirror: String,
+}
+
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
@@ -30,6 +36,9 @@ pub(crate) struct Metrics {
     batch: Histogram,
     pub(crate) connections: Gauge,
     pub(crate) listeners: Gauge,
+    mirror_pending: Family<OfMirror, Gauge>,
+    mirror_stuck: Family<OfMirror, Gauge>,
+    mirror_lag: Family<OfMirror, Gauge>,
 }
 
 impl Metrics {
@@ -57,7 +66,28 @@ impl Metrics {
         registry.register("connections", "Open connections", connections.clone());
         let listeners = Gauge::default();
         registry.register("event_listeners", "Callers that listen to events", listeners.clone());
-        Metrics { registry, requests, refusals, seconds, commands, batch, connections, listeners }
+        let mut of_mirror = |name: &str, help: &str| {
+            let family = Family::<OfMirror, Gauge>::default();
+            registry.register(name, help, family.clone());
+            family
+        };
+        let mirror_pending =
+            of_mirror("mirror_pending_tasks", "Tasks of which a mirror has not been told everything");
+        let mirror_stuck = of_mirror("mirror_stuck_tasks", "Those of them that wait for a person");
+        let mirror_lag = of_mirror("mirror_lag_milliseconds", "For how long the oldest of it has waited");
+        Metrics {
+            registry,
+            requests,
+            refusals,
+            seconds,
+            commands,
+            batch,
+            connections,
+            listeners,
+            mirror_pending,
+            mirror_stuck,
+            mirror_lag,
+        }
     }
 
     pub(crate) fn answered(&self, operation: &str, status: u16, took: Duration) {
@@ -72,6 +102,15 @@ impl Metrics {
     pub(crate) fn committed(&self, commands: usize) {
         self.commands.inc_by(commands as u64);
         self.batch.observe(commands as f64);
+    }
+
+    pub(crate) fn mirrors(&self, view: &MirrorsView) {
+        for mirror in &view.mirrors {
+            let of = OfMirror { mirror: mirror.name.to_string() };
+            self.mirror_pending.get_or_create(&of).set(mirror.pending);
+            self.mirror_stuck.get_or_create(&of).set(mirror.stuck);
+            self.mirror_lag.get_or_create(&of).set(mirror.lag_ms);
+        }
     }
 
     pub(crate) fn text(&self) -> String {

@@ -5,6 +5,7 @@ mod claims;
 mod effort;
 mod exceptions;
 mod milestones;
+mod mirrors;
 mod queue;
 mod registry;
 mod reports;
@@ -22,6 +23,7 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(registry::routes());
     table.extend(effort::routes());
     table.extend(milestones::routes());
+    table.extend(mirrors::routes());
     table.extend(reports::routes());
     table
 }

@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::events::{Hub, newest};
 use crate::metrics::Metrics;
 use crate::origin::Origins;
+use crate::outbox::Outbox;
 use crate::precondition::KnownVersions;
 use crate::problem::Problem;
 use crate::rate::Rate;
@@ -55,6 +56,8 @@ pub(crate) struct Server {
     /// True once the server ends: what lasts for ever ends then, too.
     pub(crate) ending: watch::Receiver<bool>,
     events: JoinHandle<()>,
+    /// Tells the mirrors, where there are any.
+    outbox: Option<Outbox>,
 }
 
 impl Server {
@@ -87,12 +90,20 @@ impl Server {
             sending: Allowance::new("bytes on their way out", body::SENDING_EACH, 8 * body::SENDING_EACH),
             ending,
             events,
+            outbox: Outbox::start(open)?,
             config,
         })
     }
 
+    pub(crate) fn has_mirrors(&self) -> bool {
+        self.outbox.is_some()
+    }
+
     /// Carries out and answers what was accepted; then the store is closed.
     pub(crate) fn finish(self) {
+        if let Some(outbox) = self.outbox {
+            outbox.finish();
+        }
         self.writer.finish();
         self.readers.finish();
         drop(self.hub);
@@ -147,12 +158,7 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
         .route("/openapi.json", get(move || text("application/json", document.to_string())))
         .route("/healthz", get(|| text("text/plain; charset=utf-8", "ok\n".to_owned())))
         .route("/readyz", get(move || readiness(Arc::clone(&ready))))
-        .route(
-            "/metrics",
-            get(move || {
-                text("application/openmetrics-text; version=1.0.0; charset=utf-8", metrics.metrics.text())
-            }),
-        )
+        .route("/metrics", get(move || measured(Arc::clone(&metrics))))
         .route("/errors", get(|| text("text/plain; charset=utf-8", error_pages::index())))
         .route("/errors/{code}", get(|Path(code): Path<String>| error_pages::page(code)))
         .fallback(async || {
@@ -189,6 +195,16 @@ pub(crate) async fn text(kind: &'static str, body: String) -> Response<Body> {
     let mut response = Response::new(Body::from(body));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     response
+}
+
+/// What the server counts, and how the mirrors stand now.
+async fn measured(server: Arc<Server>) -> Response<Body> {
+    let asked = server.readers.ask(&Share::Strangers, Weight::Light, |store| store.mirrors()).await;
+    // Where the store does not answer, the counts are still worth telling.
+    if let Ok(view) = asked {
+        server.metrics.mirrors(&view);
+    }
+    text("application/openmetrics-text; version=1.0.0; charset=utf-8", server.metrics.text()).await
 }
 
 /// Whether the store answers.

@@ -11,6 +11,7 @@ pub mod landed;
 pub mod load;
 pub mod location;
 pub mod milestone;
+pub mod mirror;
 pub mod port;
 pub mod postgres;
 pub mod read;

@@ -11,7 +11,8 @@
 use crate::port::Value;
 use onus_core::hash::Digest;
 use onus_core::id::{
-    CommitId, Handle, MilestoneName, OriginRef, ProjectKey, Role, TaskId, TaskType, TokenId, WorkstationName,
+    CommitId, Handle, MilestoneName, MirrorName, OriginRef, ProjectKey, Role, TaskId, TaskType, TokenId,
+    WorkstationName,
 };
 use onus_core::time::{Date, Millis, Timestamp};
 
@@ -124,6 +125,7 @@ to_value! {
     id: TokenId => id.as_str();
     handle: Handle => handle.as_str();
     name: MilestoneName => name.as_str();
+    name: MirrorName => name.as_str();
     name: WorkstationName => name.as_str();
     origin: OriginRef => origin.as_str();
     key: ProjectKey => key.as_str();

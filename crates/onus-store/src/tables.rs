@@ -9,7 +9,7 @@ use crate::sql_of;
 use crate::statement::{Params as _, Sql, Statement, ToValue, params};
 
 /// The schema whose columns these are.
-pub const SCHEMA: i64 = 11;
+pub const SCHEMA: i64 = 12;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -267,6 +267,14 @@ tables! {
     }
     REQUEST "request" of "workspace" by "id" { id: Blob, fingerprint: Blob, seq: Int, answer: Text }
     CHECKPOINT "checkpoint" of "workspace" by "seq" { seq: Int, document: Text, signature: Blob }
+    MIRROR "mirror" of "workspace" by "name" => MirrorRow "m" {
+        name: Text, heard: Int, epoch: Int, sender: Text, lent_until: Int, failures: Int, next_at: Int, error: Text,
+        polled: Text, polled_at: Int,
+    }
+    MIRROR_TASK "mirror_task" of "workspace" by "mirror, task" => MirrorTaskRow "k" {
+        mirror: Text, task: Text, heard: Int, delivered: Int, since: Int, attempts: Int, next_at: Int, stuck: Int, error: Text,
+        far_id: Text, told: Text, drift: Text,
+    }
 }
 
 impl Table {

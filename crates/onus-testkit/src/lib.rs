@@ -5,16 +5,20 @@
 
 mod cluster;
 pub mod disk;
+mod fault_proxy;
 mod forgotten;
 mod guardian;
 mod localstack;
 mod patroni;
+mod redmine;
 mod relay;
 mod standby;
 mod template;
 
 pub use cluster::{Cluster, Durability};
+pub use fault_proxy::{Fault, FaultProxy};
 pub use forgotten::no_file_is_forgotten;
 pub use localstack::LocalStack;
 pub use patroni::Patroni;
+pub use redmine::Redmine;
 pub use template::Template;

@@ -19,6 +19,7 @@ use crate::ledger::{CheckpointView, ExportedView, GenerationView, RangeView, Ver
 use crate::main_of_record::ClonesAndMain;
 use crate::merge::Arrived;
 use crate::milestone::{MilestoneAddedView, MilestoneView, MilestonesView};
+use crate::mirror::MirrorsView;
 use crate::prime::PrimeView;
 use crate::progress::Silent;
 use crate::registry::{Founded, Founding};
@@ -41,8 +42,8 @@ use onus_core::event::{MilestoneAdded, ReferenceMoved, WorkerAdded, WorkstationA
 use onus_core::evidence::Proof;
 use onus_core::facts::Caller;
 use onus_core::id::{
-    CommitId, Handle, MilestoneName, OriginRef, ProjectKey, RequestId, Seq, TaskId, TaskType, TokenId,
-    WorkstationName,
+    CommitId, Handle, MilestoneName, MirrorName, OriginRef, ProjectKey, RequestId, Seq, TaskId, TaskType,
+    TokenId, WorkstationName,
 };
 use onus_core::main_of_record::{Named, RepositoryClone};
 use onus_core::probe::ProbeResult;
@@ -232,6 +233,11 @@ calls! {
         |onus, asker| onus.add_milestone(asker, &wanted);
     CloseMilestone "close_milestone" (name: MilestoneName) -> MilestoneView, Judgement Heavy,
         |onus, asker| onus.close_milestone(asker, &name);
+    Mirrors "mirrors" () -> MirrorsView, Question Light, |onus, asker| onus.mirrors();
+    RetryMirror "retry_mirror" (mirror: MirrorName, task: Option<TaskId>) -> MirrorsView, Administration Light,
+        |onus, asker| onus.retry_mirror(asker, &mirror, task.as_ref());
+    SkipMirror "skip_mirror" (mirror: MirrorName, task: TaskId, reason: Option<String>) -> MirrorsView,
+        Administration Light, |onus, asker| onus.skip_mirror(asker, &mirror, &task, reason.as_deref());
     ReportNow "report_now" (when: When) -> NowView, Question Light, |onus, asker| onus.report_now(asker.actor, &when);
     ReportSprint "report_sprint" (sprint: Option<String>) -> SprintView, Question Heavy,
         |onus, asker| onus.report_sprint(asker.actor, sprint.as_deref());

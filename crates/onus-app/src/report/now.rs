@@ -8,6 +8,7 @@ pub use stuck::{StuckKind, StuckView};
 
 use super::When;
 use crate::Onus;
+use crate::mirror::MirrorView;
 use crate::remote::calls;
 use crate::view::HeldView;
 use onus_core::event::Event;
@@ -46,6 +47,9 @@ pub struct NowView {
     /// Whether there were more than these.
     pub more_completed: bool,
     pub stuck: Vec<StuckView>,
+    /// Outside systems that were not told, and why.
+    #[serde(default)]
+    pub mirrors: Vec<MirrorView>,
     /// What needs a person, and how to give it.
     pub wants: Vec<WantView>,
     /// Who works now.
@@ -91,6 +95,8 @@ impl Onus {
         let held = self.held()?;
         let wants = self.wants(&held)?;
         let stuck = self.stuck(&held)?;
+        let mut mirrors = self.mirrors()?.mirrors;
+        mirrors.retain(MirrorView::is_stuck);
         let (completed, leases_lost, counts, flow) = self.ask(|tx| {
             let completed = completed(tx, span)?;
             let mut lost = 0;
@@ -104,6 +110,7 @@ impl Onus {
             more_completed: completed.len() as i64 >= COMPLETED,
             completed,
             stuck,
+            mirrors,
             wants,
             held,
             counts: counts.into_iter().map(|(state, count)| (state.name().to_owned(), count)).collect(),

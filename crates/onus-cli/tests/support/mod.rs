@@ -26,6 +26,7 @@ pub(crate) mod pair;
 pub(crate) mod rng;
 pub(crate) mod server;
 pub(crate) mod team;
+pub(crate) mod tracker;
 pub(crate) mod tree;
 pub(crate) mod wrapper;
 

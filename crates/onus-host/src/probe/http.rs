@@ -101,7 +101,7 @@ fn compare(body: &Value, expected: &Expected) -> Result<String, Seen> {
 
 /// The addresses that were checked, whatever is asked for.
 #[derive(Debug)]
-struct Checked(Vec<SocketAddr>);
+pub(crate) struct Checked(pub(super) Vec<SocketAddr>);
 
 impl Resolver for Checked {
     fn resolve(&self, _: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {

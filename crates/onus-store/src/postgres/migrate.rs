@@ -13,6 +13,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (9, include_str!("../../schema/postgres/009_answer.sql")),
     (10, include_str!("../../schema/postgres/010_road.sql")),
     (11, include_str!("../../schema/postgres/011_outside.sql")),
+    (12, include_str!("../../schema/postgres/012_mirror.sql")),
 ];
 
 /// The text that makes all tables.

@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../schema/sqlite/009_answer.sql"),
     include_str!("../../schema/sqlite/010_road.sql"),
     include_str!("../../schema/sqlite/011_outside.sql"),
+    include_str!("../../schema/sqlite/012_mirror.sql"),
 ];
 
 pub(super) const LATEST: i64 = MIGRATIONS.len() as i64;
