@@ -36,7 +36,6 @@ mod mcp;
 mod merge;
 mod milestone;
 mod mirror;
-mod mirror_faults;
 mod names;
 mod places;
 mod preflight;

@@ -147,7 +147,7 @@ impl Onus {
         let (now, found) = self.ask(|tx| Ok((tx.now()?.wall, rows::find(tx, name)?)))?;
         let lender = found.and_then(|found| found.sender.filter(|_| found.lent_until >= now));
         // One that died on this host is not waited for.
-        let is_gone = lender.as_deref().is_some_and(|lender| process_liveness::is_gone(lender));
+        let is_gone = lender.as_deref().is_some_and(process_liveness::is_gone);
         if lender.is_some() && !is_gone {
             return Ok(None);
         }
