@@ -18,6 +18,7 @@ use onus_host::mirror::{ASKED, FarIssue, Polled};
 use onus_store::load;
 use onus_store::mirror::{self as rows, StoredCounterpart};
 use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
 
 /// Pages that are read in one round: deliveries go on in between.
 const PAGES: usize = 10;
@@ -191,7 +192,8 @@ impl Onus {
         let text = json!({ "issues": asks }).to_string();
         let request = format!("mirror-{}", Digest::of(text.as_bytes())).parse().map_err(unexpected)?;
         let format = Format::Redmine;
-        let mut converted = format::convert(format, &[SourceFile { name: "issues".into(), text }]);
+        let mut converted =
+            format::convert(format, &[SourceFile { name: "issues".into(), text }], &BTreeMap::new());
         if let Some(refusal) = converted.refusal() {
             return Err(refusal);
         }
