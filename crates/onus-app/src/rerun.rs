@@ -6,12 +6,13 @@ use crate::submit::{Receipt, Target, step, unexpected};
 use crate::{Onus, replay};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant};
+use onus_core::event::WorkstationAdded;
 use onus_core::id::{CommitId, Handle, OriginRef, RequestId, TaskId, WorkstationName};
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::registry::person;
 use onus_core::task::{Spec, State, Task};
 use onus_core::text::{TITLE_MAX, Text};
-use onus_core::workstation::{Workstation, WorkstationState};
+use onus_core::workstation::{Lifecycle, Workstation, WorkstationKind, WorkstationState};
 use onus_host::refs::History;
 use onus_host::worktree;
 use onus_store::load;
@@ -47,7 +48,7 @@ impl Onus {
         }
         let original = self.find_task(call.task)?;
         let original = original.ok_or_else(|| unknown_task(call.task))?;
-        let setting = self.setting(&original)?;
+        let setting = self.setting(call, &original)?;
         let again = self.again(call, &original)?;
         let repo =
             self.place.repo.clone().ok_or_else(|| unexpected("a working tree without a repository"))?;
@@ -66,7 +67,7 @@ impl Onus {
     }
 
     /// The last completed assignment, if all of it is still there.
-    fn setting(&mut self, task: &Task) -> Result<Setting, Refusal> {
+    fn setting(&mut self, call: &Rerun<'_>, task: &Task) -> Result<Setting, Refusal> {
         let past = self.assignments(&task.id)?;
         let last = past.into_iter().rfind(|row| row.end_reason.as_deref() == Some("completed"));
         let Some(last) = last.map(|row| row.assignment) else {
@@ -83,16 +84,54 @@ impl Onus {
                     .hint("onus worker list"),
             );
         }
-        findings.extend(workstation_finding(&last.workstation, row.as_ref()));
+        let retired = row.as_ref().map(|row| &row.workstation).filter(|one| comes_back(one)).cloned();
+        if retired.is_none() {
+            findings.extend(workstation_finding(&last.workstation, row.as_ref()));
+        }
         findings.extend(self.commit_finding(last.base.as_ref())?);
         if let Some(refusal) = Refusal::from_findings(findings) {
             return Err(refusal.task(&task.id));
         }
-        let directory = row.and_then(|row| row.workstation.path).map(PathBuf::from);
+        let directory = match (&retired, &last.base) {
+            (Some(retired), Some(base)) => Some(self.made_again(call, retired, base)?),
+            _ => row.and_then(|row| row.workstation.path).map(PathBuf::from),
+        };
         let (Some(directory), Some(base)) = (directory, last.base) else {
             return Err(unexpected("a workstation or a commit vanished while it was looked at"));
         };
         Ok(Setting { assignee: last.assignee, workstation: last.workstation, directory, base })
+    }
+
+    /// A place that was made for one task is made again, as it was registered.
+    fn made_again(
+        &mut self,
+        call: &Rerun<'_>,
+        retired: &Workstation,
+        base: &CommitId,
+    ) -> Result<PathBuf, Refusal> {
+        self.may_add_workstation(call.actor, &retired.name)?;
+        let repo =
+            self.place.repo.clone().ok_or_else(|| unexpected("a working tree without a repository"))?;
+        let beside = || {
+            let root = repo.root.as_deref().unwrap_or(&repo.common_dir);
+            let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            root.parent().unwrap_or(root).join(format!("{name}-{}", retired.name))
+        };
+        let path = retired.path.as_deref().map_or_else(beside, PathBuf::from);
+        let branch = retired.branch.as_ref().map_or_else(|| retired.name.to_string(), ToString::to_string);
+        worktree::create(&repo, &path, &branch, base.as_str())?;
+        let wanted = WorkstationAdded {
+            name: retired.name.clone(),
+            kind: retired.kind,
+            path: Some(path.display().to_string()),
+            lifecycle: retired.lifecycle,
+            branch: retired.branch.clone(),
+            probes: retired.probes.clone(),
+            role: retired.role.clone(),
+            lane: retired.lane,
+        };
+        self.add_workstation(call.actor, &wanted)?;
+        Ok(path)
     }
 
     fn commit_finding(&self, base: Option<&CommitId>) -> Result<Option<Finding>, Refusal> {
@@ -190,6 +229,13 @@ impl Onus {
         let (workspace, Some(earlier)) = found else { return Ok(None) };
         self.ask(|tx| Ok(replay::answer(tx, &workspace, actor, earlier.seq)))?.map(Some)
     }
+}
+
+/// Whether a retired workstation is one that was made for its task alone: whatever else is retired, a person has retired.
+fn comes_back(workstation: &Workstation) -> bool {
+    workstation.state == WorkstationState::Retired
+        && workstation.lifecycle == Lifecycle::SingleTask
+        && workstation.kind == WorkstationKind::Worktree
 }
 
 fn workstation_finding(name: &WorkstationName, row: Option<&WorkstationHolding>) -> Option<Finding> {
