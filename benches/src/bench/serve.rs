@@ -60,6 +60,7 @@ fn call(caller: usize, count: usize, held: Option<&Receipt>) -> Result<(Envelope
             assignee: None,
             ttl: None,
             warrant: Warrant::Ordinary,
+            constraints: Vec::new(),
         },
         Some(_) => Command::Complete {
             resolution: Some(Text::new("done".to_owned())),

@@ -305,6 +305,7 @@ impl Desk {
                 assignee: None,
                 ttl: None,
                 warrant: Warrant::Ordinary,
+                constraints: Vec::new(),
             },
         };
         Ok((envelope, target))

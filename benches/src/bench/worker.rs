@@ -43,6 +43,7 @@ pub(crate) fn run(words: &[String]) -> Outcome<()> {
             assignee: None,
             ttl: None,
             warrant: Warrant::Ordinary,
+            constraints: Vec::new(),
         };
         let mut envelope = Envelope {
             request: request(&actor, count, "claim")?,

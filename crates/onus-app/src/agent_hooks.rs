@@ -6,6 +6,7 @@ use crate::guard::{Desk, Fleet};
 use crate::remote::calls;
 use onus_core::boundary;
 use onus_core::code::Code;
+use onus_core::constraint;
 use onus_core::guard::{Held, Post};
 use onus_core::id::{Handle, TaskId};
 use onus_core::lease::Token;
@@ -75,7 +76,7 @@ impl Onus {
                 let root = root.or_else(|| self.place.repo.as_ref().and_then(|repo| repo.root.clone()));
                 if let Some(relative) = root.and_then(|root| path.strip_prefix(root).ok().map(Path::to_owned))
                 {
-                    self.within_scope(held.task, &relative)?;
+                    self.within_scope(&held, &relative)?;
                 }
             }
         }
@@ -107,11 +108,24 @@ impl Onus {
         })
     }
 
-    fn within_scope(&mut self, task: &TaskId, path: &Path) -> Result<(), Refusal> {
-        let spec = self.task(task)?.spec;
-        let findings =
-            boundary::path_findings(&self.policy()?, &spec, &[path.to_string_lossy().into_owned()]);
+    fn within_scope(&mut self, held: &Held<'_>, path: &Path) -> Result<(), Refusal> {
+        let task = held.task;
+        let (spec, allowed) = (self.task(task)?.spec, &held.assignment.constraints);
+        let paths = [path.to_string_lossy().into_owned()];
+        let findings = boundary::path_findings(&self.policy()?, &spec, allowed, &paths);
         Refusal::from_findings(findings).map_or(Ok(()), |refusal| Err(refusal.task(task)))
+    }
+
+    /// Whether an agent's client may run a line in its shell, by what the tasks that it holds allow.
+    pub fn may_run(&mut self, worker: Option<&Handle>, line: &str) -> Result<(), Refusal> {
+        let Some(worker) = worker else { return Ok(()) };
+        for held in self.holdings(worker)? {
+            if let Some(finding) = constraint::against_line(&held.assignment.constraints, line) {
+                let refusal = Refusal::from_findings(vec![finding]);
+                return refusal.map_or(Ok(()), |refusal| Err(refusal.task(&held.task)));
+            }
+        }
+        Ok(())
     }
 
     /// What the worker holds now.

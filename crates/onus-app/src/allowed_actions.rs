@@ -100,7 +100,9 @@ impl Taking {
     fn command(self, workstation: Option<WorkstationName>) -> Command {
         let (here, ttl, warrant) = (None, None, Warrant::Ordinary);
         match self {
-            Taking::Claim => Command::Claim { workstation, here, assignee: None, ttl, warrant },
+            Taking::Claim => {
+                Command::Claim { workstation, here, assignee: None, ttl, warrant, constraints: Vec::new() }
+            }
             Taking::Takeover => {
                 Command::Takeover { workstation, here, ttl, reason: Some(SAID.to_owned()), warrant }
             }

@@ -7,6 +7,7 @@ use crate::submit::Target;
 use crate::view::{CheckRunView, ChecksView};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Run, Stage};
+use onus_core::constraint::has_network;
 use onus_core::evidence::CheckVerdict;
 use onus_core::evidence::{Ground, Proof, RunPlace};
 use onus_core::hash::{Digest, encode_hex};
@@ -54,6 +55,11 @@ impl Sandbox {
             Sandbox::Bubblewrap => "bubblewrap",
             Sandbox::BubblewrapNetwork => "bubblewrap-network",
         }
+    }
+
+    /// What is left of it where an assignment has no network.
+    fn within(self, network: bool) -> Sandbox {
+        if network { self } else { Sandbox::Bubblewrap }
     }
 
     pub fn parse(text: &str) -> Option<Sandbox> {
@@ -124,6 +130,8 @@ pub struct Bench {
     pub ground: Ground,
     /// What a sandbox leaves out: the store, keys and files with secrets.
     pub hidden: Vec<PathBuf>,
+    /// Whether the assignment that the checks are run for leaves them the network.
+    pub network: bool,
 }
 
 impl Onus {
@@ -133,10 +141,12 @@ impl Onus {
             Some(held) => self.directory_of(&held.workstation)?,
             None => None,
         };
-        match directory {
+        let bench = match directory {
             Some(directory) => self.bench_in(directory),
             None => self.bench_here(),
-        }
+        }?;
+        let network = task.assignment().is_none_or(|held| has_network(&held.constraints));
+        Ok(Bench { network, ..bench })
     }
 
     /// Where the caller stands.
@@ -147,7 +157,7 @@ impl Onus {
 
     fn bench_in(&self, directory: PathBuf) -> Result<Bench, Refusal> {
         let ground = self.ground(&directory)?;
-        Ok(Bench { directory, ground, hidden: self.hidden() })
+        Ok(Bench { directory, ground, hidden: self.hidden(), network: true })
     }
 
     /// Where the store and the secrets of its callers are.
@@ -394,6 +404,7 @@ pub fn approved(task: &Task, only: Option<&CheckId>) -> Vec<Check> {
 
 /// Runs one check. What could not even be started counts as not run.
 pub fn run(check: &Check, task: &TaskId, bench: &Bench, sandbox: Sandbox) -> Tried {
+    let sandbox = sandbox.within(bench.network);
     let environment = Environment::of_process().with("ONUS_TASK", task.to_string());
     let line = sandbox.line(&check.command, bench);
     let command = CommandLine {

@@ -246,7 +246,8 @@ impl Onus {
         };
         let spec = &task.spec;
         // Reading what changed takes a process; a task without limits needs none.
-        if spec.scope.is_empty() && spec.role.is_none() {
+        let allowed = &held.assignment.constraints;
+        if spec.scope.is_empty() && spec.role.is_none() && allowed.is_empty() {
             return Ok(());
         }
         let main = self.main_branch()?;
@@ -261,10 +262,10 @@ impl Onus {
         let policy = self.policy()?;
         // One commit more on top of what was there: all of it, if not less, is new.
         let by_one = update.old.as_ref().and_then(|old| refs::changed_by_one(&repo?.common_dir, new, old));
-        if by_one.is_some_and(|paths| boundary::path_findings(&policy, spec, &paths).is_empty()) {
+        if by_one.is_some_and(|paths| boundary::path_findings(&policy, spec, allowed, &paths).is_empty()) {
             return Ok(());
         }
-        let findings = boundary::path_findings(&policy, spec, &history.changed_paths(new, &not)?);
+        let findings = boundary::path_findings(&policy, spec, allowed, &history.changed_paths(new, &not)?);
         if findings.is_empty() {
             return Ok(());
         }
@@ -276,7 +277,7 @@ impl Onus {
         }
         let own: Vec<String> =
             commits.into_iter().filter(|id| !landed.iter().any(|one| one.as_str() == id)).collect();
-        guard::within(held, boundary::path_findings(&policy, spec, &history.changed_by(&own)?))
+        guard::within(held, boundary::path_findings(&policy, spec, allowed, &history.changed_by(&own)?))
     }
 }
 

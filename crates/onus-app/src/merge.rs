@@ -344,13 +344,14 @@ impl Onus {
         onto: &str,
     ) -> Result<(), Refusal> {
         let policy = self.policy()?;
-        let is_free = task.spec.scope.is_empty() && task.spec.role.is_none();
+        let allowed = task.assignment().map_or(&[][..], |held| &held.constraints);
+        let is_free = task.spec.scope.is_empty() && task.spec.role.is_none() && allowed.is_empty();
         let findings = match &policy {
             Policy::Invalid(broken) => broken.findings.clone(),
             // Reading what changed takes a process; a task without limits needs none.
             Policy::Absent | Policy::InForce(_) if is_free => Vec::new(),
             Policy::Absent | Policy::InForce(_) => {
-                path_findings(&policy, &task.spec, &history.changed_paths(commit, &[onto])?)
+                path_findings(&policy, &task.spec, allowed, &history.changed_paths(commit, &[onto])?)
             }
         };
         Refusal::from_findings(findings).map_or(Ok(()), |refusal| Err(refusal.task(&task.id)))

@@ -92,6 +92,9 @@ pub struct HoldingView {
     pub directory: Option<String>,
     pub scope: Vec<String>,
     pub checks: usize,
+    /// What its holder is held to.
+    #[serde(default)]
+    pub constraints: Vec<String>,
     pub expires_at: Timestamp,
     /// Negative when it has run out.
     pub lease_left_ms: i64,
@@ -166,6 +169,7 @@ impl Onus {
             workstation: held.workstation.clone(),
             directory: self.directory_of(&held.workstation)?.map(|path| path.display().to_string()),
             checks: story.task.checks.len(),
+            constraints: story.task.assignment.map(|held| held.constraints).unwrap_or_default(),
             scope: story.task.scope,
             expires_at: held.expires_at,
             lease_left_ms: held.expired_for_ms.map_or_else(|| held.expires_at.since(now).0, |late| -late),

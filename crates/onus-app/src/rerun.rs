@@ -6,12 +6,14 @@ use crate::submit::{Receipt, Target, step, unexpected};
 use crate::{Onus, replay};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant};
+use onus_core::constraint::Constraint;
+use onus_core::event::WorkstationAdded;
 use onus_core::id::{CommitId, Handle, OriginRef, RequestId, TaskId, WorkstationName};
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::registry::person;
 use onus_core::task::{Spec, State, Task};
 use onus_core::text::{TITLE_MAX, Text};
-use onus_core::workstation::{Workstation, WorkstationState};
+use onus_core::workstation::{Lifecycle, Workstation, WorkstationKind, WorkstationState};
 use onus_host::refs::History;
 use onus_host::worktree;
 use onus_store::load;
@@ -33,6 +35,7 @@ struct Setting {
     workstation: WorkstationName,
     directory: PathBuf,
     base: CommitId,
+    constraints: Vec<Constraint>,
 }
 
 impl Onus {
@@ -47,7 +50,7 @@ impl Onus {
         }
         let original = self.find_task(call.task)?;
         let original = original.ok_or_else(|| unknown_task(call.task))?;
-        let setting = self.setting(&original)?;
+        let setting = self.setting(call, &original)?;
         let again = self.again(call, &original)?;
         let repo =
             self.place.repo.clone().ok_or_else(|| unexpected("a working tree without a repository"))?;
@@ -66,7 +69,7 @@ impl Onus {
     }
 
     /// The last completed assignment, if all of it is still there.
-    fn setting(&mut self, task: &Task) -> Result<Setting, Refusal> {
+    fn setting(&mut self, call: &Rerun<'_>, task: &Task) -> Result<Setting, Refusal> {
         let past = self.assignments(&task.id)?;
         let last = past.into_iter().rfind(|row| row.end_reason.as_deref() == Some("completed"));
         let Some(last) = last.map(|row| row.assignment) else {
@@ -83,16 +86,58 @@ impl Onus {
                     .hint("onus worker list"),
             );
         }
-        findings.extend(workstation_finding(&last.workstation, row.as_ref()));
+        let retired = row.as_ref().map(|row| &row.workstation).filter(|one| comes_back(one)).cloned();
+        if retired.is_none() {
+            findings.extend(workstation_finding(&last.workstation, row.as_ref()));
+        }
         findings.extend(self.commit_finding(last.base.as_ref())?);
         if let Some(refusal) = Refusal::from_findings(findings) {
             return Err(refusal.task(&task.id));
         }
-        let directory = row.and_then(|row| row.workstation.path).map(PathBuf::from);
+        let directory = match (&retired, &last.base) {
+            (Some(retired), Some(base)) => Some(self.made_again(call, retired, base)?),
+            _ => row.and_then(|row| row.workstation.path).map(PathBuf::from),
+        };
         let (Some(directory), Some(base)) = (directory, last.base) else {
             return Err(unexpected("a workstation or a commit vanished while it was looked at"));
         };
-        Ok(Setting { assignee: last.assignee, workstation: last.workstation, directory, base })
+        let (assignee, workstation, constraints) = (last.assignee, last.workstation, last.constraints);
+        Ok(Setting { assignee, workstation, directory, base, constraints })
+    }
+
+    /// A place that was made for one task is made again, as it was registered.
+    fn made_again(
+        &mut self,
+        call: &Rerun<'_>,
+        retired: &Workstation,
+        base: &CommitId,
+    ) -> Result<PathBuf, Refusal> {
+        self.may_add_workstation(call.actor, &retired.name)?;
+        let repo =
+            self.place.repo.clone().ok_or_else(|| unexpected("a working tree without a repository"))?;
+        let path = match &retired.path {
+            Some(path) => PathBuf::from(path),
+            None => worktree::beside(&repo, retired.name.as_str()),
+        };
+        let branch = match &retired.branch {
+            Some(branch) => branch.clone(),
+            None => format!("agent/{}", retired.name).parse().map_err(unexpected)?,
+        };
+        if !path.is_dir() {
+            worktree::create(&repo, &path, branch.as_str(), base.as_str())?;
+        }
+        let wanted = WorkstationAdded {
+            name: retired.name.clone(),
+            kind: retired.kind,
+            path: Some(path.display().to_string()),
+            lifecycle: retired.lifecycle,
+            branch: Some(branch),
+            probes: retired.probes.clone(),
+            role: retired.role.clone(),
+            lane: retired.lane,
+        };
+        self.add_workstation(call.actor, &wanted)?;
+        Ok(path)
     }
 
     fn commit_finding(&self, base: Option<&CommitId>) -> Result<Option<Finding>, Refusal> {
@@ -155,6 +200,7 @@ impl Onus {
             assignee: Some(setting.assignee.clone()),
             ttl: None,
             warrant: Warrant::Ordinary,
+            constraints: setting.constraints.clone(),
         };
         let claim = envelope(call, step(call.request, "claim")?, Some(&task.id), command);
         let claim = Envelope { base: Some(setting.base.clone()), ..claim };
@@ -190,6 +236,13 @@ impl Onus {
         let (workspace, Some(earlier)) = found else { return Ok(None) };
         self.ask(|tx| Ok(replay::answer(tx, &workspace, actor, earlier.seq)))?.map(Some)
     }
+}
+
+/// Whether a retired workstation is one that was made for its task alone: whatever else is retired, a person has retired.
+fn comes_back(workstation: &Workstation) -> bool {
+    workstation.state == WorkstationState::Retired
+        && workstation.lifecycle == Lifecycle::SingleTask
+        && workstation.kind == WorkstationKind::Worktree
 }
 
 fn workstation_finding(name: &WorkstationName, row: Option<&WorkstationHolding>) -> Option<Finding> {

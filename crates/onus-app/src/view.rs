@@ -207,7 +207,7 @@ impl AssignmentView {
             tier: held.tier.clone(),
             workstation: held.workstation.clone(),
             scope: task.spec.scope.clone(),
-            constraints: Vec::new(),
+            constraints: held.constraints.iter().map(ToString::to_string).collect(),
             epoch: held.epoch,
             assigned_at: held.assigned_at,
             lease_ttl_ms: held.lease.ttl.0,

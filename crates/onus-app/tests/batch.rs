@@ -35,7 +35,14 @@ fn add(title: &str) -> (Envelope, Target) {
 
 fn claim() -> Command {
     let workstation = Some("ws-1".parse().unwrap());
-    Command::Claim { workstation, here: None, assignee: None, ttl: None, warrant: Warrant::Ordinary }
+    Command::Claim {
+        workstation,
+        here: None,
+        assignee: None,
+        ttl: None,
+        warrant: Warrant::Ordinary,
+        constraints: Vec::new(),
+    }
 }
 
 fn note(task: &str) -> (Envelope, Target) {
@@ -130,6 +137,7 @@ fn next_in(workstation: &str) -> (Envelope, Target) {
         assignee: None,
         ttl: None,
         warrant: Warrant::Ordinary,
+        constraints: Vec::new(),
     };
     (call("@bot", None, claim).0, Target::Next(Filter::default()))
 }

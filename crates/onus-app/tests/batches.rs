@@ -140,6 +140,7 @@ fn call(dice: &mut Dice, request: &str, known: &Known, batch: &[(Envelope, Targe
         assignee: None,
         ttl: None,
         warrant: Warrant::Ordinary,
+        constraints: Vec::new(),
     };
     let words = Text::new("words".to_owned());
     let (by_ada, agent) = ("@ada".to_owned(), format!("@a{n}"));
@@ -257,7 +258,14 @@ fn what_a_completion_sets_free_is_next_in_the_same_batch() {
     let next = |n: usize, agent: usize| {
         let workstation = Some(format!("ws-{agent}").parse().unwrap());
         let warrant = Warrant::Ordinary;
-        let command = Command::Claim { workstation, here: None, assignee: None, ttl: None, warrant };
+        let command = Command::Claim {
+            workstation,
+            here: None,
+            assignee: None,
+            ttl: None,
+            warrant,
+            constraints: Vec::new(),
+        };
         make(n, &format!("@a{agent}"), None, Target::Next(Filter::default()), command)
     };
     let done = |n: usize, agent: usize, task: &str| {

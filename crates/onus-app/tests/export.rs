@@ -24,6 +24,7 @@ fn lived_in() -> Desk {
         assignee: None,
         ttl: None,
         warrant: Warrant::Ordinary,
+        constraints: Vec::new(),
     };
     let said = |text: &str| Some(Text::new(text.to_owned()));
     let held = desk.submit("@bot", "T-2", None, claim());

@@ -84,6 +84,7 @@ fn claim() -> Command {
         assignee: None,
         ttl: None,
         warrant: Warrant::Ordinary,
+        constraints: Vec::new(),
     }
 }
 

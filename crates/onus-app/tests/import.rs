@@ -162,6 +162,7 @@ fn what_ended_elsewhere_can_never_be_claimed() {
             assignee: None,
             ttl: None,
             warrant: Warrant::Forced { reason: Some("I want it".into()) },
+            constraints: Vec::new(),
         },
     };
     let refused = desk.onus.submit(&envelope, &onus_app::submit::Target::Named).unwrap_err();

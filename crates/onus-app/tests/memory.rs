@@ -25,8 +25,14 @@ fn add() -> (Envelope, Target) {
 
 fn claim(task: &str) -> (Envelope, Target) {
     let workstation = Some("ws-1".parse().unwrap());
-    let command =
-        Command::Claim { workstation, here: None, assignee: None, ttl: None, warrant: Warrant::Ordinary };
+    let command = Command::Claim {
+        workstation,
+        here: None,
+        assignee: None,
+        ttl: None,
+        warrant: Warrant::Ordinary,
+        constraints: Vec::new(),
+    };
     call("@bot", Some(task), command)
 }
 

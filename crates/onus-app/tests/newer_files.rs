@@ -63,6 +63,7 @@ fn claim(desk: &mut Desk, task: &str) -> Receipt {
         assignee: None,
         ttl: None,
         warrant: Warrant::Ordinary,
+        constraints: Vec::new(),
     };
     desk.submit("@ada", task, None, command)
 }

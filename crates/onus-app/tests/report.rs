@@ -82,6 +82,7 @@ impl Shop {
             assignee: Some("@eve".parse().unwrap()),
             ttl: None,
             warrant: forced("only eve is here"),
+            constraints: Vec::new(),
         };
         self.submit("@ada", Some("T-2"), None, to_eve).unwrap();
         set("13:10");

@@ -70,6 +70,7 @@ fn a_lost_assignment_is_found() {
         assignee: None,
         ttl: None,
         warrant: Warrant::Ordinary,
+        constraints: Vec::new(),
     };
     desk.submit("@bot", "T-1", None, claim);
     assert_eq!(findings(&mut desk), Vec::<String>::new());

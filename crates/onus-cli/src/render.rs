@@ -215,6 +215,9 @@ pub(crate) fn claim(view: &ClaimView, caller: Option<&Handle>) -> String {
     if !task.scope.is_empty() {
         let _ = writeln!(text, "scope: {}", task.scope.join(" "));
     }
+    if !held.constraints.is_empty() {
+        let _ = writeln!(text, "only: {}", held.constraints.join(" · "));
+    }
     if let Some(body) = &task.body {
         let _ = writeln!(text, "\n{body}");
     }

@@ -142,3 +142,45 @@ fn a_refused_grant_leaves_the_tree_as_it_was() {
     let again = site.by_person(&["rerun", &task]);
     assert_eq!((text(&again["task"]["id"]), text(&again["assignment"]["base"])), ("T-2", base.as_str()));
 }
+
+#[test]
+fn a_place_that_was_made_for_the_task_is_made_again() {
+    let site = Site::new();
+    site.by_person(&["worker", "add", "@one", "--kind", "agent"]);
+    let once = ["workstation", "add", "ws-once", "--kind", "worktree", "--lifecycle", "single-task"];
+    let made = site.by_person(&once);
+    let dir = std::path::PathBuf::from(text(&made["workstation"]["path"]));
+    let task = site.add("build it");
+    let base = site.main();
+    let lease = site.ok(&["claim", &task, "--as", "@one", "--workstation", "ws-once"]);
+    let end = |task: &str, lease: &str| {
+        site.ok(&["complete", task, "--as", "@one", "--lease", lease, "--resolution", "done"]);
+        let shown = site.ok(&["workstation", "show", "ws-once"]);
+        assert_eq!(shown["workstations"][0]["state"], "retired");
+    };
+    end(&task, text(&lease["lease"]["token"]));
+    let again = || {
+        let again = site.by_person(&["rerun", &task]);
+        let held = &again["assignment"];
+        assert_eq!([text(&held["workstation"]), text(&held["base"])], ["ws-once", &base]);
+        assert_eq!(site.git_in(&dir, &["rev-parse", "HEAD"]), base);
+        let shown = site.ok(&["workstation", "show", "ws-once"]);
+        assert_eq!(shown["workstations"][0]["lifecycle"], "single-task");
+        end(text(&again["task"]["id"]), text(&again["lease"]["token"]));
+    };
+    // Its directory is still there, was left behind by the rerun, and is gone.
+    again();
+    again();
+    site.by_person(&["workstation", "remove", "ws-once"]);
+    assert!(!dir.exists());
+    again();
+    // What a person has retired stays retired.
+    site.by_person(&["workstation", "add", "ws-kept", "--kind", "worktree"]);
+    let other = site.add("another");
+    let lease = site.ok(&["claim", &other, "--as", "@one", "--workstation", "ws-kept"]);
+    let lease = text(&lease["lease"]["token"]);
+    site.ok(&["complete", &other, "--as", "@one", "--lease", lease, "--resolution", "done"]);
+    site.by_person(&["workstation", "retire", "ws-kept"]);
+    assert_eq!(refused(&site, &["rerun", &other])["code"], "workstation_not_ready");
+    site.assert_sound();
+}

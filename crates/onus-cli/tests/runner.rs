@@ -18,6 +18,7 @@ mod cheats;
 mod claude_code;
 mod coding_clients;
 mod consistency;
+mod constraints;
 mod contract;
 mod damage;
 mod diff;

@@ -4,6 +4,7 @@
 //! changed by its owner only, whoever else owns or co-edits the place where it lies.
 
 use crate::code::Code;
+use crate::constraint::{self, Constraint};
 use crate::id::{Role, shown};
 use crate::identity_map::{FILE, IdentityMap, Policy};
 use crate::refusal::Finding;
@@ -92,8 +93,13 @@ pub fn scope_findings(policy: &Policy, spec: &Spec) -> Vec<Finding> {
     outside.map(finding).collect()
 }
 
-/// Each changed path that the task may not touch, by its scope or its role's boundary.
-pub fn path_findings(policy: &Policy, spec: &Spec, paths: &[String]) -> Vec<Finding> {
+/// Each changed path that the task may not touch, by its scope, its role's boundary or its assignment.
+pub fn path_findings(
+    policy: &Policy,
+    spec: &Spec,
+    constraints: &[Constraint],
+    paths: &[String],
+) -> Vec<Finding> {
     let scope = (!spec.scope.is_empty()).then(|| Area::of(&spec.scope));
     let boundary = boundary(policy, spec);
     let mut seen = std::collections::BTreeSet::new();
@@ -103,7 +109,8 @@ pub fn path_findings(policy: &Policy, spec: &Spec, paths: &[String]) -> Vec<Find
         let out_of_scope = scope.as_ref().is_some_and(|scope| !scope.has(path));
         let by_scope = out_of_scope.then(|| "outside the task's scope".to_owned());
         let by_role = boundary.as_ref().and_then(|boundary| boundary.against(path));
-        let reasons: Vec<String> = by_scope.into_iter().chain(by_role).collect();
+        let by_assignment = constraint::against_path(constraints, path);
+        let reasons: Vec<String> = by_scope.into_iter().chain(by_role).chain(by_assignment).collect();
         if reasons.is_empty() {
             continue;
         }

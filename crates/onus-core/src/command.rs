@@ -1,5 +1,6 @@
 //! What a caller asks for. CLI, HTTP and MCP only build these.
 
+use crate::constraint::Constraint;
 use crate::evidence::{Classification, Ground, Proof, ReviewVerdict, RootCause};
 use crate::id::CheckId;
 use crate::id::{
@@ -54,6 +55,9 @@ pub enum Command {
         assignee: Option<Handle>,
         ttl: Option<Millis>,
         warrant: Warrant,
+        /// What the holder is held to, beyond what the map says.
+        #[serde(default)]
+        constraints: Vec<Constraint>,
     },
     Takeover {
         workstation: Option<WorkstationName>,

@@ -75,10 +75,13 @@ pub fn decide(facts: &Facts<'_>, command: &Command, now: &Now, fresh: &Fresh) ->
         Refusal::new(Code::UnknownTask, "there is no such task").hint("onus list --state all")
     })?;
     let context = Context { facts, caller, task, now };
+    if let Some(refusal) = crate::constraint::forbidden(task, caller, command) {
+        return Err(refusal.task(&task.id));
+    }
     let decided = match command {
         Command::Add { .. } => unreachable_add(),
-        Command::Claim { assignee, ttl, warrant, .. } => {
-            claim::decide(&context, assignee.as_ref(), *ttl, warrant, fresh)
+        Command::Claim { assignee, ttl, warrant, constraints, .. } => {
+            claim::decide(&context, assignee.as_ref(), *ttl, warrant, constraints, fresh)
         }
         Command::Takeover { ttl, reason, warrant, .. } => {
             takeover::decide(&context, *ttl, reason.as_deref(), warrant, fresh)

@@ -1,6 +1,7 @@
 //! What happened: the ledger's vocabulary. An event is a fact; it is never refused and never changes (mission A7).
 
 use crate::code::Code;
+use crate::constraint::Constraint;
 use crate::evidence::{CheckVerdict, Classification, Ground, ReviewVerdict, RootCause};
 use crate::id::CheckId;
 use crate::id::{CommitId, Epoch, Handle, Seq, TaskId, WorkstationName};
@@ -243,6 +244,9 @@ data! {
         /// The commit that the workstation stood at.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         base: Option<CommitId>,
+        /// What the holder is held to.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        constraints: Vec<Constraint>,
     }
 
     Claimed {

@@ -6,6 +6,7 @@
 //! assignment the reference moves, [`within`] whether the paths that it changes are that assignment's.
 
 use crate::code::Code;
+use crate::constraint;
 use crate::id::{Generation, Handle, TaskId, WorkstationName, shown};
 use crate::lease::Token;
 use crate::refusal::{Finding, Refusal};
@@ -24,6 +25,15 @@ pub struct Held<'a> {
     pub assignment: &'a Assignment,
     /// What its holder is.
     pub by: Kind,
+}
+
+impl Held<'_> {
+    /// Whether the assignment opens another workstation, in which nobody works.
+    pub(crate) fn crosses_into(&self, place: &Post<'_>) -> bool {
+        place.held.is_none()
+            && place.state != WorkstationState::Quarantined
+            && constraint::opens(&self.assignment.constraints, place.workstation)
+    }
 }
 
 /// A registered workstation, and what is held in it.
@@ -192,6 +202,9 @@ pub fn local<'a>(update: &Local<'a>) -> Result<Option<Held<'a>>, Refusal> {
     let (owner, from) = (update.owner.filter(in_use), update.from.filter(in_use));
     let mut held = None;
     if let Some(from) = from.filter(Post::is_reserved) {
+        let holder = update.holder.filter(in_use);
+        let crossing = holder.filter(|holder| holder.held.is_some_and(|held| held.crosses_into(&from)));
+        let from = crossing.unwrap_or(from);
         held = Some(opened(&from, &update.credentials).map_err(|finding| refusal(finding, &from))?);
     }
     match owner {

@@ -7,6 +7,7 @@ pub mod boundary;
 pub mod check;
 pub mod code;
 pub mod command;
+pub mod constraint;
 pub mod decide;
 pub mod effect;
 pub mod event;

@@ -23,6 +23,24 @@ pub fn written(line: &str) -> Vec<LineWrite> {
     found
 }
 
+/// Each command of a line, as its words; one that cannot be told is a question mark. What is set before it is left out.
+pub fn commands(line: &str) -> Vec<String> {
+    let all = pieces(line);
+    let each = all.split(|piece| *piece == LinePiece::End);
+    let words = each.map(|command| {
+        let words = command.iter().filter_map(|piece| match piece {
+            LinePiece::Word(word) => Some(word.clone().unwrap_or_else(|| "?".to_owned())),
+            _ => None,
+        });
+        let is_set = |word: &String| {
+            word.split_once('=')
+                .is_some_and(|(name, _)| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
+        };
+        words.skip_while(is_set).collect::<Vec<_>>().join(" ")
+    });
+    words.filter(|words| !words.is_empty()).collect()
+}
+
 /// A word that cannot be told is none.
 type Word = Option<String>;
 

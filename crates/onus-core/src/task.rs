@@ -7,6 +7,7 @@ mod moves;
 pub use evolve::{Inconsistent, evolve};
 pub use moves::{By, Move, moves};
 
+use crate::constraint::Constraint;
 use crate::hash::Fields;
 use crate::id::CheckId;
 use crate::id::{
@@ -347,6 +348,9 @@ pub struct Assignment {
     pub base: Option<CommitId>,
     /// The holder has stopped its session and keeps the task.
     pub resting: bool,
+    /// What the holder is held to, beyond the task's scope.
+    #[serde(default)]
+    pub constraints: Vec<Constraint>,
 }
 
 /// A dependency that somebody asked not to wait for (mission D1).

@@ -146,8 +146,15 @@ impl Principal {
     /// permitted.
     pub fn carry(&self, envelope: Envelope) -> Result<Envelope, Refusal> {
         let command = match envelope.command {
-            Command::Claim { workstation: None, here, assignee, ttl, warrant } => {
-                Command::Claim { workstation: self.workstation.clone(), here, assignee, ttl, warrant }
+            Command::Claim { workstation: None, here, assignee, ttl, warrant, constraints } => {
+                Command::Claim {
+                    workstation: self.workstation.clone(),
+                    here,
+                    assignee,
+                    ttl,
+                    warrant,
+                    constraints,
+                }
             }
             Command::Takeover { workstation: None, here, ttl, reason, warrant } => {
                 Command::Takeover { workstation: self.workstation.clone(), here, ttl, reason, warrant }

@@ -44,7 +44,9 @@ pub fn may_write<'a>(
     let ToolUser { mover, held, lost, lost_to } = worker;
     let place = spot.place.filter(|post| post.state != WorkstationState::Retired);
     let own = held.iter().find(|(held, has_directory)| match place {
-        Some(place) if *has_directory => held.assignment.workstation == *place.workstation,
+        Some(place) if *has_directory => {
+            held.assignment.workstation == *place.workstation || held.crosses_into(&place)
+        }
         Some(place) => place.kind != WorkstationKind::Worktree && place.held.is_none(),
         None => !has_directory,
     });

@@ -135,6 +135,7 @@ server is in [contract/doors.txt](../../contract/doors.txt).
             assignee: None,
             ttl: None,
             warrant,
+            constraints: Vec::new(),
         }
     }
 
@@ -290,7 +291,14 @@ server is in [contract/doors.txt](../../contract/doors.txt).
     fn claim_for(assignee: &str) -> Command {
         let claim = claim(assignee, Warrant::Ordinary);
         let Command::Claim { workstation, here, ttl, warrant, .. } = claim else { unreachable!() };
-        Command::Claim { workstation, here, assignee: Some(handle(assignee)), ttl, warrant }
+        Command::Claim {
+            workstation,
+            here,
+            assignee: Some(handle(assignee)),
+            ttl,
+            warrant,
+            constraints: Vec::new(),
+        }
     }
 
     fn except() -> Command {

@@ -55,6 +55,7 @@ fn station(
             lane: None,
             base: None,
             resting: false,
+            constraints: Vec::new(),
         };
         (task.parse().unwrap(), assignment, if assignee == "@ada" { Human } else { Agent })
     });

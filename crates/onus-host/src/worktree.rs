@@ -109,6 +109,38 @@ pub fn create(repo: &Repo, path: &Path, branch: &str, base: &str) -> Result<(), 
     Ok(())
 }
 
+/// Where the working tree of this name lies by default: beside the main checkout.
+pub fn beside(repo: &Repo, name: &str) -> PathBuf {
+    let root = main_root(repo);
+    let repo_name = root.file_name().unwrap_or_default().to_string_lossy();
+    relative_to(&root, &format!("../{repo_name}-{name}"))
+}
+
+/// The main checkout, whichever working tree asks.
+pub fn main_root(repo: &Repo) -> PathBuf {
+    match repo.common_dir.file_name() {
+        Some(name) if name == ".git" => repo.common_dir.with_file_name(""),
+        _ => repo.common_dir.clone(),
+    }
+}
+
+/// A path relative to the main checkout; what should lie beside it lies below `WORKTREE_ROOT` where that is set.
+pub fn relative_to(root: &Path, relative: &str) -> PathBuf {
+    match (relative.strip_prefix("../"), std::env::var_os("WORKTREE_ROOT").filter(|root| !root.is_empty())) {
+        (Some(name), Some(worktrees)) => PathBuf::from(worktrees).join(name),
+        _ => {
+            let mut path = root.to_owned();
+            for part in Path::new(relative).components() {
+                match part {
+                    std::path::Component::ParentDir => drop(path.pop()),
+                    other => path.push(other),
+                }
+            }
+            path
+        }
+    }
+}
+
 /// What became of the branch of a working tree that is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Branch {

@@ -52,6 +52,9 @@ struct HoldingSummary<'a> {
     worker: &'a Handle,
     workstation: &'a WorkstationName,
     expires_at: Timestamp,
+    /// Nothing else is allowed.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    constraints: &'a [String],
 }
 
 impl<'a> From<&'a TaskView> for Card<'a> {
@@ -72,6 +75,7 @@ impl<'a> From<&'a TaskView> for Card<'a> {
                 worker: &held.assignee,
                 workstation: &held.workstation,
                 expires_at: held.lease_expires_at,
+                constraints: &held.constraints,
             }),
             asked_by: &task.created_by,
             origin: task.origin_ask_ref.as_ref(),

@@ -114,7 +114,7 @@ tools! {
     Ready(Ready) "ready" Few Reads
         "Tasks you could claim now, the most important first, and why others cannot be claimed."
     Claim(Claiming) "claim" Few Adds
-        without [force reason assignee ttl_ms project lane sprint workstations count]
+        without [force reason assignee ttl_ms project lane sprint workstations count constraints]
         "Take a task: `task`, or the most important ready one if left out. The answer's `lease.token` proves that you \
          hold it: pass it as `lease` in later calls. Work only in its scope and workstation."
     Show(Show) "show" Few Reads

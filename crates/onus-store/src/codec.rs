@@ -261,6 +261,7 @@ pub(crate) fn assignment(held: AssignmentHeld<Cell>) -> Result<Option<Assignment
         lane,
         base,
         resting,
+        constraints,
     } = held;
     let Some(assignee) = assignee.opt_parsed()? else {
         return Ok(None);
@@ -291,6 +292,7 @@ pub(crate) fn assignment(held: AssignmentHeld<Cell>) -> Result<Option<Assignment
         lane: lane.opt_int()?,
         base: base.opt_parsed()?,
         resting: resting.flag()?,
+        constraints: json_list(constraints.opt_text()?)?,
     }))
 }
 
@@ -313,6 +315,7 @@ pub(crate) fn held_row(held: &Assignment) -> Result<AssignmentHeld<Value<'_>>> {
         lane: held.lane,
         base: held.base.as_ref().map(|base| base.as_str()),
         resting: held.resting,
+        constraints: list_text(&held.constraints)?,
     }))
 }
 

@@ -9,7 +9,7 @@ use crate::sql_of;
 use crate::statement::{Params as _, Sql, Statement, ToValue, params};
 
 /// The schema whose columns these are.
-pub const SCHEMA: i64 = 13;
+pub const SCHEMA: i64 = 14;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -236,7 +236,7 @@ tables! {
         held: AssignmentHeld {
             lease_id: Blob, epoch: Int, assignee: Text, tier: Text, workstation: Text, ttl_ms: Int, assigned_at: Int,
             renewed_at: Int, tick: Text, renewals: Int, handoff_reason: Text, forced: Int, route: Text, lane: Int,
-            base: Text, resting: Int,
+            base: Text, resting: Int, constraints: Text,
         }
         end: AssignmentEnd { ended_at: Int, end_reason: Text }
     }

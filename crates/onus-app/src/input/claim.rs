@@ -4,6 +4,7 @@ use super::{Order, VerbInput, ttl, warrant};
 use crate::Onus;
 use crate::submit::Target;
 use onus_core::command::{Command, Warrant};
+use onus_core::constraint::Constraint;
 use onus_core::id::{Handle, ProjectKey, Role, TaskId, TaskType, WorkstationName};
 use onus_core::refusal::Refusal;
 use onus_core::time::Millis;
@@ -31,6 +32,9 @@ pub struct ClaimInput {
     pub force: bool,
     /// Of force: why
     pub reason: Option<String>,
+    /// What the holder is held to: `path:GLOB`, `verb:NAME`, `command:WORDS`, `network:none`
+    #[serde(default)]
+    pub constraints: Vec<Constraint>,
 }
 
 impl VerbInput for ClaimInput {
@@ -41,6 +45,7 @@ impl VerbInput for ClaimInput {
             assignee: self.assignee,
             ttl: ttl(self.ttl, self.ttl_ms)?,
             warrant: warrant(self.force, self.reason),
+            constraints: self.constraints,
         }))
     }
 }
@@ -91,6 +96,7 @@ impl ClaimNextInput {
                 assignee: self.assignee.clone(),
                 ttl,
                 warrant: Warrant::Ordinary,
+                constraints: Vec::new(),
             })
         };
         let place = |n| self.workstations.get(n).or(self.workstation.as_ref());

@@ -57,7 +57,9 @@ impl Onus {
         progress: &mut dyn Progress,
     ) -> Result<Vec<MergeCheckView>, Refusal> {
         let ground = Ground { commit: Some(commit.clone()), dirty: false };
-        let bench = Bench { directory: directory.to_owned(), ground, hidden: self.hidden() };
+        let network =
+            task.assignment().is_none_or(|held| onus_core::constraint::has_network(&held.constraints));
+        let bench = Bench { directory: directory.to_owned(), ground, hidden: self.hidden(), network };
         self.run_on(call, task, checks, &bench, progress)
     }
 

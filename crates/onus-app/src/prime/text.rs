@@ -78,6 +78,10 @@ fn holding(text: &mut String, held: &HoldingView) {
     if let Some(on) = &held.blocked_on {
         let _ = writeln!(text, "  blocked on {}", quoted(on, TITLE_MAX));
     }
+    if !held.constraints.is_empty() {
+        let allowed: Vec<String> = held.constraints.iter().map(|one| quoted(one, TITLE_MAX)).collect();
+        let _ = writeln!(text, "  only: {}", allowed.join(" "));
+    }
     if !held.scope.is_empty() {
         let _ = writeln!(text, "  scope: {}", named(&held.scope));
     }

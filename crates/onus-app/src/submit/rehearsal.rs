@@ -32,6 +32,7 @@ pub(crate) fn claim(
             assignee: assignee.cloned(),
             ttl: None,
             warrant: Warrant::Ordinary,
+            constraints: Vec::new(),
         },
     })
 }

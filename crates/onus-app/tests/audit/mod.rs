@@ -194,8 +194,14 @@ impl Case {
         workstation: &str,
     ) -> Result<Receipt, Refusal> {
         let workstation = Some(workstation.parse().unwrap());
-        let command =
-            Command::Claim { workstation, here: None, assignee: None, ttl: None, warrant: Warrant::Ordinary };
+        let command = Command::Claim {
+            workstation,
+            here: None,
+            assignee: None,
+            ttl: None,
+            warrant: Warrant::Ordinary,
+            constraints: Vec::new(),
+        };
         self.try_submit(actor, Some(task), None, command)
     }
 

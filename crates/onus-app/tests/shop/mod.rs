@@ -131,6 +131,7 @@ impl Shop {
             assignee: None,
             ttl: None,
             warrant: Warrant::Ordinary,
+            constraints: Vec::new(),
         };
         Ok(self.submit(who, Some(task), None, claim)?.token.unwrap())
     }

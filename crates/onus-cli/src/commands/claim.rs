@@ -12,6 +12,7 @@ use onus_app::clean_start::{Begins, Earlier, Started};
 use onus_app::submit::{Receipt, Target};
 use onus_app::view::ClaimView;
 use onus_core::command::Command;
+use onus_core::constraint::Constraint;
 use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::refusal::Refusal;
 use onus_core::text::counted;
@@ -38,6 +39,10 @@ pub(crate) struct Claim {
     /// Give it to this worker instead of taking it: people only
     #[arg(long = "for", value_name = "@HANDLE", value_parser = crate::cli::handle)]
     assignee: Option<Handle>,
+
+    /// What the holder is held to: path:GLOB, verb:NAME, command:WORDS or network:none; may be repeated
+    #[arg(long = "constraint", value_name = "CONSTRAINT", value_parser = |t: &str| t.parse::<Constraint>())]
+    constraints: Vec<Constraint>,
 
     #[command(flatten)]
     adopt: AdoptArg,
@@ -88,6 +93,7 @@ impl Claim {
             assignee: self.assignee.clone(),
             ttl: self.place.ttl,
             warrant: self.force.warrant(),
+            constraints: self.constraints.clone(),
         };
         let task = match (&self.task, self.next) {
             (None, false) => Some(offered(&mut store, &self.filter)?),

@@ -15,6 +15,7 @@ use onus_app::clean_start::Earlier;
 use onus_app::submit::Target;
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant};
+use onus_core::constraint::has_network;
 use onus_core::facts::Caller;
 use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
@@ -23,6 +24,7 @@ use onus_core::worker::Kind;
 use onus_host::supervise::{self, End, Heart, News, OutputPipes, Signals, SupervisedCommand};
 use recorder::Recorder;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -150,6 +152,7 @@ impl RunCommand {
             assignee: None,
             ttl: self.place.ttl,
             warrant: Warrant::Ordinary,
+            constraints: Vec::new(),
         };
         let target = if self.task.is_some() { Target::Named } else { Target::Next(self.filter.filter()) };
         let mut envelope = world.envelope(self.task.clone(), None, command)?;
@@ -181,9 +184,10 @@ impl RunCommand {
         let warden = [program, "run".into(), "--warden".into()];
         let mut output = None;
         let recorder = self.recorder(world, store, out, held, &environment, &mut output)?;
+        let command = confined(&self.command, held);
         let order = SupervisedCommand {
             warden: &warden,
-            command: &self.command,
+            command: &command,
             directory: held.directory.as_deref().unwrap_or(&world.place.cwd),
             environment: &environment,
             output,
@@ -233,6 +237,15 @@ impl RunCommand {
                 Ok(None)
             }
         }
+    }
+}
+
+/// The command as the assignment allows it: without the network, where that is none.
+fn confined<'a>(command: &'a [OsString], held: &GrantedLease) -> Cow<'a, [OsString]> {
+    if has_network(&held.constraints) {
+        Cow::Borrowed(command)
+    } else {
+        Cow::Owned(supervise::without_network(command))
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) fn story(view: &StoryView) -> String {
     line(&mut text, "origin", task.origin_ask_ref.as_ref().map(ToString::to_string));
     line(&mut text, "parent", task.parent.as_ref().map(ToString::to_string));
     line(&mut text, "scope", words(&task.scope));
+    let only = task.assignment.as_ref().map(|held| held.constraints.join(" · "));
+    line(&mut text, "only", only.filter(|only| !only.is_empty()));
     line(&mut text, "tags", words(&task.tags));
     line(&mut text, "blocked on", task.blocked_on.clone());
     let waits: Vec<String> = view

@@ -4,6 +4,7 @@ use super::{Context, Decision};
 use crate::boundary;
 use crate::code::Code;
 use crate::command::Warrant;
+use crate::constraint::{self, Constraint};
 use crate::event::{Claimed, Grant};
 use crate::facts::{Builder, Caller, Fresh};
 use crate::gate;
@@ -15,6 +16,7 @@ use crate::queue;
 use crate::refusal::{Finding, Refusal};
 use crate::scope;
 use crate::task::{Assignment, Route, State};
+use crate::text::LIST_MAX;
 use crate::time::Millis;
 use crate::worker::WorkerState;
 
@@ -23,18 +25,26 @@ pub(super) fn decide(
     assignee: Option<&Handle>,
     ttl: Option<Millis>,
     warrant: &Warrant,
+    asked: &[Constraint],
     fresh: &Fresh,
 ) -> Result<Decision, Refusal> {
     if let Some(assignee) = assignee {
         assignable(context, assignee)?;
     }
+    if !context.caller.is_human() && asked.iter().any(|one| matches!(one, Constraint::Workstation(_))) {
+        return Err(context.human_required("open another workstation to a holder"));
+    }
     let reason = context.force(warrant, "a claim")?;
     claimable(context, reason.is_some())?;
     let mut findings = Vec::new();
+    if asked.len() > LIST_MAX {
+        let detail = format!("{} constraints; the limit is {LIST_MAX}", asked.len());
+        findings.push(Finding::new(Code::InvalidInput, detail));
+    }
     if reason.is_none() {
         findings.extend(queue::findings(&context.facts.dependencies));
     }
-    let (grant, workstation) = grant(context, ttl, findings, reason.is_some(), fresh)?;
+    let (grant, workstation) = grant(context, ttl, findings, reason.is_some(), asked, fresh)?;
     Ok(Decision::one(Claimed { grant, reason }, Some(workstation)))
 }
 
@@ -80,6 +90,7 @@ pub(super) fn grant(
     ttl: Option<Millis>,
     mut findings: Vec<Finding>,
     forced: bool,
+    asked: &[Constraint],
     fresh: &Fresh,
 ) -> Result<(Grant, WorkstationName), Refusal> {
     if context.facts.behind_anchor {
@@ -121,6 +132,7 @@ pub(super) fn grant(
                 assignee: (grantee.handle != context.caller.handle).then(|| grantee.handle.clone()),
                 lane,
                 base: context.facts.base.clone(),
+                constraints: constraint::of_grant(context.facts.policy, &context.task.spec, asked),
             },
             workstation.name.clone(),
         )),

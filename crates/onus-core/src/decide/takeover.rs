@@ -3,6 +3,7 @@
 use super::{Context, Decision, claim, required_reason};
 use crate::code::Code;
 use crate::command::Warrant;
+use crate::constraint;
 use crate::event::TakenOver;
 use crate::facts::Fresh;
 use crate::lease::Standing;
@@ -47,7 +48,14 @@ pub(super) fn decide(
     if forced.is_none() {
         permitted(context, held)?;
     }
-    let (grant, workstation) = claim::grant(context, ttl, Vec::new(), forced.is_some(), fresh)?;
+    let (grant, workstation) = claim::grant(
+        context,
+        ttl,
+        Vec::new(),
+        forced.is_some(),
+        &constraint::kept(&held.constraints),
+        fresh,
+    )?;
     let from = held.assignee.clone();
     let dead = held.lease.death(context.now, context.facts.vital);
     Ok(Decision::one(TakenOver { grant, reason, from, dead }, Some(workstation)))

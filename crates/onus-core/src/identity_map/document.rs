@@ -1,6 +1,7 @@
 //! The map as it is written. The seed's three keys per rule are the smallest form.
 
 use super::condition::{NONE, When, is_false};
+use crate::constraint::Constraint;
 use crate::id::{Handle, Role, TaskType, WorkstationName};
 use crate::naming::Convention;
 use schemars::JsonSchema;
@@ -47,6 +48,9 @@ pub struct Rule {
     /// Who built what this task depends on does not do it, and not where it was built.
     #[serde(default, skip_serializing_if = "is_false")]
     pub independent: bool,
+    /// What whoever gets such a task is held to: `path:GLOB`, `verb:NAME`, `command:WORDS`, `network:none`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub constraints: Vec<Constraint>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -73,6 +77,8 @@ pub struct RoleRule {
     pub worktree: Option<String>,
     /// Template of its branch: `agent/{role}-{lane}`.
     pub branch: Option<String>,
+    /// What whoever works in this role is held to.
+    pub constraints: Vec<Constraint>,
 }
 
 impl Default for RoleRule {
@@ -84,6 +90,7 @@ impl Default for RoleRule {
             workers: Vec::new(),
             worktree: None,
             branch: None,
+            constraints: Vec::new(),
         }
     }
 }

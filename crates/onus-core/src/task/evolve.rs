@@ -284,6 +284,7 @@ fn granted(entry: &Stamped, grant: &Grant, reason: Option<&str>) -> Result<Assig
         lane: grant.lane,
         base: grant.base.clone(),
         resting: false,
+        constraints: grant.constraints.clone(),
     })
 }
 

@@ -23,7 +23,7 @@ contracts:
 #[track_caller]
 fn check(spec: &Spec, paths: &[(&str, &str)]) {
     for (path, expected) in paths {
-        let findings = path_findings(&policy(MAP), spec, &[(*path).to_owned()]);
+        let findings = path_findings(&policy(MAP), spec, &[], &[(*path).to_owned()]);
         assert!(findings.iter().all(|f| f.code == Code::ScopeViolation && f.hint.is_some()));
         let found: Vec<&str> =
             findings.iter().filter_map(|f| f.detail.strip_prefix(&format!("`{path}` is "))).collect();
@@ -92,7 +92,7 @@ fn scope_and_boundary_bind_together() {
     let without_role = Spec { scope: vec!["cmd".to_owned()], ..task("-") };
     check(&without_role, &[("cmd/a", "-"), ("web/app.ts", "outside the task's scope")]);
     check(&task("-"), &[("web/app.ts", "-"), ("api/v1.yaml", "-")]);
-    let absent = path_findings(&Policy::Absent, &in_role("backend"), &["web/app.ts".to_owned()]);
+    let absent = path_findings(&Policy::Absent, &in_role("backend"), &[], &["web/app.ts".to_owned()]);
     assert_eq!(absent, []);
 }
 
@@ -101,16 +101,16 @@ fn many_paths_are_named_once_and_then_counted() {
     let mut paths: Vec<String> = (0..25).map(|n| format!("web/{n}")).collect();
     paths.extend(paths.clone());
     paths.push("cmd/fine".to_owned());
-    let findings = path_findings(&policy(MAP), &in_role("backend"), &paths);
+    let findings = path_findings(&policy(MAP), &in_role("backend"), &[], &paths);
     assert_eq!(findings.len(), 21);
     assert_eq!(findings[20].detail, "and 5 more");
-    let exact = path_findings(&policy(MAP), &in_role("backend"), &paths[..20]);
+    let exact = path_findings(&policy(MAP), &in_role("backend"), &[], &paths[..20]);
     assert_eq!(exact.len(), 20);
 }
 
 #[test]
 fn a_path_in_a_message_cannot_steer_a_terminal() {
-    let findings = path_findings(&policy(MAP), &in_role("backend"), &["a\u{1b}[2J".to_owned()]);
+    let findings = path_findings(&policy(MAP), &in_role("backend"), &[], &["a\u{1b}[2J".to_owned()]);
     assert_eq!(details(&findings), ["`a\\u{1b}[2J` is outside what backend owns"]);
 }
 

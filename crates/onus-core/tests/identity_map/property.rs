@@ -48,7 +48,14 @@ fn policy() -> impl Strategy<Value = Policy> {
     let rule = (pattern, prop::collection::vec(candidate(), 1..5));
     let workers = prop::collection::vec((0..4_u8).prop_map(|who| handle(&format!("w{who}"))), 0..3);
     (rule, workers).prop_map(|((task_type, candidates), workers)| {
-        let rule = Rule { task_type, agent_name: None, workstation: None, candidates, independent: false };
+        let rule = Rule {
+            task_type,
+            agent_name: None,
+            workstation: None,
+            candidates,
+            independent: false,
+            constraints: Vec::new(),
+        };
         let role = RoleRule { workers, ..RoleRule::default() };
         let map = IdentityMap {
             routing: vec![rule],

@@ -93,8 +93,14 @@ fn worked_with(jump: Millis) -> (World, [Seq; 2]) {
     let task = task_id(1);
     for jump in [jump.0, 0] {
         let workstation = Some(workstation_of("a"));
-        let claim =
-            Command::Claim { workstation, here: None, assignee: None, ttl: None, warrant: Warrant::Ordinary };
+        let claim = Command::Claim {
+            workstation,
+            here: None,
+            assignee: None,
+            ttl: None,
+            warrant: Warrant::Ordinary,
+            constraints: Vec::new(),
+        };
         world.call(Some(&a), None, Some(&task), &claim).unwrap();
         world.clock.wall.0 += jump;
         world.tick(Millis::minutes(10));
@@ -183,8 +189,14 @@ fn hours_beside_the_assignment_need_two_people() {
 fn a_running_session_is_not_corrected() {
     let (mut world, _) = worked();
     let workstation = Some(workstation_of("a"));
-    let claim =
-        Command::Claim { workstation, here: None, assignee: None, ttl: None, warrant: Warrant::Ordinary };
+    let claim = Command::Claim {
+        workstation,
+        here: None,
+        assignee: None,
+        ttl: None,
+        warrant: Warrant::Ordinary,
+        constraints: Vec::new(),
+    };
     world.call(Some(&handle("a")), None, Some(&task_id(1)), &claim).unwrap();
     let running = world.sessions[2].from.0;
     assert_eq!(code(correct(&mut world, "p", running, 0, 1, "why")), Some(Code::WrongState));

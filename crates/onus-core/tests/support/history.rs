@@ -87,7 +87,7 @@ fn command() -> impl Strategy<Value = Command> {
             Command::Add { spec: Box::new(spec), depends_on, archived: None, arrival: None }
         }),
         14 => (workstation(), ttl(), warrant())
-            .prop_map(|(workstation, ttl, warrant)| Command::Claim { workstation, here: None, assignee: None, ttl, warrant }),
+            .prop_map(|(workstation, ttl, warrant)| Command::Claim { workstation, here: None, assignee: None, ttl, warrant, constraints: Vec::new() }),
         8 => (workstation(), ttl(), reason(), warrant()).prop_map(|(workstation, ttl, reason, warrant)| {
             Command::Takeover { workstation, here: None, ttl, reason, warrant }
         }),

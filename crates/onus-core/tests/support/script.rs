@@ -137,11 +137,25 @@ impl<'a> Step<'a> {
         let note = self.value("note").map(text);
         match self.verb {
             "add" => self.add(),
-            "claim" => Command::Claim { workstation, here: None, assignee: None, ttl, warrant },
+            "claim" => Command::Claim {
+                workstation,
+                here: None,
+                assignee: None,
+                ttl,
+                warrant,
+                constraints: Vec::new(),
+            },
             "assign" => {
                 let to = self.value("to").unwrap();
                 let workstation = self.value("ws").or(Some(to)).map(workstation_of);
-                Command::Claim { workstation, here: None, assignee: Some(handle(to)), ttl, warrant }
+                Command::Claim {
+                    workstation,
+                    here: None,
+                    assignee: Some(handle(to)),
+                    ttl,
+                    warrant,
+                    constraints: Vec::new(),
+                }
             }
             "except" => Command::RequestException {
                 on: self.ids().pop_first().unwrap(),

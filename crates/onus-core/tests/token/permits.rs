@@ -14,12 +14,26 @@ fn forced() -> Warrant {
 }
 
 fn claim(warrant: Warrant) -> Command {
-    Command::Claim { workstation: Some(workstation_of("a")), here: None, assignee: None, ttl: None, warrant }
+    Command::Claim {
+        workstation: Some(workstation_of("a")),
+        here: None,
+        assignee: None,
+        ttl: None,
+        warrant,
+        constraints: Vec::new(),
+    }
 }
 
 fn claim_for(who: &str) -> Command {
     let (workstation, assignee) = (Some(workstation_of(who)), Some(handle(who)));
-    Command::Claim { workstation, here: None, assignee, ttl: None, warrant: Warrant::Ordinary }
+    Command::Claim {
+        workstation,
+        here: None,
+        assignee,
+        ttl: None,
+        warrant: Warrant::Ordinary,
+        constraints: Vec::new(),
+    }
 }
 
 fn takeover(warrant: Warrant) -> Command {
@@ -269,6 +283,7 @@ fn a_token_for_one_workstation_is_given_work_there_only() {
         assignee: None,
         ttl: None,
         warrant: Warrant::Ordinary,
+        constraints: Vec::new(),
     };
     assert_eq!(said(&scoped, &envelope(Some("a"), anywhere.clone())), Some(Code::NotPermitted));
     let carried = scoped.carry(envelope(None, anywhere)).unwrap();

@@ -105,7 +105,14 @@ fn submit_with(
 
 fn claim(place: &str) -> Command {
     let workstation = Some(place.parse().unwrap());
-    Command::Claim { workstation, here: None, assignee: None, ttl: None, warrant: Warrant::Ordinary }
+    Command::Claim {
+        workstation,
+        here: None,
+        assignee: None,
+        ttl: None,
+        warrant: Warrant::Ordinary,
+        constraints: Vec::new(),
+    }
 }
 
 impl Founded {

@@ -106,7 +106,14 @@ impl House {
         }
         let workstation = Some(team::workstation(0)?);
         let warrant = Warrant::Ordinary;
-        let claim = Command::Claim { workstation, here: None, assignee: None, ttl: None, warrant };
+        let claim = Command::Claim {
+            workstation,
+            here: None,
+            assignee: None,
+            ttl: None,
+            warrant,
+            constraints: Vec::new(),
+        };
         let lease = submit(&mut store, "claim", &person, Some("T-2"), claim)?;
         let order = TokenOrder {
             kind: None,

@@ -110,6 +110,7 @@ fn claim(place: usize, to: Option<usize>, warrant: Warrant) -> Result<Command, R
         assignee: to.map(team::worker).transpose()?,
         ttl: None,
         warrant,
+        constraints: Vec::new(),
     })
 }
 

@@ -143,6 +143,7 @@ impl Rules {
             lane: None,
             base: None,
             resting: false,
+            constraints: Vec::new(),
         })
     }
 
@@ -183,6 +184,7 @@ impl Rules {
                 assignee: None,
                 ttl: None,
                 warrant: Warrant::Ordinary,
+                constraints: Vec::new(),
             },
             Verb::Takeover => Command::Takeover {
                 workstation,

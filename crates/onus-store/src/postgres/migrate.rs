@@ -15,6 +15,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (11, include_str!("../../schema/postgres/011_outside.sql")),
     (12, include_str!("../../schema/postgres/012_mirror.sql")),
     (13, include_str!("../../schema/postgres/013_output.sql")),
+    (14, include_str!("../../schema/postgres/014_constraint.sql")),
 ];
 
 /// The text that makes all tables.

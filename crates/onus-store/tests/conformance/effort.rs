@@ -225,6 +225,7 @@ pub(crate) fn a_grant_is_told_when_the_worker_last_worked_there<H: Harness>(harn
             assignee: None,
             ttl: None,
             warrant: onus_core::command::Warrant::Ordinary,
+            constraints: Vec::new(),
         };
         let envelope = Envelope {
             request: id("r"),

@@ -225,6 +225,7 @@ pub(crate) fn claimed(secret: u8) -> Claimed {
             assignee: None,
             lane: None,
             base: None,
+            constraints: Vec::new(),
         },
         reason: None,
     }

@@ -131,10 +131,13 @@ fn start(world: &World, store: &mut Store) -> Result<String, Refusal> {
 
 fn before(world: &World, store: &mut Store, input: &Input) -> Result<String, Refusal> {
     let touched = touched(&world.place.cwd, input);
+    let worker = world.actor.as_ref();
+    if let Some(line) = shell_of(input) {
+        store.may_run(worker, &line)?;
+    }
     if touched.is_empty() {
         return Ok(String::new());
     }
-    let worker = world.actor.as_ref();
     let leases = worker.map(|worker| lease_file::of(&world.own_lease_dir(), worker)).unwrap_or_default();
     let leases = leases.into_iter().filter_map(|(task, text)| Some((task, text.parse().ok()?))).collect();
     store.may_write(&Seat { worker, leases }, &touched)?;
@@ -154,7 +157,7 @@ fn touched(cwd: &Path, input: &Input) -> Vec<ToolTarget> {
             let text = patch.clone().or(command.as_ref().map(ShellInput::text)).unwrap_or_default();
             patched(&text).map(|path| file(Path::new(path))).collect()
         }
-        "Bash" | "run_shell_command" | "shell" | "local_shell" | "exec_command" => {
+        name if SHELLS.contains(&name) => {
             let line = command.as_ref().map(ShellInput::text).unwrap_or_default();
             let place = |one| match one {
                 LineWrite::Path { dir, path } => ToolTarget::File(real(&cwd.join(dir).join(path))),
@@ -164,6 +167,14 @@ fn touched(cwd: &Path, input: &Input) -> Vec<ToolTarget> {
         }
         _ => Vec::new(),
     }
+}
+
+/// The tools that run lines of a shell.
+const SHELLS: &[&str] = &["Bash", "run_shell_command", "shell", "local_shell", "exec_command"];
+
+fn shell_of(input: &Input) -> Option<String> {
+    let is_shell = input.tool_name.as_deref().is_some_and(|name| SHELLS.contains(&name));
+    is_shell.then(|| input.tool_input.command.as_ref().map(ShellInput::text).unwrap_or_default())
 }
 
 /// The files of a patch in Codex's form.

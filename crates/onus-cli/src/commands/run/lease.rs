@@ -5,6 +5,7 @@ use crate::context::{Store, World};
 use onus_app::submit::{Receipt, Target};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant};
+use onus_core::constraint::Constraint;
 use onus_core::handoff::{Standing, Words};
 use onus_core::id::{Epoch, Handle, Seq, TaskId, WorkstationName};
 use onus_core::lease::Token;
@@ -26,6 +27,8 @@ pub(super) struct GrantedLease {
     pub(super) token: Token,
     pub(super) ttl: Duration,
     pub(super) directory: Option<PathBuf>,
+    /// What the assignment allows.
+    pub(super) constraints: Vec<Constraint>,
     /// The stretch of work that the grant began.
     pub(super) session: Seq,
     /// What works under the lease, once it does.
@@ -48,6 +51,7 @@ impl GrantedLease {
             token: token.clone(),
             ttl: duration(held.lease.ttl.0),
             directory: store.directory_of(&held.workstation)?,
+            constraints: held.constraints.clone(),
             process: Arc::default(),
         })
     }

@@ -14,7 +14,7 @@ use onus_core::probe::Probe;
 use onus_core::refusal::Refusal;
 use onus_core::registry::Registration;
 use onus_core::workstation::{Lifecycle, Workstation, WorkstationKind};
-use onus_host::repository::{self, Repo};
+use onus_host::repository;
 use onus_host::{env::Env, identity_map, ref_file, worktree};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -121,17 +121,14 @@ impl WorkstationAdd {
                 .hint("git commit --allow-empty -m 'First commit'"));
         };
         let role = self.role_rule(store)?;
-        let root = main_root(repo);
+        let root = worktree::main_root(repo);
         let path = match (&self.path, &role) {
             (Some(path), _) => world.place.cwd.join(path),
             (None, Some((role, rule))) => {
                 let template = rule.worktree.as_deref().unwrap_or("../{repo}-{role}-{lane}");
-                beside(&root, &self.filled(template, &root, role))
+                worktree::relative_to(&root, &self.filled(template, &root, role))
             }
-            (None, None) => {
-                let repo_name = root.file_name().unwrap_or_default().to_string_lossy();
-                beside(&root, &format!("../{repo_name}-{}", self.name.name))
-            }
+            (None, None) => worktree::beside(repo, self.name.name.as_str()),
         };
         let there = path.canonicalize().ok().and_then(|path| linked_branch(world, &path));
         let branch = match (&self.branch, there, &role) {
@@ -170,31 +167,6 @@ impl WorkstationAdd {
             .replace("{role}", role.as_str())
             .replace("{lane}", &self.lane.unwrap_or(1).to_string())
             .replace("{name}", self.name.name.as_str())
-    }
-}
-
-/// The main checkout, whichever working tree asks.
-fn main_root(repo: &Repo) -> PathBuf {
-    match repo.common_dir.file_name() {
-        Some(name) if name == ".git" => repo.common_dir.with_file_name(""),
-        _ => repo.common_dir.clone(),
-    }
-}
-
-/// A path relative to the main checkout; what should lie beside it lies below `WORKTREE_ROOT` where that is set.
-fn beside(root: &Path, relative: &str) -> PathBuf {
-    match (relative.strip_prefix("../"), std::env::var_os("WORKTREE_ROOT").filter(|root| !root.is_empty())) {
-        (Some(name), Some(worktrees)) => PathBuf::from(worktrees).join(name),
-        _ => {
-            let mut path = root.to_owned();
-            for part in Path::new(relative).components() {
-                match part {
-                    std::path::Component::ParentDir => drop(path.pop()),
-                    other => path.push(other),
-                }
-            }
-            path
-        }
     }
 }
 
