@@ -71,10 +71,8 @@ impl Lanes {
 struct BoardQuery {
     lanes: Lanes,
     filter: Filter,
-    priority: Option<Priority>,
-    tag: Option<String>,
-    /// In lower case; all of them must be found.
-    words: Vec<String>,
+    /// All of these words must be found.
+    words: String,
     /// Of each column.
     shown: BTreeMap<&'static str, usize>,
 }
@@ -97,26 +95,17 @@ impl BoardQuery {
                 sprint: seen.word("sprint").map(str::to_owned),
                 parent: seen.read("parent")?,
                 assignee: seen.read("assignee")?,
+                priority: seen.read("priority")?,
+                tag: seen.word("tag").map(str::to_owned),
                 lane: None,
             },
-            priority: seen.read("priority")?,
-            tag: seen.word("tag").map(str::to_owned),
-            words: seen.word("q").unwrap_or_default().split_whitespace().map(str::to_lowercase).collect(),
+            words: seen.word("q").unwrap_or_default().trim().to_owned(),
             shown: read_shown(seen.word("show").unwrap_or_default()),
         })
     }
 
     fn shown(&self, column: &ColumnKind) -> usize {
         self.shown.get(column.key).copied().unwrap_or(FIRST)
-    }
-
-    /// What the statement cannot ask for.
-    fn keeps(&self, task: &Task) -> bool {
-        let spec = &task.spec;
-        if self.priority.is_some_and(|wanted| wanted != spec.priority) {
-            return false;
-        }
-        self.tag.as_ref().is_none_or(|wanted| spec.tags.contains(wanted))
     }
 
     fn lane(&self, task: &Task) -> Option<String> {
@@ -163,6 +152,9 @@ struct Stack {
 fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let asked = BoardQuery::read(seen)?;
     let list = list::ListQuery::read(seen)?;
+    if !asked.words.is_empty() {
+        onus.index_words()?;
+    }
     let (stacks, known, projects) = onus.store.read(|tx| {
         let stacks = if asked.words.is_empty() { stacks(tx, &asked)? } else { found(tx, &asked)? };
         let known = CardFacts::load(tx, stacks.iter().flat_map(|stack| &stack.tasks))?;
@@ -184,28 +176,21 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
 
 /// What the words are found in, by column.
 fn found(tx: &mut dyn Tx, asked: &BoardQuery) -> StoreResult<Vec<Stack>> {
-    let all = queue::search(tx, &asked.words, &asked.filter, FOUND)?;
-    let full = all.len() as i64 == FOUND;
-    let mut stacks: Vec<Stack> =
-        COLUMNS.iter().map(|column| Stack { column, tasks: Vec::new(), count: 0, more: full }).collect();
-    for task in all.into_iter().filter(|task| asked.keeps(task)) {
-        let waits = !card::waits_of(tx, &task)?.is_empty();
-        let state = task.state.name();
-        let of = |stack: &&mut Stack| {
-            stack.column.state == state
-                && (state != StateName::Open || (stack.column.key == "waiting") == waits)
-        };
-        if let Some(stack) = stacks.iter_mut().find(of) {
-            stack.count += 1;
-            if stack.tasks.len() < asked.shown(stack.column) {
-                stack.tasks.push(task);
-            }
-        }
-    }
-    Ok(stacks)
+    let mut all = Vec::new();
+    let sought = onus_core::search::sought(&asked.words);
+    queue::search(tx, &sought, Which::All, &asked.filter, FOUND, &mut |passing| {
+        all.push(InQueue { state: passing.state, waits: passing.waiting, id: passing.id.parse().ok() });
+        Ok(())
+    })?;
+    let more = all.len() as i64 == FOUND;
+    let stack = |column: &'static ColumnKind| {
+        let count = all.iter().filter(|seen| seen.is_in(column)).count();
+        Ok(Stack { column, tasks: near(tx, &all, column, asked.shown(column) as i64)?, count, more })
+    };
+    COLUMNS.iter().map(stack).collect()
 }
 
-/// A task at the head of the queue.
+/// A task at the head of the queue, or found.
 #[derive(Debug)]
 struct InQueue {
     state: StateName,
@@ -239,11 +224,10 @@ fn stacks(tx: &mut dyn Tx, asked: &BoardQuery) -> StoreResult<Vec<Stack>> {
         Ok(())
     })?;
     let further = window.len() as i64 == LIMIT_MAX;
-    let searches = asked.priority.is_some() || asked.tag.is_some();
     let mut stacks = Vec::with_capacity(COLUMNS.len());
     for column in &COLUMNS {
         let (shown, filter) = (asked.shown(column), &asked.filter);
-        let limit = if searches { LIMIT_MAX } else { shown as i64 + 1 };
+        let limit = shown as i64 + 1;
         let mut tasks = match column.key {
             "ready" => queue::ready(tx, filter, After::START, limit)?,
             // In a long queue what waits or is blocked is looked for at its head alone.
@@ -254,10 +238,7 @@ fn stacks(tx: &mut dyn Tx, asked: &BoardQuery) -> StoreResult<Vec<Stack>> {
             _ => queue::list(tx, Which::Only(column.state), filter, After::START, limit)?,
         };
         let full = tasks.len() as i64 == limit;
-        tasks.retain(|task| asked.keeps(task));
-        let (count, more) = if searches {
-            (tasks.len(), full)
-        } else if column.state.is_terminal() {
+        let (count, more) = if column.state.is_terminal() {
             let count = if full {
                 queue::count_ended(tx, column.state, filter, LIMIT_MAX)?
             } else {

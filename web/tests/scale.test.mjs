@@ -38,6 +38,24 @@ test("the first look is quick, and its HTML is bounded", async () => {
   await screenshot(page, "board-5000");
 });
 
+test("list and search are quick", async () => {
+  const asked = { list: "/board?view=list", "a word of all": "/board?q=ordinary", "a rare word": "/board?q=4711", "one label": "/board?tag=tag3" };
+  // Whoever searches first reads what nobody has read yet; a server does so by itself (crates/onus-server/src/indexer.rs).
+  await world.open(page, "/board?q=ordinary");
+  for (const [name, path] of Object.entries(asked)) {
+    const paints = [];
+    for (let n = 0; n < 5; n++) {
+      await world.open(page, path);
+      paints.push(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime));
+    }
+    console.log(`${TASKS} tasks, ${name}: first contentful paint ${median(paints).toFixed(0)} ms (median of ${paints.length})`);
+  }
+  await world.open(page, "/board?q=4711");
+  // The one says it, the other has it in its id.
+  assert.deepEqual((await page.locator(".card .title").allInnerTexts()).map((title) => title.split(" ")[2]).toSorted(), ["4710", "4711"]);
+  await world.open(page, "/board");
+});
+
 test("a change is seen soon", async () => {
   const waits = [];
   for (let n = 0; n < 5; n++) {

@@ -42,6 +42,7 @@ pub mod report;
 pub mod rerun;
 pub mod route;
 pub mod salvage;
+pub mod search;
 pub mod session;
 pub mod show;
 pub mod submit;

@@ -106,6 +106,7 @@ fn live_more(case: &mut Case) {
     };
     case.submit("@bot", "T-7", None, exception);
     case.submit("@ada", "T-7", None, Command::ApproveException { on: "T-2".parse().unwrap() });
+    case.onus.index_words().unwrap();
     case.checkpoint();
 }
 

@@ -39,6 +39,7 @@ pub mod refusal;
 pub mod registry;
 pub mod report;
 pub mod scope;
+pub mod search;
 pub mod session;
 pub mod settings;
 pub mod shell_line;

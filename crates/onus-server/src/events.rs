@@ -97,6 +97,11 @@ pub(crate) enum Behind {
 }
 
 impl Hub {
+    /// The last entry that is known; it may lag behind while nobody listens.
+    pub(crate) fn last(&self) -> Seq {
+        *self.last.borrow()
+    }
+
     pub(crate) fn start(
         open: &Open,
         database: Option<&Address>,

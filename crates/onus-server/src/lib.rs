@@ -15,6 +15,7 @@ mod drain_body;
 mod error_pages;
 mod events;
 mod http2_idle;
+mod indexer;
 mod intake;
 mod listen;
 mod log;

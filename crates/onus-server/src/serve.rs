@@ -5,6 +5,7 @@ use crate::allowance::{Allowance, Seat, Share};
 use crate::body::read;
 use crate::config::Config;
 use crate::events::{Hub, newest};
+use crate::indexer::Indexer;
 use crate::metrics::Metrics;
 use crate::origin::Origins;
 use crate::outbox::Outbox;
@@ -61,6 +62,7 @@ pub(crate) struct Server {
     events: JoinHandle<()>,
     /// Tells the mirrors, where there are any.
     outbox: Option<Outbox>,
+    indexer: Indexer,
 }
 
 impl Server {
@@ -81,6 +83,7 @@ impl Server {
         Ok(Server {
             readers: Readers::start(open, config.readers)?,
             writer: Writer::start(open, committed)?,
+            indexer: Indexer::start(open, &hub)?,
             hub,
             metrics,
             traces: config.traces.as_deref().map(Traces::start).transpose()?,
@@ -107,6 +110,7 @@ impl Server {
         if let Some(outbox) = self.outbox {
             outbox.finish();
         }
+        self.indexer.finish();
         self.writer.finish();
         self.readers.finish();
         drop(self.hub);

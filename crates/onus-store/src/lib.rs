@@ -23,6 +23,7 @@ pub mod statement;
 pub mod statements;
 pub mod tables;
 pub mod token;
+pub mod word_index;
 
 // Tests of the whole crate call it by its name, as everybody else does.
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::evidence;
 use crate::read::{effort, queue, report, show};
 use crate::statement::Sql;
-use crate::{apply, load, load::grant, load::session, token};
+use crate::{apply, load, load::grant, load::session, token, word_index};
 
 /// Every statement of a call by token, of add, claim, claim --next, renew, note, complete, release, takeover, list, ready and show,
 /// and of the reports that the board asks for again with every change.
@@ -52,6 +52,10 @@ pub static HOT: &[&Sql] = &[
     &queue::READY_PAGE,
     &queue::WINDOW,
     &queue::WINDOW_MATCHING,
+    &queue::LIST_ARCHIVED,
+    &word_index::NEW_TASKS,
+    &word_index::EDITED,
+    &word_index::NEW_NOTES,
     &report::TIMES,
     &report::HAPPENED,
     &report::WANTING,

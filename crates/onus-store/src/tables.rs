@@ -9,7 +9,7 @@ use crate::sql_of;
 use crate::statement::{Params as _, Sql, Statement, ToValue, params};
 
 /// The schema whose columns these are.
-pub const SCHEMA: i64 = 14;
+pub const SCHEMA: i64 = 15;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -342,8 +342,10 @@ mod tests {
             statement.query_map([], |row| row.get(0)).unwrap().map(|word| word.unwrap()).collect()
         };
         assert_eq!(words("SELECT CAST(user_version AS TEXT) FROM pragma_user_version"), [SCHEMA.to_string()]);
-        let mut tables =
-            words("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'");
+        // The index of words is made anew from what is copied.
+        let mut tables = words(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'word%'",
+        );
         tables.sort();
         let mut named: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
         named.sort_unstable();

@@ -91,6 +91,8 @@ calls! {
         |onus, asker| onus.show_part(&task, part);
     Log "log" (task: Option<TaskId>, after: Option<i64>, limit: i64) -> LedgerView, Question Light,
         |onus, asker| onus.log(task.as_ref(), after, limit);
+    Find "find" (text: String, which: Which, filter: Filter, limit: i64) -> ListView, Question Heavy,
+        |onus, asker| onus.find(&text, which, &filter, limit);
     FindTask "find_task" (task: TaskId) -> Option<SentTask>, Question Light,
         |onus, asker| Ok(onus.find_task(&task)?.map(SentTask::from));
     TaskByOrigin "task_by_origin" (origin: OriginRef) -> Option<SentTask>, Question Light,

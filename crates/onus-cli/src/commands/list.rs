@@ -34,6 +34,10 @@ pub(crate) struct List {
     #[command(flatten)]
     limit: LimitArg,
 
+    /// Only tasks with all of these words in title, labels, body, origin or notes; in any state unless --state is given
+    #[arg(long, value_name = "WORDS", conflicts_with = "cursor")]
+    search: Option<String>,
+
     /// Go on behind an earlier page
     #[arg(long)]
     cursor: Option<String>,
@@ -95,8 +99,12 @@ impl List {
         let filter =
             Filter { assignee: self.assignee.clone(), parent: self.parent.clone(), ..self.filter.filter() };
         let limit = self.limit.or(store.settings.queue.limit);
-        let which = self.state.unwrap_or(Which::Active);
-        let view = store.list(which, &filter, self.cursor.as_deref(), limit)?;
+        let view = match &self.search {
+            Some(text) => store.find(text, self.state.unwrap_or(Which::All), &filter, limit)?,
+            None => {
+                store.list(self.state.unwrap_or(Which::Active), &filter, self.cursor.as_deref(), limit)?
+            }
+        };
         let code = out.show_list(&view, |view| &view.tasks, render::list)?;
         store.store.leave();
         Ok(code)

@@ -61,10 +61,13 @@ struct ListQuery {
     limit: Option<i64>,
     /// The `next` of an earlier page
     cursor: Option<String>,
+    /// Only tasks with all of these words in title, labels, body, origin or notes; in any state unless one is given
+    search: Option<String>,
 }
 
 fn list(store: &mut Store, _: &Asked, query: ListQuery) -> Result<ListView, Refusal> {
     let which = match query.state.as_deref() {
+        None if query.search.is_some() => Which::All,
         None => Which::Active,
         Some("all") => Which::All,
         Some(name) => StateName::parse(name).map(Which::Only).ok_or_else(|| {
@@ -80,7 +83,10 @@ fn list(store: &mut Store, _: &Asked, query: ListQuery) -> Result<ListView, Refu
         ..filter(query.project, query.task_type, query.role, query.lane, query.sprint)
     };
     let limit = limit(store, query.limit)?;
-    store.list(which, &filter, query.cursor.as_deref(), limit)
+    match &query.search {
+        Some(text) => store.find(text, which, &filter, limit),
+        None => store.list(which, &filter, query.cursor.as_deref(), limit),
+    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

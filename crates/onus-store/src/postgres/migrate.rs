@@ -16,6 +16,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (12, include_str!("../../schema/postgres/012_mirror.sql")),
     (13, include_str!("../../schema/postgres/013_output.sql")),
     (14, include_str!("../../schema/postgres/014_constraint.sql")),
+    (15, include_str!("../../schema/postgres/015_search.sql")),
 ];
 
 /// The text that makes all tables.

@@ -7,7 +7,8 @@ use crate::port::{Tx, Value};
 use crate::sql;
 use crate::statement::{Statement, params};
 use onus_core::id::{Handle, ProjectKey, Role, Seq, TaskId, TaskType};
-use onus_core::task::{Spec, StateName, Task};
+use onus_core::search::Sought;
+use onus_core::task::{Priority, Spec, StateName, Task};
 use serde::{Deserialize, Serialize};
 
 /// Which tasks; everything that is absent matches.
@@ -23,6 +24,9 @@ pub struct Filter {
     pub sprint: Option<String>,
     pub parent: Option<TaskId>,
     pub assignee: Option<Handle>,
+    pub priority: Option<Priority>,
+    /// A label that it has.
+    pub tag: Option<String>,
 }
 
 impl Filter {
@@ -58,7 +62,7 @@ impl After {
 
 params! {
     /// What a [`Filter`] asks for, as [`MATCHES`] names it.
-    pub(crate) FilterParams { project, task_type, role, lane, sprint, parent, assignee }
+    pub(crate) FilterParams { project, task_type, role, lane, sprint, parent, assignee, urgency, tag }
 }
 
 /// The filter's conditions. A NULL has no type of its own: the cast gives it one.
@@ -66,7 +70,9 @@ const MATCHES: &str = "AND (CAST(:project AS TEXT) IS NULL OR substr(t.id, 1, le
     AND (CAST(:task_type AS TEXT) IS NULL OR t.type = :task_type) AND (CAST(:role AS TEXT) IS NULL OR t.role = :role) \
     AND (CAST(:lane AS BIGINT) IS NULL OR t.lane = :lane) AND (CAST(:sprint AS TEXT) IS NULL OR t.sprint = :sprint) \
     AND (CAST(:parent AS TEXT) IS NULL OR t.parent = :parent) \
-    AND (CAST(:assignee AS TEXT) IS NULL OR a.assignee = :assignee) ";
+    AND (CAST(:assignee AS TEXT) IS NULL OR a.assignee = :assignee) \
+    AND (CAST(:urgency AS BIGINT) IS NULL OR t.priority = :urgency) \
+    AND (CAST(:tag AS TEXT) IS NULL OR t.tags LIKE :tag ESCAPE '!') ";
 
 /// Spelled exactly as the partial index `task_queue` spells it, so that the planner can use it.
 pub(crate) const ACTIVE: &str =
@@ -77,11 +83,12 @@ const IS_READY: &str = "t.workspace = :workspace AND t.state = 'open' AND t.wait
 
 const FIRST: &str = "ORDER BY t.priority, t.born LIMIT :limit";
 
-/// What a task says of itself, for a search in small letters.
-const SAYS: &str = "lower(t.id || ' ' || t.title || ' ' || COALESCE(t.tags, '') || ' ' || COALESCE(t.body, '') || ' ' || \
-     COALESCE(t.origin_ask_ref, '')) ";
+/// Spelled as the partial index `task_ended` spells it.
+const HAS_ENDED: &str =
+    "t.workspace = :workspace AND t.state = :state AND t.state IN ('complete', 'dropped') ";
 
-const NOTED: &str = "SELECT n.task FROM note n WHERE n.workspace = :workspace AND lower(n.text) ";
+/// The tasks that say a word.
+const SAYING: &str = "(SELECT w.born FROM word w WHERE w.workspace = :workspace AND w.word BETWEEN ";
 
 const WINDOW_COLUMNS: &str = "t.id, t.state, t.waits, t.blocker, t.title ";
 
@@ -113,17 +120,17 @@ sql! {
         "FROM assignment a JOIN task t ON t.workspace = a.workspace AND t.id = a.task AND t.epoch = a.epoch \
         WHERE a.workspace = :workspace AND a.ended_at IS NULL AND t.state = :state ", MATCHES, FIRST;
     /// History from elsewhere: it ended before it came here, and the record has no entry of its end.
-    LIST_ARCHIVED(state, limit, ..filter: FilterParams) = "SELECT ", TASK_COLUMNS, TASK_FROM,
-        "WHERE +t.workspace = :workspace AND t.state = :state AND t.archived = 1 ", MATCHES, "ORDER BY t.born DESC LIMIT :limit";
-    COUNT_ENDED(state, limit, ..filter: FilterParams) = "SELECT count(*) FROM (SELECT 1 ", TASK_FROM,
-        "WHERE t.workspace = :workspace AND t.state = :state ", MATCHES, "LIMIT :limit) counted";
-    /// Every word somewhere in what a task says or in what was noted about it. No index answers this: a look reads all.
-    SEARCH(one, two, three, limit, ..filter: FilterParams) = "SELECT ", TASK_COLUMNS, TASK_FROM,
-        "WHERE t.workspace = :workspace ", MATCHES,
-        "AND (", SAYS, "LIKE :one ESCAPE '!' OR t.id IN (", NOTED, "LIKE :one ESCAPE '!')) \
-         AND (CAST(:two AS TEXT) = '%' OR ", SAYS, "LIKE :two ESCAPE '!' OR t.id IN (", NOTED, "LIKE :two ESCAPE '!')) \
-         AND (CAST(:three AS TEXT) = '%' OR ", SAYS, "LIKE :three ESCAPE '!' OR t.id IN (", NOTED,
-        "LIKE :three ESCAPE '!')) ORDER BY t.priority, t.born LIMIT :limit";
+    pub(crate) LIST_ARCHIVED(state, limit, ..filter: FilterParams) = "SELECT ", TASK_COLUMNS, TASK_FROM,
+        "WHERE ", HAS_ENDED, "AND t.archived = 1 ", MATCHES, "ORDER BY t.born DESC LIMIT :limit";
+    pub(crate) COUNT_ENDED(state, limit) = "SELECT count(*) FROM (SELECT 1 FROM task t WHERE ", HAS_ENDED, "LIMIT :limit) counted";
+    COUNT_ENDED_MATCHING(state, limit, ..filter: FilterParams) = "SELECT count(*) FROM (SELECT 1 ", TASK_FROM, "WHERE ",
+        HAS_ENDED, MATCHES, "LIMIT :limit) counted";
+    /// Every word somewhere in what a task says or in what was noted about it. The first one finds, the others are compared.
+    pub(crate) SEARCH(one, one_to, two, two_to, three, three_to, active, state, limit, ..filter: FilterParams) = "SELECT ", WINDOW_COLUMNS, TASK_FROM,
+        "WHERE +t.workspace = :workspace AND t.born IN ", SAYING, ":one AND :one_to) ", MATCHES,
+        "AND (:active = 0 OR t.state NOT IN ('complete', 'dropped')) AND (CAST(:state AS TEXT) IS NULL OR t.state = :state) ",
+        "AND (CAST(:two AS TEXT) = '' OR t.born IN ", SAYING, ":two AND :two_to)) \
+         AND (CAST(:three AS TEXT) = '' OR t.born IN ", SAYING, ":three AND :three_to)) ", FIRST;
     /// What ended last, first. What never had a holder here, such as imported history, is not among it.
     LIST_ENDED(verb, state, limit, ..filter: FilterParams) = "SELECT ", TASK_COLUMNS,
         "FROM ledger l JOIN task t ON t.workspace = l.workspace AND t.id = l.task ", IN_FORCE,
@@ -145,8 +152,16 @@ impl Filter {
             sprint: self.sprint.as_deref(),
             parent: self.parent.as_ref().map(ToString::to_string),
             assignee: self.assignee.as_ref().map(|a| a.as_str()),
+            urgency: self.priority.map(Priority::rank),
+            tag: self.tag.as_deref().map(within_list),
         })
     }
+}
+
+/// Finds a text in a list of them, as it is stored.
+fn within_list(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    format!("%{}%", quoted.replace('!', "!!").replace('%', "!%").replace('_', "!_"))
 }
 
 fn stored(tx: &mut dyn Tx, question: &dyn Statement) -> Result<Vec<Stored>> {
@@ -194,7 +209,11 @@ pub fn ended(tx: &mut dyn Tx, state: StateName, filter: &Filter, limit: i64) -> 
 
 /// How many tasks ended so, counted up to a limit.
 pub fn count_ended(tx: &mut dyn Tx, state: StateName, filter: &Filter, limit: i64) -> Result<i64> {
-    let count = tx.row(&COUNT_ENDED { state: state.name(), limit, filter: filter.params() })?;
+    let state = state.name();
+    let count = match filter.is_absent() {
+        true => tx.row(&COUNT_ENDED { state, limit })?,
+        false => tx.row(&COUNT_ENDED_MATCHING { state, limit, filter: filter.params() })?,
+    };
     count.map_or(Ok(0), |mut row| row.int())
 }
 
@@ -208,21 +227,34 @@ pub fn waiting(tx: &mut dyn Tx, filter: &Filter, limit: i64) -> Result<Vec<Task>
     tasks(tx, &LIST_WAITING { limit, filter: filter.params() })
 }
 
-/// Tasks in any state that say these words, or about which they were noted: in title, labels, body, origin or notes. Only the
-/// first three words are looked for.
-pub fn search(tx: &mut dyn Tx, words: &[String], filter: &Filter, limit: i64) -> Result<Vec<Task>> {
-    let mut patterns =
-        words.iter().map(|word| pattern(word)).chain(std::iter::repeat_with(|| "%".to_owned()));
-    let mut next = || patterns.next().unwrap_or_default();
-    let (one, two, three) = (next(), next(), next());
-    let filter = filter.params();
-    tasks(tx, &SEARCH { one: one.as_str(), two: two.as_str(), three: three.as_str(), limit, filter })
-}
-
-/// A word anywhere, whatever signs it has.
-fn pattern(word: &str) -> String {
-    let plain = word.to_lowercase().replace('!', "!!").replace('%', "!%").replace('_', "!_");
-    format!("%{plain}%")
+/// Tasks that say these words, or about which they were noted: in title, labels, body, origin or notes. What was
+/// written since the index of words was made is not among them (`word_index::catch_up`).
+pub fn search(
+    tx: &mut dyn Tx,
+    sought: &[Sought],
+    which: Which,
+    filter: &Filter,
+    limit: i64,
+    look: &mut dyn FnMut(Passing<'_>) -> Result<()>,
+) -> Result<()> {
+    let none = Sought { from: String::new(), to: String::new() };
+    let [one, two, three] = [0, 1, 2].map(|n| sought.get(n).unwrap_or(&none));
+    if one.from.is_empty() {
+        return Ok(());
+    }
+    let question = SEARCH {
+        one: one.from.as_str(),
+        one_to: one.to.as_str(),
+        two: two.from.as_str(),
+        two_to: two.to.as_str(),
+        three: three.from.as_str(),
+        three_to: three.to.as_str(),
+        active: which == Which::Active,
+        state: if let Which::Only(state) = which { Some(state.name()) } else { None },
+        limit,
+        filter: filter.params(),
+    };
+    tx.visit(&question, &mut |row| look(passing(row)?))
 }
 
 /// Open tasks whose dependencies are complete, behind one of them, the most important first.
@@ -290,22 +322,23 @@ pub fn window(
     limit: i64,
     look: &mut dyn FnMut(Passing<'_>) -> Result<()>,
 ) -> Result<()> {
-    let mut passing = |row: &[Value<'_>]| {
-        let [id, state, waits, blocker, title] = row else {
-            return Err(StoreError::Corrupt("a row of the queue has other columns".into()));
-        };
-        look(Passing {
-            id: text_of(id)?,
-            state: codec::word(text_of(state)?, |text| {
-                StateName::parse(text).filter(|it| it.name() == text)
-            })?,
-            waiting: codec::word(int_of(waits)?, |n| (n == 0 || n == 1).then_some(n == 1))?,
-            blocker: opt_text_of(blocker)?,
-            title: text_of(title)?,
-        })
-    };
+    let mut passed = |row: &[Value<'_>]| look(passing(row)?);
     if filter.is_absent() {
-        return tx.visit(&WINDOW { limit }, &mut passing);
+        return tx.visit(&WINDOW { limit }, &mut passed);
     }
-    tx.visit(&WINDOW_MATCHING { limit, filter: filter.params() }, &mut passing)
+    tx.visit(&WINDOW_MATCHING { limit, filter: filter.params() }, &mut passed)
+}
+
+/// What [`WINDOW_COLUMNS`] say.
+fn passing<'r>(row: &'r [Value<'r>]) -> Result<Passing<'r>> {
+    let [id, state, waits, blocker, title] = row else {
+        return Err(StoreError::Corrupt("a row of the queue has other columns".into()));
+    };
+    Ok(Passing {
+        id: text_of(id)?,
+        state: codec::word(text_of(state)?, |text| StateName::parse(text).filter(|it| it.name() == text))?,
+        waiting: codec::word(int_of(waits)?, |n| (n == 0 || n == 1).then_some(n == 1))?,
+        blocker: opt_text_of(blocker)?,
+        title: text_of(title)?,
+    })
 }

@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../schema/sqlite/012_mirror.sql"),
     include_str!("../../schema/sqlite/013_output.sql"),
     include_str!("../../schema/sqlite/014_constraint.sql"),
+    include_str!("../../schema/sqlite/015_search.sql"),
 ];
 
 pub(super) const LATEST: i64 = MIGRATIONS.len() as i64;

@@ -1,12 +1,12 @@
 //! Order, pages, readiness, filters; and no hot statement reads a whole table.
 
 use super::harness::{Harness, add, ask, claimed, commit, furnished, id, spec, write};
-use onus_core::event::{Completed, DependencyAdded, DependencyRemoved, Event, Reopened};
+use onus_core::event::{Completed, DependencyAdded, DependencyRemoved, Edited, Event, Reopened};
 use onus_core::task::{Priority, Spec, StateName, Task};
 use onus_core::text::Text;
 use onus_store::port::{Store, Tx};
-use onus_store::read::queue::{After, Filter, Which, list, ready, ready_after, window};
-use onus_store::{load, statements};
+use onus_store::read::queue::{After, Filter, SEARCH, Which, list, ready, ready_after, search, window};
+use onus_store::{load, statements, word_index};
 
 fn with_priority(title: &str, priority: Priority) -> Spec {
     Spec { priority, ..spec(title) }
@@ -151,6 +151,80 @@ pub(crate) fn filters_narrow<H: Harness>(harness: &H) {
         assert_eq!(passing(&mut store, &filter), "ops open, lane open, held in_progress", "{filter:?}");
     }
     assert_eq!(passing(&mut store, &Filter { lane: Some(2), ..Filter::default() }), "lane open");
+}
+
+fn found<S: Store>(store: &mut S, text: &str, which: Which, filter: &Filter) -> String {
+    while commit(store, word_index::catch_up).unwrap() > 0 {}
+    let mut found = Vec::new();
+    let sought = onus_core::search::sought(text);
+    ask(store, |tx| {
+        search(tx, &sought, which, filter, 10, &mut |passing| {
+            found.push(passing.title.to_owned());
+            Ok(())
+        })
+    });
+    found.join(" | ")
+}
+
+pub(crate) fn a_search_finds_words_wherever_they_stand<H: Harness>(harness: &H) {
+    let mut store = furnished(harness);
+    let (held, title) = commit(&mut store, |tx| {
+        let body = Some(Text::new("The **zeppelin** clause of the tariff".into()));
+        let quiet = add(tx, Spec { body, tags: vec!["50%_off".into()], ..spec("Quiet coaches") }, &[])?;
+        add(tx, with_priority("Zeppelins land", Priority::P0), &[])?;
+        let done = add(tx, spec("Paper tickets"), &[])?;
+        complete(tx, done)?;
+        Ok((quiet.id, quiet.spec.title))
+    })
+    .unwrap();
+    let everything = Filter::default();
+    let mut check = |text: &str, which: Which, filter: &Filter, expected: &str| {
+        assert_eq!(found(&mut store, text, which, filter), expected, "{text} {which:?} {filter:?}");
+    };
+    // By their beginnings, whatever their letters, the most important first; all of them must be there.
+    check("zepp", Which::All, &everything, "Zeppelins land | Quiet coaches");
+    check("ZEPPELIN coach", Which::All, &everything, "Quiet coaches");
+    check("zeppelin coach tariff", Which::All, &everything, "Quiet coaches");
+    check("zeppelin coach paper", Which::All, &everything, "");
+    check("eppelin", Which::All, &everything, "");
+    check(&held.to_string(), Which::All, &everything, &title);
+    check("50%", Which::All, &everything, "Quiet coaches");
+    check("%", Which::All, &everything, "");
+    // What was noted: the resolution of a task that ended.
+    check("done", Which::All, &everything, "Paper tickets");
+    check("paper", Which::Active, &everything, "");
+    check("paper", Which::Only(StateName::Complete), &everything, "Paper tickets");
+    check(
+        "zeppelin",
+        Which::All,
+        &Filter { priority: Some(Priority::P0), ..Filter::default() },
+        "Zeppelins land",
+    );
+    check(
+        "zeppelin",
+        Which::All,
+        &Filter { tag: Some("50%_off".into()), ..Filter::default() },
+        "Quiet coaches",
+    );
+    check("zeppelin", Which::All, &Filter { tag: Some("50%".into()), ..Filter::default() }, "");
+    // What came later, and what a task says after an edit.
+    commit(&mut store, |tx| {
+        add(tx, spec("Late zeppelin"), &[])?;
+        let task = load::task(tx, &held)?.unwrap().task;
+        let before = Box::new(task.spec.clone());
+        let after = Box::new(Spec { title: "Calm coaches".into(), ..task.spec.clone() });
+        change(tx, task, Edited { before, after, renewal: None, outside: None }).map(drop)
+    })
+    .unwrap();
+    let mut check = |text: &str, expected: &str| {
+        assert_eq!(found(&mut store, text, Which::All, &Filter::default()), expected, "{text}");
+    };
+    // It goes by the words, however many tasks there are; only what it finds is sorted.
+    let scans = harness.scans(SEARCH.text).into_iter().filter(|scan| !scan.contains("FOR ORDER BY"));
+    assert_eq!(scans.collect::<Vec<_>>(), [""; 0]);
+    check("late", "Late zeppelin");
+    check("calm", "Calm coaches");
+    check("quiet", "Calm coaches");
 }
 
 /// What passes by at the head of the queue.
