@@ -21,13 +21,19 @@ before(async () => {
 });
 after(() => world.end());
 
+/// When the page was first painted; a page may be live a moment before that.
+async function painted() {
+  const entry = await page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
+  return entry.jsonValue();
+}
+
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.trunc(numbers.length / 2)];
 
 test("the first look is quick, and its HTML is bounded", async () => {
   const paints = [];
   for (let n = 0; n < 5; n++) {
     await world.open(page, "/board");
-    paints.push(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime));
+    paints.push(await painted());
   }
   const cards = await page.locator(".card").count();
   const html = await page.evaluate(async () => (await (await fetch("/board", { headers: { "Onus-Part": "main" } })).text()).length);
@@ -46,7 +52,7 @@ test("list and search are quick", async () => {
     const paints = [];
     for (let n = 0; n < 5; n++) {
       await world.open(page, path);
-      paints.push(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime));
+      paints.push(await painted());
     }
     console.log(`${TASKS} tasks, ${name}: first contentful paint ${median(paints).toFixed(0)} ms (median of ${paints.length})`);
   }
