@@ -40,6 +40,7 @@ mod merge;
 mod milestone;
 mod mirror;
 mod names;
+mod notify;
 mod places;
 mod postgres_attacks;
 mod preflight;

@@ -181,8 +181,9 @@ fn is_channel(text: &str) -> bool {
 }
 
 checked_name!(
-    /// An outside system that is told what happens here: `redmine`.
-    MirrorName, "^[a-z][a-z0-9-]{0,63}$", "a mirror's name", is_name
+    /// Whoever is told what happens here: an outside system (`redmine`), a channel, a person (`@ada`).
+    MirrorName, "^@?[a-z][a-z0-9-]{0,63}$", "a mirror's name",
+    |text| is_name(text.strip_prefix('@').unwrap_or(text))
 );
 checked_name!(
     /// The system that an ask lives in: `github`.

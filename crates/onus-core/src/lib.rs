@@ -28,6 +28,7 @@ pub mod main_of_record;
 pub mod milestone;
 pub mod mirror;
 pub mod naming;
+pub mod notify;
 pub mod order;
 pub mod output;
 pub mod own_commits;

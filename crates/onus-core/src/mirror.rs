@@ -127,6 +127,8 @@ pub struct Counterpart {
     pub read_back: BTreeMap<String, String>,
     /// The sessions that it has, by what a far end makes of them.
     pub worked: BTreeMap<Seq, String>,
+    /// What of an unfinished delivery is done, and what else it was told of, by names that its far end gives.
+    pub done: BTreeMap<String, String>,
 }
 
 /// Why a delivery did not succeed.

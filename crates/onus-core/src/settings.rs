@@ -3,6 +3,7 @@
 use crate::id::{ChannelName, Handle, MirrorName, ProjectKey};
 use crate::intake::channel::Channel;
 use crate::mirror::setting::Mirror;
+use crate::notify::setting::{NotifyChannel, NotifyRule, PersonSettings, Transition};
 use crate::price::Prices;
 use crate::time::Millis;
 use crate::worker::Kind;
@@ -27,6 +28,14 @@ pub struct Settings {
     pub intake: IntakeSettings,
     /// Outside systems that are told what happens here, and asked for work (mission C8).
     pub mirrors: BTreeMap<MirrorName, Mirror>,
+    /// By what people and rooms are told of what happens.
+    pub channels: BTreeMap<MirrorName, NotifyChannel>,
+    /// Who is told of what.
+    pub notify: Vec<NotifyRule>,
+    /// How each person wants to be told.
+    pub people: BTreeMap<Handle, PersonSettings>,
+    /// Command lines that run after a change: `{completed: ["./after-done"]}`. Where one fails it is tried again.
+    pub on: BTreeMap<Transition, Vec<String>>,
     pub run: RunSettings,
     /// What a model's tokens cost, for records that tell no cost. A model that is not named has none.
     pub prices: Prices,

@@ -4,14 +4,20 @@
 //! after a crash or an answer that was lost: it reads before it writes, and knows a repeat by [`onus_core::mirror::mark`]
 //! or by the id of the news. What Onus asked for is read back: an answer that says yes proves nothing.
 
+mod hooks;
+mod notify;
 mod redmine;
 mod rest;
+
+pub use hooks::Hooks;
+pub use notify::Notifier;
 
 use onus_core::event::Event;
 use onus_core::id::MirrorName;
 use onus_core::mirror::setting::{Mirror, MirrorKind};
 use onus_core::mirror::{Counterpart, Tidings, Undelivered, concerns};
 use onus_core::refusal::Refusal;
+use onus_core::time::Timestamp;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -39,6 +45,21 @@ pub trait FarEnd: std::fmt::Debug + Send {
 
     /// Tries everything that the settings name, and reads back what can be read back.
     fn check(&mut self) -> Vec<TriedSetting>;
+
+    /// Whether it wants to be left alone now, e.g. because a person sleeps.
+    fn is_resting(&self, _now: Timestamp) -> bool {
+        false
+    }
+
+    /// The moment up to which everything is told in one message; `None` where each entry is told by itself.
+    fn gathers_until(&self, _now: Timestamp) -> Option<Timestamp> {
+        None
+    }
+
+    /// Tells several entries at once, under one id.
+    fn deliver_all(&mut self, _id: &str, _news: &[Tidings]) -> Result<(), Undelivered> {
+        Ok(())
+    }
 
     /// Its issues that were new or changed since `from`, a page of them; `None` where it asks for nothing.
     fn poll(&mut self, _from: Option<&str>) -> Result<Option<Polled>, Undelivered> {
@@ -91,6 +112,14 @@ pub struct FarIssue {
     pub fields: BTreeMap<String, String>,
     /// Nobody asks for it any more.
     pub is_closed: bool,
+}
+
+/// What went wrong, in words.
+pub(crate) fn why(failure: Undelivered) -> String {
+    match failure {
+        Undelivered::Away(why) | Undelivered::Silent(why) | Undelivered::Refused(why) => why,
+        Undelivered::WentBack => "it has lost what it was told".to_owned(),
+    }
 }
 
 /// The far end that a mirror's settings name. `workspace` is the store's own name, which its marks carry.

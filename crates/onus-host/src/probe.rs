@@ -186,6 +186,11 @@ pub(crate) fn checked(endpoint: &onus_core::probe::Endpoint) -> Result<http::Che
     address::resolve(endpoint).map(http::Checked).map_err(|seen| seen.detail)
 }
 
+/// The same as a plain list.
+pub(crate) fn addresses(endpoint: &onus_core::probe::Endpoint) -> Result<Vec<std::net::SocketAddr>, String> {
+    address::resolve(endpoint).map_err(|seen| seen.detail)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -27,6 +27,21 @@ impl std::fmt::Debug for Secret {
 /// Reads a secret anew, so that one that was changed counts at once. A relative file lies below `root`; the line end
 /// that editors leave is no part of it.
 pub fn read(what: &str, variable: Option<&str>, file: Option<&str>, root: &Path) -> Result<Secret, Refusal> {
+    let secret = read_any(what, variable, file, root)?;
+    if secret.0.len() < LENGTH_MIN {
+        let detail = format!("the secret of {what} has fewer than {LENGTH_MIN} bytes");
+        return Err(Refusal::new(Code::NotPermitted, detail).hint("make one: openssl rand -hex 32"));
+    }
+    Ok(secret)
+}
+
+/// One that somebody else made, however long it is.
+pub fn read_any(
+    what: &str,
+    variable: Option<&str>,
+    file: Option<&str>,
+    root: &Path,
+) -> Result<Secret, Refusal> {
     let unusable = |detail: String| Refusal::new(Code::NotPermitted, detail);
     let bytes = match (variable, file) {
         (Some(name), None) => {
@@ -45,10 +60,6 @@ pub fn read(what: &str, variable: Option<&str>, file: Option<&str>, root: &Path)
             .hint("keep secret_env or secret_file in onus.yaml, not both")),
     }?;
     let text = bytes.strip_suffix(b"\n").map_or(&bytes[..], |text| text.strip_suffix(b"\r").unwrap_or(text));
-    if text.len() < LENGTH_MIN {
-        return Err(unusable(format!("the secret of {what} has fewer than {LENGTH_MIN} bytes"))
-            .hint("make one: openssl rand -hex 32"));
-    }
     Ok(Secret(text.to_vec()))
 }
 

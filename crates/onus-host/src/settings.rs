@@ -45,7 +45,7 @@ pub fn committed(repo: &Repo) -> Result<Settings, Refusal> {
 
 /// A settings file's text. `name` is the file's, for messages.
 pub fn parse(bytes: &[u8], name: &str) -> Result<Settings, Refusal> {
-    yaml::parse_all(bytes, name, &WORDS).map_err(|mistakes| {
+    let settings: Settings = yaml::parse_all(bytes, name, &WORDS).map_err(|mistakes| {
         match <[Refusal; 1]>::try_from(mistakes.refusals) {
             Ok([only]) => only,
             Err(several) => {
@@ -55,7 +55,11 @@ pub fn parse(bytes: &[u8], name: &str) -> Result<Settings, Refusal> {
                     .unwrap_or_else(|| Refusal::invalid(format!("{name} cannot be read")))
             }
         }
-    })
+    })?;
+    match Refusal::from_findings(settings.mistakes()) {
+        Some(refusal) => Err(refusal),
+        None => Ok(settings),
+    }
 }
 
 /// The JSON Schema of `onus.yaml`, for editors.

@@ -2,6 +2,7 @@
 
 use jiff::tz::TimeZone;
 use onus_core::id::shown;
+use onus_core::notify::TimeOfDay;
 use onus_core::time::{Date, Timestamp};
 use onus_core::timesheet::Days;
 
@@ -50,6 +51,22 @@ pub fn date(zone: &str, at: Timestamp) -> Result<Date, String> {
 /// The time of day of a moment in a zone: `14:05`.
 pub fn time_of_day(zone: &str, at: Timestamp) -> Result<String, String> {
     Ok(zoned(zone, at)?.strftime("%H:%M").to_string())
+}
+
+/// The last moment, up to now, that was one of these times of a day in the zone.
+pub fn last_of(zone: &str, times: &[TimeOfDay], now: Timestamp) -> Result<Option<Timestamp>, String> {
+    let today = zoned(zone, now)?;
+    let mut found = None;
+    for back in 0..3_i64 {
+        let date =
+            today.date().checked_sub(jiff::Span::new().days(back)).map_err(|error| error.to_string())?;
+        for time in times {
+            let at = date.at(time.hour(), time.minute(), 0, 0).to_zoned(get(zone)?);
+            let at = Timestamp(at.map_err(|error| error.to_string())?.timestamp().as_millisecond());
+            found = found.max(Some(at).filter(|at| *at <= now));
+        }
+    }
+    Ok(found)
 }
 
 fn zoned(zone: &str, at: Timestamp) -> Result<jiff::Zoned, String> {
@@ -115,6 +132,21 @@ mod tests {
         assert!(moment("UTC", "noon").is_err());
         assert_eq!(time_of_day("Asia/Tokyo", Timestamp(0)).unwrap(), "09:00");
         assert_eq!(date("America/New_York", Timestamp(0)).unwrap().to_string(), "1969-12-31");
+    }
+
+    #[test]
+    fn the_last_time_of_a_day_is_the_zones_own() {
+        let last = |times: &[&str], now: &str| {
+            let times: Vec<TimeOfDay> = times.iter().map(|time| time.parse().unwrap()).collect();
+            let now = moment("UTC", now).unwrap();
+            last_of("Europe/Berlin", &times, now).unwrap().map(|at| at.to_string())
+        };
+        assert_eq!(last(&["09:00"], "2026-11-16T08:30:00Z").unwrap(), "2026-11-16T08:00:00.000Z");
+        assert_eq!(last(&["09:00"], "2026-11-16T07:30:00Z").unwrap(), "2026-11-15T08:00:00.000Z");
+        assert_eq!(last(&["09:00", "17:00"], "2026-11-16T16:30:00Z").unwrap(), "2026-11-16T16:00:00.000Z");
+        assert_eq!(last(&[], "2026-11-16T16:30:00Z"), None);
+        // The day that the clock goes back has 02:30 twice: the first counts.
+        assert_eq!(last(&["02:30"], "2026-10-25T06:00:00Z").unwrap(), "2026-10-25T00:30:00.000Z");
     }
 
     #[test]

@@ -20,10 +20,10 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// None where no mirror is set up.
+    /// None where nobody is to be told.
     pub(crate) fn start(open: &Open) -> Result<Option<Outbox>, Refusal> {
         let store = open()?;
-        if store.settings.mirrors.is_empty() {
+        if !store.has_outlets() {
             return Ok(None);
         }
         let (end, told) = mpsc::channel();

@@ -32,9 +32,9 @@ sql! {
     POLLED(mirror, polled, at) = "UPDATE mirror SET polled = :polled, polled_at = :at WHERE workspace = :workspace \
         AND name = :mirror";
     HEARD(mirror, heard) = "UPDATE mirror SET heard = :heard WHERE workspace = :workspace AND name = :mirror AND heard < :heard";
-    HEAR(mirror, task, heard, since) = "INSERT INTO mirror_task (workspace, mirror, task, heard, delivered, since, attempts, \
+    HEAR(mirror, task, heard, delivered, since) = "INSERT INTO mirror_task (workspace, mirror, task, heard, delivered, since, attempts, \
         next_at, stuck, error, far_id, told, drift) \
-        VALUES (:workspace, :mirror, :task, :heard, 0, :since, 0, 0, 0, NULL, NULL, NULL, NULL) \
+        VALUES (:workspace, :mirror, :task, :heard, :delivered, :since, 0, 0, 0, NULL, NULL, NULL, NULL) \
         ON CONFLICT (workspace, mirror, task) DO UPDATE SET heard = excluded.heard, since = CASE \
         WHEN mirror_task.heard > mirror_task.delivered THEN mirror_task.since ELSE excluded.since END";
     ONE_TASK(mirror, task) = "SELECT ", MirrorTaskRow::LIST, " FROM mirror_task k WHERE k.workspace = :workspace \
@@ -196,9 +196,31 @@ pub fn put_polled(tx: &mut dyn Tx, name: &MirrorName, polled: Option<&str>, at: 
     tx.run_one(&POLLED { mirror: name, polled, at })
 }
 
-/// An entry is to be told.
-pub fn hear(tx: &mut dyn Tx, name: &MirrorName, task: &str, seq: Seq, at: Timestamp) -> Result<()> {
-    tx.run_one(&HEAR { mirror: name, task, heard: seq, since: at })
+/// An entry is to be told. Of a task that the mirror does not know yet, it counts as told up to `delivered`.
+pub fn hear(
+    tx: &mut dyn Tx,
+    name: &MirrorName,
+    task: &str,
+    seq: Seq,
+    delivered: Seq,
+    at: Timestamp,
+) -> Result<()> {
+    tx.run_one(&HEAR { mirror: name, task, heard: seq, delivered, since: at })
+}
+
+/// What a mirror knows of a task; one that it does not know yet counts as told up to `heard`.
+pub fn known_from(
+    tx: &mut dyn Tx,
+    name: &MirrorName,
+    task: &str,
+    heard: Seq,
+    at: Timestamp,
+) -> Result<StoredCounterpart> {
+    if let Some(row) = one(tx, name, task)? {
+        return Ok(row);
+    }
+    hear(tx, name, task, heard, heard, at)?;
+    one(tx, name, task)?.ok_or_else(|| StoreError::Missing("the row is gone".into()))
 }
 
 /// The ledger was sorted by task up to here.

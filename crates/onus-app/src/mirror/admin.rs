@@ -1,5 +1,6 @@
 //! What people ask and do about mirrors.
 
+use super::outlet::Outlet;
 use super::view::{CheckedView, DiffView, MirrorView, MirrorsView, StuckDelivery, TriedView};
 use crate::Onus;
 use crate::idempotent_admin::Asker;
@@ -11,9 +12,7 @@ use onus_core::event::{Noted, Stamped};
 use onus_core::id::{Handle, MirrorName, Seq, TaskId};
 use onus_core::ledger::Entry;
 use onus_core::mirror::Undelivered;
-use onus_core::mirror::concerns;
 use onus_core::mirror::drift::drift;
-use onus_core::mirror::setting::Mirror;
 use onus_core::refusal::Refusal;
 use onus_core::registry::person;
 use onus_core::task::evolve;
@@ -39,9 +38,9 @@ impl Onus {
         if let Some(answer) = self.remote(|| calls::Mirrors {})? {
             return Ok(answer);
         }
-        let set_up = self.settings.mirrors.clone();
+        let outlets = self.outlets();
         self.ask(|tx| {
-            let views = set_up.iter().map(|(name, mirror)| standing(tx, name, mirror));
+            let views = outlets.iter().map(|outlet| standing(tx, outlet));
             Ok(MirrorsView { mirrors: views.collect::<StoreResult<_>>()? })
         })
     }
@@ -92,14 +91,14 @@ impl Onus {
         task: Option<&TaskId>,
     ) -> Result<MirrorsView, Refusal> {
         let call = calls::RetryMirror { mirror: name.clone(), task: task.cloned() };
-        let mirror = self.set_up_here(name)?;
+        let outlet = self.set_up_here(name)?;
         self.administer(asker, &call, |tx, caller| {
             person(caller)?;
             if rows::find(tx, name)?.is_some() {
                 rows::put_stand(tx, name, 0, Timestamp(0), None)?;
                 rows::retry(tx, name, task.map(ToString::to_string).as_deref())?;
             }
-            Ok(Outcome::Commit(one_view(tx, name, mirror.as_ref())?))
+            Ok(Outcome::Commit(one_view(tx, outlet.as_ref())?))
         })
     }
 
@@ -113,7 +112,7 @@ impl Onus {
     ) -> Result<MirrorsView, Refusal> {
         let call =
             calls::SkipMirror { mirror: name.clone(), task: task.clone(), reason: reason.map(str::to_owned) };
-        let mirror = self.set_up_here(name)?;
+        let outlet = self.set_up_here(name)?;
         self.administer(asker, &call, |tx, caller| {
             let by = person(caller)?.clone();
             let reason = reason.ok_or_else(|| {
@@ -136,27 +135,29 @@ impl Onus {
             // The note itself is about the mirror, and is not told there.
             (row.delivered, row.stuck, row.attempts, row.error) = (seq, false, 0, None);
             rows::put(tx, &row)?;
-            Ok(Outcome::Commit(one_view(tx, name, mirror.as_ref())?))
+            Ok(Outcome::Commit(one_view(tx, outlet.as_ref())?))
         })
     }
 
     /// Has everything told again; what the far end still has is known by its marks.
     pub fn retell_mirror(&mut self, name: &MirrorName) -> Result<u64, Refusal> {
-        self.mirror(name)?;
+        let outlet = self.outlet(name)?;
         self.store.write(|tx| {
             if rows::find(tx, name)?.is_some() {
                 rows::put_stand(tx, name, 0, Timestamp(0), None)?;
             }
-            Ok::<_, Refusal>(Outcome::Commit(rows::retell(tx, name)?))
+            // Who only hears was told, and is not told again.
+            let told_again = if outlet.hears_the_past() { rows::retell(tx, name)? } else { 0 };
+            Ok::<_, Refusal>(Outcome::Commit(told_again))
         })
     }
 
-    /// The mirror's settings, where they are; through a server they are there.
-    fn set_up_here(&mut self, name: &MirrorName) -> Result<Option<Mirror>, Refusal> {
+    /// What the settings say, where they are; through a server they are there.
+    fn set_up_here(&mut self, name: &MirrorName) -> Result<Option<Outlet>, Refusal> {
         if self.store.remote().is_some() {
             return Ok(None);
         }
-        self.mirror(name).map(|mirror| Some(mirror.clone()))
+        self.outlet(name).map(Some)
     }
 }
 
@@ -187,23 +188,28 @@ fn unreachable(name: &MirrorName, failure: Undelivered) -> Refusal {
         .hint(format!("onus mirror check {name}"))
 }
 
-fn one_view(tx: &mut dyn Tx, name: &MirrorName, mirror: Option<&Mirror>) -> Result<MirrorsView, Refusal> {
-    let mirror = mirror.ok_or_else(|| unexpected("a mirror without settings"))?;
-    Ok(MirrorsView { mirrors: vec![standing(tx, name, mirror)?] })
+fn one_view(tx: &mut dyn Tx, outlet: Option<&Outlet>) -> Result<MirrorsView, Refusal> {
+    let outlet = outlet.ok_or_else(|| unexpected("a mirror without settings"))?;
+    Ok(MirrorsView { mirrors: vec![standing(tx, outlet)?] })
 }
 
-fn standing(tx: &mut dyn Tx, name: &MirrorName, mirror: &Mirror) -> StoreResult<MirrorView> {
+fn standing(tx: &mut dyn Tx, outlet: &Outlet) -> StoreResult<MirrorView> {
+    let name = &outlet.name;
     let now = tx.now()?.wall;
     let stand = rows::find(tx, name)?;
     let waiting = rows::waiting(tx, name)?;
-    let (unsorted, since) = unsorted(tx, name, stand.as_ref().map_or(0, |stand| stand.heard))?;
+    let (unsorted, since) = match &stand {
+        Some(stand) => unsorted(tx, outlet, stand.heard)?,
+        None if outlet.hears_the_past() => unsorted(tx, outlet, 0)?,
+        None => (0, None),
+    };
     let oldest = waiting.oldest.into_iter().chain(since).min();
     let stuck = rows::stuck(tx, name, TOLD)?;
     let drifted = rows::drifted(tx, name, TOLD)?;
     Ok(MirrorView {
         name: name.clone(),
-        kind: mirror.channel(name).unwrap_or("unknown").to_owned(),
-        url: mirror.url.clone(),
+        kind: outlet.kind.clone(),
+        url: outlet.url.clone(),
         pending: waiting.tasks + unsorted,
         stuck: waiting.stuck,
         lag_ms: oldest.map_or(0, |oldest| now.since(oldest).0.max(0)),
@@ -234,18 +240,18 @@ fn stuck_delivery(name: &MirrorName, row: StoredCounterpart) -> StuckDelivery {
 }
 
 /// Tasks of which something happened that nobody has sorted yet, beside those that wait already, and since when.
-fn unsorted(tx: &mut dyn Tx, name: &MirrorName, heard: i64) -> StoreResult<(i64, Option<Timestamp>)> {
+fn unsorted(tx: &mut dyn Tx, outlet: &Outlet, heard: i64) -> StoreResult<(i64, Option<Timestamp>)> {
     let mut tasks = BTreeMap::new();
     let mut since: Option<Timestamp> = None;
     for entry in ledger::log(tx, &LedgerPart::After(heard), UNSORTED)? {
-        let is_wanted = entry.open().is_ok_and(|stamped| concerns(&stamped.event));
+        let is_wanted = entry.open().is_ok_and(|stamped| outlet.wants(&stamped.event));
         let Some(task) = entry.task.filter(|_| is_wanted) else { continue };
         tasks.entry(task).or_insert((0, entry.at)).0 = entry.seq;
     }
     let mut count = 0;
     for (task, (newest, at)) in tasks {
         // What waits already is counted with the rows; what a person left out is not to be told at all.
-        let is_counted = rows::one(tx, name, &task)?
+        let is_counted = rows::one(tx, &outlet.name, &task)?
             .is_some_and(|row| row.heard > row.delivered || row.delivered >= newest);
         if !is_counted {
             count += 1;

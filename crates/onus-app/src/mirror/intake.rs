@@ -9,7 +9,7 @@ use crate::submit::unexpected;
 use onus_core::hash::Digest;
 use onus_core::id::{Epoch, Handle, MirrorName, OriginRef};
 use onus_core::mirror::drift::drift;
-use onus_core::mirror::setting::OnDrift;
+use onus_core::mirror::setting::{Mirror, OnDrift};
 use onus_core::mirror::{Undelivered, is_marked};
 use onus_core::refusal::Refusal;
 use onus_core::text::{BODY_MAX, TITLE_MAX, is_unprintable, shortened};
@@ -44,10 +44,11 @@ impl Onus {
         epoch: Epoch,
         round: &mut Round,
     ) -> Result<(), Refusal> {
-        let Some(worker) = opened.mirror.worker.clone() else { return Ok(()) };
+        let Some(mirror) = opened.mirror.clone() else { return Ok(()) };
+        let Some(worker) = mirror.worker.clone() else { return Ok(()) };
         let (now, stand) = self.ask(|tx| Ok((tx.now()?.wall, rows::find(tx, name)?)))?;
         let Some(stand) = stand else { return Ok(()) };
-        let is_time = stand.polled_at.plus(opened.mirror.poll) <= now || opened.more;
+        let is_time = stand.polled_at.plus(mirror.poll) <= now || opened.more;
         if !is_time || stand.next_at > now {
             return Ok(());
         }
@@ -65,7 +66,7 @@ impl Onus {
                 }
             };
             round.polled += page.issues.len() as u64;
-            let refused = self.arrived(name, opened, epoch, &worker, &page)?;
+            let refused = self.arrived(name, opened, epoch, &mirror, &worker, &page)?;
             opened.more = page.more;
             from = Some(page.next.clone());
             self.as_sender(name, epoch, |tx| {
@@ -91,14 +92,15 @@ impl Onus {
         name: &MirrorName,
         opened: &mut Opened,
         epoch: Epoch,
+        mirror: &Mirror,
         worker: &Handle,
         page: &Polled,
     ) -> Result<Option<String>, Refusal> {
-        let channel = opened.mirror.channel(name)?;
+        let channel = mirror.channel(name)?;
         let mut asks: Vec<Json> = Vec::new();
         for issue in &page.issues {
             let seen = self.seen_issue(name, channel, issue)?;
-            self.compare(name, opened, epoch, &seen)?;
+            self.compare(name, opened, epoch, mirror.drift, &seen)?;
             // What had ended there before it was ever seen here is history: a person may import it.
             if seen.is_ours || (issue.is_closed && !seen.is_known) {
                 continue;
@@ -115,13 +117,13 @@ impl Onus {
             }
             asks.push(document);
         }
-        if asks.is_empty() || self.take_in(worker, opened, &asks).is_ok() {
+        if asks.is_empty() || self.take_in(worker, mirror, &asks).is_ok() {
             return Ok(None);
         }
         // One that is refused keeps none of the others out.
         let mut refused = None;
         for ask in &asks {
-            if let Err(refusal) = self.take_in(worker, opened, std::slice::from_ref(ask)) {
+            if let Err(refusal) = self.take_in(worker, mirror, std::slice::from_ref(ask)) {
                 let id = ask["id"].as_str().unwrap_or_default().to_owned();
                 refused.get_or_insert(format!("issue {id} was not taken: {}", refusal.detail));
             }
@@ -165,6 +167,7 @@ impl Onus {
         name: &MirrorName,
         opened: &mut Opened,
         epoch: Epoch,
+        on_drift: OnDrift,
         seen: &SeenIssue,
     ) -> Result<(), Refusal> {
         let Some(row) =
@@ -179,16 +182,13 @@ impl Onus {
         }
         let mut row = row.clone();
         row.drift = found;
-        if !row.drift.is_empty()
-            && opened.mirror.drift == OnDrift::Restore
-            && opened.far.restore(&row.told).is_ok()
-        {
+        if !row.drift.is_empty() && on_drift == OnDrift::Restore && opened.far.restore(&row.told).is_ok() {
             row.drift.clear();
         }
         self.as_sender(name, epoch, |tx| rows::put(tx, &row))
     }
 
-    fn take_in(&mut self, worker: &Handle, opened: &Opened, asks: &[Json]) -> Result<(), Refusal> {
+    fn take_in(&mut self, worker: &Handle, mirror: &Mirror, asks: &[Json]) -> Result<(), Refusal> {
         let text = json!({ "issues": asks }).to_string();
         let request = format!("mirror-{}", Digest::of(text.as_bytes())).parse().map_err(unexpected)?;
         let format = Format::Redmine;
@@ -200,7 +200,7 @@ impl Onus {
         let import = Import {
             request: &request,
             actor: Some(worker),
-            project: opened.mirror.to_project.as_ref(),
+            project: mirror.to_project.as_ref(),
             input: &converted.lines,
             run: Run::Real,
         };

@@ -27,7 +27,7 @@ const FRESH: Duration = Duration::from_secs(30);
 /// Entries that are sorted in one transaction.
 const SORTED: i64 = 500;
 /// Tasks that are told in one round.
-const TASKS: i64 = 50;
+pub(super) const TASKS: i64 = 50;
 /// How long a far end that did not answer is left alone: what it was asked may still be at work there.
 const SILENCE: Millis = Millis::secs(30);
 /// After so many failures of one delivery, at a far end that is well otherwise, a person has to look.
@@ -43,7 +43,8 @@ pub struct Sender {
 /// A mirror with its far end.
 #[derive(Debug)]
 pub(super) struct Opened {
-    pub(super) mirror: Mirror,
+    /// None for those who only hear.
+    pub(super) mirror: Option<Mirror>,
     pub(super) far: Box<dyn FarEnd>,
     lent: Option<Lent>,
     /// Whether more issues wait there right now.
@@ -67,6 +68,13 @@ pub struct Round {
     pub more: bool,
 }
 
+/// What of a task is new.
+struct FreshEntries {
+    first: Seq,
+    newest: Seq,
+    since: Timestamp,
+}
+
 /// How the telling of one task ended.
 enum Ended {
     /// It goes on with the next task.
@@ -78,19 +86,13 @@ enum Ended {
 impl Onus {
     /// A sender for every mirror of the settings, or for one.
     pub fn sender(&mut self, only: Option<&MirrorName>) -> Result<Sender, Refusal> {
-        if let Some(name) = only {
-            self.mirror(name)?;
-        }
-        let names: Vec<MirrorName> = self
-            .settings
-            .mirrors
-            .keys()
-            .filter(|name| only.is_none_or(|only| only == *name))
-            .cloned()
-            .collect();
+        let names = match only {
+            Some(name) => vec![name.clone()],
+            None => self.outlet_names(),
+        };
         let mut mirrors = BTreeMap::new();
         for name in names {
-            let (mirror, far) = (self.mirror(&name)?.clone(), self.far_end(&name)?);
+            let (far, mirror) = (self.far_end(&name)?, self.settings.mirrors.get(&name).cloned());
             mirrors.insert(name, Opened { mirror, far, lent: None, more: false });
         }
         let mut random = [0; 8];
@@ -172,19 +174,23 @@ impl Onus {
                 let heard = rows::find(tx, name)?.map_or(0, |found| found.heard);
                 ledger::log(tx, &LedgerPart::After(heard), SORTED)
             })?;
-            let mut wanted: BTreeMap<String, (Seq, Timestamp)> = BTreeMap::new();
+            let mut wanted: BTreeMap<String, FreshEntries> = BTreeMap::new();
             for entry in &entries {
                 let stamped = entry.open().map_err(unexpected)?;
                 if far.wants(&stamped.event) {
                     let task = entry.task.clone().unwrap_or_default();
-                    wanted.entry(task).or_insert((0, entry.at)).0 = entry.seq;
+                    let heard = FreshEntries { first: entry.seq, newest: entry.seq, since: entry.at };
+                    wanted.entry(task).or_insert(heard).newest = entry.seq;
                 }
             }
+            let begins_now = far.begins_now();
             let is_full = entries.len() as i64 == SORTED;
             let Some(last) = entries.last().filter(|_| is_full || !wanted.is_empty()) else { return Ok(()) };
             self.as_sender(name, epoch, |tx| {
-                for (task, (seq, at)) in &wanted {
-                    rows::hear(tx, name, task, *seq, *at)?;
+                for (task, heard) in &wanted {
+                    // What came before is not told to those who begin now.
+                    let delivered = if begins_now { heard.first - 1 } else { 0 };
+                    rows::hear(tx, name, task, heard.newest, delivered, heard.since)?;
                 }
                 rows::put_heard(tx, name, last.seq)
             })?;
@@ -218,11 +224,18 @@ impl Onus {
         epoch: Epoch,
         round: &mut Round,
     ) -> Result<(), Refusal> {
-        let due = self.ask(|tx| {
+        let (now, rests) = self.ask(|tx| {
             let now = tx.now()?.wall;
-            let rests = rows::find(tx, name)?.is_none_or(|found| found.next_at > now);
-            if rests { Ok(Vec::new()) } else { rows::due(tx, name, now, TASKS) }
+            Ok((now, rows::find(tx, name)?.is_none_or(|found| found.next_at > now)))
         })?;
+        if rests || opened.far.is_resting(now) {
+            return Ok(());
+        }
+        self.tell_of_stuck(name, opened, epoch, round)?;
+        if let Some(until) = opened.far.gathers_until(now) {
+            return self.tell_at_once_all(name, opened, epoch, until, round);
+        }
+        let due = self.ask(|tx| rows::due(tx, name, now, TASKS))?;
         round.more |= due.len() as i64 == TASKS;
         for row in due {
             match self.tell_task(name, opened, epoch, row, round)? {
@@ -258,10 +271,7 @@ impl Onus {
             self.as_sender(name, epoch, |tx| rows::put(tx, &row))?;
         }
         for (at, one) in news.iter().enumerate() {
-            if !self.is_still_mine(name, opened, epoch)? {
-                return Err(Refusal::new(Code::Fenced, format!("another sender has the mirror {name}"))
-                    .hint("onus mirror status"));
-            }
+            self.must_be_mine(name, opened, epoch)?;
             match opened.far.deliver(one, &mut row.told) {
                 Ok(()) => {
                     round.delivered += 1;
@@ -271,6 +281,19 @@ impl Onus {
             }
         }
         Ok(Ended::Next)
+    }
+
+    pub(super) fn must_be_mine(
+        &mut self,
+        name: &MirrorName,
+        opened: &mut Opened,
+        epoch: Epoch,
+    ) -> Result<(), Refusal> {
+        match self.is_still_mine(name, opened, epoch)? {
+            true => Ok(()),
+            false => Err(Refusal::new(Code::Fenced, format!("another sender has the mirror {name}"))
+                .hint("onus mirror status")),
+        }
     }
 
     /// Looked at before every call: a process that slept for minutes finds that it sends no more.

@@ -136,7 +136,7 @@ impl Mirror {
         let mut sender = store.sender(only)?;
         let names: Vec<MirrorName> = match only {
             Some(name) => vec![name.clone()],
-            None => store.settings.mirrors.keys().cloned().collect(),
+            None => store.outlet_names(),
         };
         for name in &names {
             store.retell_mirror(name)?;

@@ -23,6 +23,7 @@ pub(crate) mod map;
 pub(crate) mod model;
 pub(crate) mod network;
 pub(crate) mod pair;
+pub(crate) mod receiver;
 pub(crate) mod rng;
 pub(crate) mod server;
 pub(crate) mod team;

@@ -7,7 +7,7 @@
 mod check;
 mod hours;
 
-use super::rest::{KeyHeader, Rest, RestAnswer, encoded, text_at};
+use super::rest::{FarServer, KeyHeader, Rest, RestAnswer, encoded, text_at};
 use super::{ASKED, FarEnd, FarIssue, Polled, TriedSetting};
 use onus_core::id::{MirrorName, TaskId};
 use onus_core::mirror::setting::{Mirror, MirrorCreate};
@@ -58,7 +58,7 @@ impl Redmine {
         Ok(Redmine {
             mirror: mirror.clone(),
             workspace: workspace.to_owned(),
-            rest: Rest::new(name, mirror, KeyHeader::Redmine, root)?,
+            rest: Rest::new(FarServer::of_mirror(name, mirror, root)?, KeyHeader::Redmine)?,
             me: None,
             statuses: BTreeMap::new(),
             custom: BTreeMap::new(),

@@ -29,6 +29,52 @@ const CONNECT: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Copy)]
 pub(super) enum KeyHeader {
     Redmine,
+    /// `Authorization: Bearer`, where there is a key at all.
+    Bearer,
+}
+
+/// A server that the settings name.
+#[derive(Debug)]
+pub(super) struct FarServer<'a> {
+    /// For people: `the mirror redmine`.
+    pub(super) what: String,
+    /// Where it is set up: `mirrors.redmine`.
+    pub(super) setting: String,
+    pub(super) url: &'a str,
+    pub(super) insecure: bool,
+    pub(super) key_env: Option<String>,
+    pub(super) key_file: Option<String>,
+    pub(super) root: &'a Path,
+}
+
+impl<'a> FarServer<'a> {
+    pub(super) fn of_mirror(
+        name: &MirrorName,
+        mirror: &'a Mirror,
+        root: &'a Path,
+    ) -> Result<FarServer<'a>, Refusal> {
+        if mirror.url.contains('?') {
+            return Err(Refusal::invalid(format!("mirrors.{name}.url has a query")).hint("leave it out"));
+        }
+        if mirror.key_env.is_none() && mirror.key_file.is_none() {
+            return Err(Refusal::invalid(format!("the mirror {name} has no key"))
+                .hint(format!("set mirrors.{name}.key_env or key_file in onus.yaml")));
+        }
+        Ok(FarServer {
+            what: format!("the mirror {name}"),
+            setting: format!("mirrors.{name}"),
+            url: mirror.url.trim_end_matches('/'),
+            insecure: mirror.insecure,
+            key_env: mirror.key_env.clone(),
+            key_file: mirror.key_file.clone(),
+            root,
+        })
+    }
+}
+
+/// Whether a host is this machine.
+pub(super) fn is_near(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[derive(Debug)]
@@ -50,45 +96,27 @@ pub(super) struct RestAnswer {
 }
 
 impl Rest {
-    pub(super) fn new(
-        name: &MirrorName,
-        mirror: &Mirror,
-        header: KeyHeader,
-        root: &Path,
-    ) -> Result<Rest, Refusal> {
-        let url: Url = mirror.url.trim_end_matches('/').parse().map_err(|why: String| {
-            Refusal::invalid(format!("mirrors.{name}.url: {why}")).hint("e.g. https://redmine.example")
+    pub(super) fn new(server: FarServer<'_>, header: KeyHeader) -> Result<Rest, Refusal> {
+        let FarServer { what, setting, url, insecure, key_env, key_file, root } = server;
+        // The text is not shown: an address may be the secret.
+        let url: Url = url.parse().map_err(|_: String| {
+            Refusal::invalid(format!("{setting}: its address is no URL")).hint("e.g. https://redmine.example")
         })?;
-        if url.has_query() {
-            return Err(Refusal::invalid(format!("mirrors.{name}.url has a query")).hint("leave it out"));
-        }
         let host = url.endpoint().host();
-        let is_near =
-            host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-        if url.as_str().starts_with("http://") && !is_near && !mirror.insecure {
-            let detail = format!("the key of the mirror {name} would travel to {host} for everybody to read");
+        if url.as_str().starts_with("http://") && !is_near(host) && !insecure {
+            let detail = format!("the secret of {what} would travel to {host} for everybody to read");
             return Err(Refusal::invalid(detail)
-                .hint(format!("use https://, or set mirrors.{name}.insecure behind a private tunnel")));
+                .hint(format!("use https://, or set {setting}.insecure behind a private tunnel")));
         }
-        Ok(Rest {
-            what: format!("the mirror {name}"),
-            url,
-            key_env: mirror.key_env.clone(),
-            key_file: mirror.key_file.clone(),
-            root: root.to_owned(),
-            header,
-            agent: None,
-        })
+        Ok(Rest { what, url, key_env, key_file, root: root.to_owned(), header, agent: None })
     }
 
-    fn key(&self) -> Result<Secret, Undelivered> {
+    fn key(&self) -> Result<Option<Secret>, Undelivered> {
         if self.key_env.is_none() && self.key_file.is_none() {
-            return Err(Undelivered::Away(format!(
-                "{} has no key: set key_env or key_file in onus.yaml",
-                self.what
-            )));
+            return Ok(None);
         }
         secret::read(&self.what, self.key_env.as_deref(), self.key_file.as_deref(), &self.root)
+            .map(Some)
             .map_err(|refusal| Undelivered::Away(refusal.detail))
     }
 
@@ -128,7 +156,18 @@ impl Rest {
         path: &str,
         body: Option<&Json>,
     ) -> Result<RestAnswer, Undelivered> {
-        let answered = self.asked(method, path, body);
+        self.call_with(method, path, &[], body.map(ToString::to_string))
+    }
+
+    /// The same with more headers, and with a body that is exactly these bytes.
+    pub(super) fn call_with(
+        &mut self,
+        method: &Method,
+        path: &str,
+        headers: &[(&str, String)],
+        body: Option<String>,
+    ) -> Result<RestAnswer, Undelivered> {
+        let answered = self.asked(method, path, headers, body);
         if answered.is_err() {
             // A connection that failed is not used again, and the name may have another address by now.
             self.agent = None;
@@ -136,22 +175,32 @@ impl Rest {
         answered
     }
 
-    fn asked(&mut self, method: &Method, path: &str, body: Option<&Json>) -> Result<RestAnswer, Undelivered> {
+    fn asked(
+        &mut self,
+        method: &Method,
+        path: &str,
+        headers: &[(&str, String)],
+        body: Option<String>,
+    ) -> Result<RestAnswer, Undelivered> {
         let (key, agent) = (self.key()?, self.agent()?);
-        let key = String::from_utf8_lossy(key.reveal()).into_owned();
-        let (name, value) = match self.header {
-            KeyHeader::Redmine => ("x-redmine-api-key", key),
-        };
-        let text = body.map(ToString::to_string).unwrap_or_default();
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.url))
-            .header(name, value)
             .header(header::ACCEPT, "application/json")
             .header(header::CONTENT_TYPE, "application/json");
+        if let Some(key) = key {
+            let key = String::from_utf8_lossy(key.reveal()).into_owned();
+            request = match self.header {
+                KeyHeader::Redmine => request.header("x-redmine-api-key", key),
+                KeyHeader::Bearer => request.header(header::AUTHORIZATION, format!("Bearer {key}")),
+            };
+        }
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
         let unsendable = |_| Undelivered::Away("the key or the address cannot be sent".to_owned());
         let sent = match body {
-            Some(_) => agent.run(request.body(text).map_err(unsendable)?),
+            Some(text) => agent.run(request.body(text).map_err(unsendable)?),
             None => agent.run(request.body(()).map_err(unsendable)?),
         };
         let mut response = sent.map_err(|error| unanswered(&error))?;

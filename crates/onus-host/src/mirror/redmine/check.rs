@@ -1,21 +1,14 @@
 //! `mirror check`: everything that the settings name is tried on an issue of its own and read back.
 
 use super::{Issue, Redmine, list};
-use crate::mirror::TriedSetting;
 use crate::mirror::rest::{encoded, text_at};
+use crate::mirror::{TriedSetting, why};
 use onus_core::mirror::{AGENT, STATUS, TASK, TYPE, Undelivered, WORKSTATION, mark_of_trial};
 use serde_json::json;
 use std::collections::BTreeMap;
 use ureq::http::Method;
 
 const SUBJECT: &str = "onus mirror check";
-
-fn why(error: Undelivered) -> String {
-    match error {
-        Undelivered::Away(why) | Undelivered::Silent(why) | Undelivered::Refused(why) => why,
-        Undelivered::WentBack => "it has lost what it was told".to_owned(),
-    }
-}
 
 impl Redmine {
     pub(super) fn try_all(&mut self) -> Vec<TriedSetting> {
