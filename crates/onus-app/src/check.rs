@@ -12,6 +12,7 @@ use onus_core::evidence::CheckVerdict;
 use onus_core::evidence::{Ground, Proof, RunPlace};
 use onus_core::hash::{Digest, encode_hex};
 use onus_core::id::{CheckId, CommitId, Handle, RequestId, TaskId};
+use onus_core::identity_map::required_checks;
 use onus_core::lease::Token;
 use onus_core::refusal::Finding;
 use onus_core::refusal::Refusal;
@@ -291,8 +292,9 @@ impl Onus {
             let merged = arrived.merges.iter().find(|(by, _)| *by == held.epoch);
             let onto = merged.map_or(main.clone(), |(_, merged)| merged.onto.to_string());
             if history.resolve(&onto)?.is_some() {
-                let brought = self.brought(&stored.id, &history, work, &onto)?;
+                let brought = self.brought(stored, &history, work, &onto)?;
                 (proof.risky, proof.same_work) = (brought.risky, brought.same_work);
+                proof.required = brought.required;
             }
         }
         proof.rivals = trunk.rivals.clone();
@@ -324,6 +326,7 @@ impl Onus {
                 proof.landed = here.landed;
                 proof.same_work = here.same_work;
                 proof.risky.extend(here.risky);
+                proof.required.extend(here.required);
             }
         }
         if let Command::Merge { proof, stage, .. } = &mut envelope.command {
@@ -374,6 +377,16 @@ impl Onus {
             command: Command::RecordCheck { run: Box::new(run) },
         };
         self.submit(&envelope, &Target::Named).map(drop)
+    }
+
+    /// The checks that the map asks for, by the task's role and by what its work changes, and that it does not have yet.
+    pub fn demanded_checks(&mut self, task: &Task, proof: &Proof) -> Result<Vec<Check>, Refusal> {
+        let policy = self.policy()?;
+        let by_role = required_checks(&policy, &task.spec, Some(&[]));
+        let mut all = required_checks(&policy, &task.spec, None);
+        let is_due = |check: &Check| by_role.contains(check) || proof.required.contains(&check.command);
+        all.retain(|check| is_due(check) && !task.spec.checks.iter().any(|own| own.id() == check.id()));
+        Ok(all)
     }
 
     /// A task's checks, each with its last run.

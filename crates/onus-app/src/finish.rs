@@ -118,7 +118,7 @@ impl Onus {
             if call.landing == Landing::State || !is_shown_by_running(&refusal) {
                 return Err(refusal);
             }
-            done.checks.extend(self.run_missing(call, task, progress)?);
+            done.checks.extend(self.run_missing(call, task, &proof, progress)?);
         }
         let handoff = self.done_handoff(task, call.resolution, &proof)?;
         let proof = Proof { handoff, ..proof };
@@ -201,6 +201,7 @@ impl Onus {
         &mut self,
         call: &Finish<'_>,
         task: &Task,
+        proof: &Proof,
         progress: &mut dyn Progress,
     ) -> Result<Vec<MergeCheckView>, Refusal> {
         let bench = self.bench(task)?;
@@ -211,8 +212,9 @@ impl Onus {
                 run.evidence.verdict == CheckVerdict::Passed && run.evidence.ground == bench.ground
             })
         };
-        let missing: Vec<Check> =
+        let mut missing: Vec<Check> =
             check::approved(task, None).into_iter().filter(|check| !has_passed(check)).collect();
+        missing.extend(self.demanded_checks(task, proof)?);
         self.run_on(&call.merge, task, &missing, &bench, progress)
     }
 

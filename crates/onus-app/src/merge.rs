@@ -23,7 +23,7 @@ use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Stage};
 use onus_core::evidence::{Ground, Proof, RootCause, risky_paths};
 use onus_core::id::{CommitId, Handle, RequestId, TaskId, WorkstationName};
-use onus_core::identity_map::Policy;
+use onus_core::identity_map::{IdentityMap, Policy, required_checks};
 use onus_core::lease::Token;
 use onus_core::own_commits::{self, Holding, Made, Ownership};
 use onus_core::refusal::Refusal;
@@ -167,7 +167,7 @@ impl Onus {
         let onto = if trunk.rivals.is_empty() { trunk.fetched()? } else { trunk.seen()? };
         let attempt = Attempt { call, trunk, onto };
         let task = self.asked_before(&attempt)?;
-        let asked_for = checks::approved(&task)?;
+        let mut asked_for = checks::approved(&task)?;
         let site = self.site_of(&task)?;
         let head = tip_of(trunk, &site)?;
         let arrived = self.landing_of(&task.id)?;
@@ -184,9 +184,10 @@ impl Onus {
         }
         self.within_bounds(&task, &history, &commit, &attempt.onto)?;
         let tip: CommitId = commit.parse().map_err(unexpected)?;
+        let mut proof = self.landing_proof(&task, trunk, &commit, &attempt.onto)?;
+        asked_for.extend(self.demanded_checks(&task, &proof)?);
         let place = (site.directory.as_path(), &tip);
         let checks = self.run_checks(call, &task, &asked_for, place, progress)?;
-        let mut proof = self.landing_proof(&task, trunk, &commit, &attempt.onto)?;
         proof.landed = Some(self.arriving(&history, trunk, &commit, &attempt.onto, &mine)?);
         let commands: Vec<String> = asked_for.into_iter().map(|check| check.command).collect();
         let name = format!("merge {commit} {}", self.version(&task)?);
@@ -233,23 +234,24 @@ impl Onus {
         commit: &str,
         onto: &str,
     ) -> Result<Proof, Refusal> {
-        let proof = self.brought(&task.id, &History::at(&trunk.repo.common_dir), commit, onto)?;
+        let proof = self.brought(task, &History::at(&trunk.repo.common_dir), commit, onto)?;
         Ok(Proof { main: Some(trunk.name()), rivals: trunk.rivals.clone(), ..proof })
     }
 
     /// The same of a repository that may be in the middle of a push.
     pub(crate) fn brought(
         &mut self,
-        task: &TaskId,
+        task: &Task,
         history: &History<'_>,
         commit: &str,
         onto: &str,
     ) -> Result<Proof, Refusal> {
         let policy = self.policy()?;
-        let has_risks = policy.in_force().is_some_and(|map| !map.map.high_risk.paths.is_empty());
-        let paths = if has_risks { history.changed_paths(commit, &[onto])? } else { Vec::new() };
+        let asks = |map: &IdentityMap| !map.high_risk.paths.is_empty() || !map.checks.is_empty();
+        let asks_for_paths = policy.in_force().is_some_and(|in_force| asks(&in_force.map));
+        let paths = if asks_for_paths { history.changed_paths(commit, &[onto])? } else { Vec::new() };
         let mut same_work = Vec::new();
-        for seen in self.reviewed_commits(task)? {
+        for seen in self.reviewed_commits(&task.id)? {
             if seen.as_str() != commit && history.is_same_work(seen.as_str(), commit, onto)? {
                 same_work.push(seen);
             }
@@ -257,6 +259,10 @@ impl Onus {
         Ok(Proof {
             ground: Ground { commit: Some(commit.parse().map_err(unexpected)?), dirty: false },
             risky: risky_paths(&policy, &paths),
+            required: required_checks(&policy, &task.spec, Some(&paths))
+                .into_iter()
+                .map(|check| check.command)
+                .collect(),
             same_work,
             ..Proof::default()
         })

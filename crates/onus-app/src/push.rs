@@ -121,7 +121,7 @@ impl Onus {
         let commits: Vec<Commit> = commits.into_iter().filter(is_new).collect();
         let arrived = self.landing_of(&task.id)?;
         self.own(&task, history, &commits, &arrived, pusher.adopted)?;
-        let proof = self.brought(&task.id, history, new, old)?;
+        let proof = self.brought(&task, history, new, old)?;
         let commit = |id: &str| id.parse().map_err(unexpected);
         self.may_land(&task.id, &token.to_string(), &commit(new)?, &commit(old)?, &proof)
     }

@@ -5,6 +5,7 @@ use crate::progress::Progress;
 use crate::remote::calls;
 use onus_core::code::Code;
 use onus_core::id::TaskId;
+use onus_core::identity_map::Policy;
 use onus_core::refusal::{Finding, Refusal, told};
 use onus_core::validate::{Found, Queue, findings};
 use onus_store::bulk;
@@ -19,6 +20,9 @@ const STRIDE: usize = 1_000;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ValidateView {
     pub findings: Vec<QueueFindingView>,
+    /// What is wrong with the identity map, if it cannot be followed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub map: Vec<MapFindingView>,
     pub counts: ValidateCountsView,
 }
 
@@ -28,6 +32,23 @@ pub struct QueueFindingView {
     pub task: TaskId,
     pub detail: String,
     pub hint: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MapFindingView {
+    pub code: String,
+    pub detail: String,
+    pub hint: Option<String>,
+}
+
+impl From<&Finding> for MapFindingView {
+    fn from(finding: &Finding) -> MapFindingView {
+        MapFindingView {
+            code: finding.code.name().to_owned(),
+            detail: finding.detail.clone(),
+            hint: finding.hint.clone(),
+        }
+    }
 }
 
 impl From<Found> for QueueFindingView {
@@ -52,16 +73,20 @@ pub struct ValidateCountsView {
 impl ValidateView {
     /// The refusal that a front end gives; none when the queue is sound.
     pub fn refusal(&self) -> Option<Refusal> {
-        let first = self.findings.first()?;
-        let shown = |found: &QueueFindingView| {
-            let code = Code::parse(&found.code).unwrap_or(Code::QueueInvalid);
-            Finding::new(code, format!("{}: {}", found.task, found.detail)).hinted(found.hint.clone())
+        let finding = |code: &str, detail: String, hint: &Option<String>| {
+            Finding::new(Code::parse(code).unwrap_or(Code::QueueInvalid), detail).hinted(hint.clone())
         };
-        let detail = told(self.findings.len(), &format!("{}: {}", first.task, first.detail));
+        let of_map = self.map.iter().map(|found| finding(&found.code, found.detail.clone(), &found.hint));
+        let of_queue = self
+            .findings
+            .iter()
+            .map(|found| finding(&found.code, format!("{}: {}", found.task, found.detail), &found.hint));
+        let all: Vec<Finding> = of_map.chain(of_queue).collect();
+        let detail = told(all.len(), &all.first()?.detail);
         Some(
             Refusal::new(Code::QueueInvalid, detail)
                 .hint("each finding says what to do about it")
-                .findings(self.findings.iter().take(100).map(shown).collect()),
+                .findings(all.into_iter().take(100).collect()),
         )
     }
 }
@@ -75,12 +100,16 @@ impl Onus {
         let policy = self.policy()?;
         let queue = self.ask(|tx| load(tx, progress))?;
         let found: Vec<QueueFindingView> = findings(&queue, &policy).into_iter().map(Into::into).collect();
+        let map: Vec<MapFindingView> = match &policy {
+            Policy::Invalid(broken) => broken.findings.iter().map(Into::into).collect(),
+            Policy::Absent | Policy::InForce(_) => Vec::new(),
+        };
         let counts = ValidateCountsView {
             tasks: queue.tasks.len() as i64,
             dependencies: queue.edges.len() as i64,
-            findings: found.len() as i64,
+            findings: (found.len() + map.len()) as i64,
         };
-        Ok(ValidateView { findings: found, counts })
+        Ok(ValidateView { findings: found, map, counts })
     }
 }
 

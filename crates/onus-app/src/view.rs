@@ -10,6 +10,7 @@ pub use registry::*;
 use crate::exception::ExceptionView;
 use crate::submit::{Receipt, ReceiptKind};
 use onus_core::code::Code;
+use onus_core::contract_request::decision;
 use onus_core::event::Said;
 use onus_core::evidence::CheckVerdict;
 use onus_core::id::CheckId;
@@ -62,6 +63,9 @@ pub struct TaskView {
     pub task_type: Option<TaskType>,
     pub kind: String,
     pub state: StateName,
+    /// What its owner said to a contract request: undecided, accepted, deferred, rejected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<String>,
     pub priority: Priority,
     pub risk: Risk,
     pub role: Option<Role>,
@@ -140,6 +144,7 @@ impl From<&Task> for TaskView {
             task_type: spec.task_type.clone(),
             kind: spec.kind.clone(),
             state: task.state.name(),
+            decision: decision(&spec.kind, task.state.name()).map(str::to_owned),
             priority: spec.priority,
             risk: spec.risk,
             role: spec.role.clone(),

@@ -11,7 +11,7 @@ use onus_core::code::Code;
 use onus_core::event::{Event, WorkstationAdded};
 use onus_core::facts::Caller;
 use onus_core::id::{Handle, TaskId, WorkstationName};
-use onus_core::identity_map::Policy;
+use onus_core::identity_map::{Policy, as_demanded};
 use onus_core::probe::ProbeResult;
 use onus_core::refusal::Refusal;
 use onus_core::registry::probe_report::{Reporter, kept, may_report};
@@ -37,7 +37,9 @@ impl Onus {
         let Onus { store, settings, place, .. } = self;
         once(store.as_mut(), &asked, |tx, caller| {
             let by = person(caller)?;
-            follows_convention(&wanted.name, &identity_map::load(place, settings)?)?;
+            let policy = identity_map::load(place, settings)?;
+            follows_convention(&wanted.name, &policy)?;
+            let wanted = &as_demanded(&policy, wanted);
             let rows = registry::workstations(tx)?;
             let all: Vec<Workstation> = rows.into_iter().map(|row| row.workstation).collect();
             let found = all.iter().find(|other| other.name == wanted.name);

@@ -21,6 +21,7 @@ mod consistency;
 mod constraints;
 mod contract;
 mod damage;
+mod demands;
 mod diff;
 mod dispatch;
 mod docs;

@@ -79,7 +79,8 @@ impl Boundary {
 }
 
 fn boundary(policy: &Policy, spec: &Spec) -> Option<Boundary> {
-    Some(Boundary::of(&policy.in_force()?.map, spec.role.as_ref()?))
+    let map = &policy.in_force()?.map;
+    Some(Boundary::of(map, map.role_of(spec)?))
 }
 
 /// At claim time: each glob of the scope that the role's boundary leaves nothing of.

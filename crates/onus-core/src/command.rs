@@ -509,7 +509,13 @@ impl Command {
     /// Whether the identity map has a say.
     pub const fn needs_policy(&self) -> bool {
         self.is_grant()
-            || matches!(self, Command::Complete { .. } | Command::Merge { .. } | Command::Review { .. })
+            || matches!(
+                self,
+                Command::Complete { .. }
+                    | Command::Merge { .. }
+                    | Command::Review { .. }
+                    | Command::RecordCheck { .. }
+            )
     }
 
     /// Whether it would make somebody the holder.

@@ -90,8 +90,8 @@ impl JsonSchema for Constraint {
 /// What a grant is held to: the map's rule for the type, its role's, and what whoever grants it adds.
 pub fn of_grant(policy: &Policy, spec: &Spec, asked: &[Constraint]) -> Vec<Constraint> {
     let map = policy.in_force().map(|in_force| &in_force.map);
-    let rule = map.and_then(|map| map.rule_for(spec.task_type.as_ref())).map(|(_, rule)| &rule.constraints);
-    let role = map.and_then(|map| map.roles.get(spec.role.as_ref()?)).map(|role| &role.constraints);
+    let rule = map.and_then(|map| map.rule_of(spec)).map(|(_, rule)| &rule.constraints);
+    let role = map.and_then(|map| map.roles.get(map.role_of(spec)?)).map(|role| &role.constraints);
     let mut all: Vec<Constraint> = rule.into_iter().chain(role).flatten().chain(asked).cloned().collect();
     all.sort();
     all.dedup();

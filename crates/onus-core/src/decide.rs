@@ -143,6 +143,11 @@ fn unreachable_add() -> Result<Decision, Refusal> {
     Err(Refusal::new(Code::Internal, "an ask was decided as a change"))
 }
 
+/// Why a command can be no check.
+pub(crate) fn check_fault(command: &str) -> Option<String> {
+    check::fault(command)
+}
+
 /// Nothing anonymous enters the ledger (mission B7).
 pub(crate) fn identified(caller: &Caller) -> Result<&Worker, Refusal> {
     match caller {

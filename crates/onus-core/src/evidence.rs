@@ -3,7 +3,7 @@
 use crate::code::Code;
 use crate::event::Landed;
 use crate::id::{CheckId, CommitId, Handle, Seq, WorkstationName};
-use crate::identity_map::Policy;
+use crate::identity_map::{FILE, Policy, required_checks};
 use crate::main_of_record::{self, RepositoryClone};
 use crate::refusal::Finding;
 use crate::scope::{Glob, Scope};
@@ -107,6 +107,9 @@ pub struct Proof {
     /// The first paths of high risk among those that the work really changed.
     #[serde(default)]
     pub risky: Vec<String>,
+    /// The commands that the map asks for where such paths change.
+    #[serde(default)]
+    pub required: Vec<String>,
     /// What reviewers saw that is this very work, patch by patch: a rebase gives it another name.
     #[serde(default)]
     pub same_work: Vec<CommitId>,
@@ -146,6 +149,7 @@ pub struct Case<'a> {
 /// Everything that is missing. `TASK` in a hint stands for the task's id.
 pub fn findings(case: &Case<'_>) -> Vec<Finding> {
     let mut found: Vec<Finding> = case.spec.checks.iter().filter_map(|check| case.unproven(check)).collect();
+    found.extend(case.demanded());
     if case.is_high_risk() {
         let kinds = [CheckKind::CodeAnchor, CheckKind::Runtime];
         found.extend(kinds.into_iter().filter_map(|kind| case.lacks(kind)));
@@ -213,6 +217,21 @@ impl Case<'_> {
     /// By what the task says of itself, or by what its work really touched.
     fn is_high_risk(&self) -> bool {
         !self.proof.risky.is_empty() || is_high_risk(self.policy, self.spec)
+    }
+
+    /// What the map asks for, by the task's role and by what its work touched, and nobody has run.
+    fn demanded(&self) -> Vec<Finding> {
+        let by_role =
+            required_checks(self.policy, self.spec, Some(&[])).into_iter().map(|check| check.command);
+        let mut commands: Vec<String> = by_role.chain(self.proof.required.iter().cloned()).collect();
+        commands.sort();
+        commands.dedup();
+        let is_own = |command: &String| self.spec.checks.iter().any(|check| check.command == *command);
+        let finding = |command: String| {
+            let detail = format!("{FILE} asks for the check `{command}`, which has not been run");
+            Finding::new(Code::ChecksMissing, detail).hint("onus check TASK")
+        };
+        commands.into_iter().filter(|command| !is_own(command)).map(finding).collect()
     }
 
     fn unmerged(&self) -> Option<Finding> {

@@ -30,6 +30,8 @@ pub struct Dependency {
     pub id: TaskId,
     /// `None` when there is no such task.
     pub state: Option<StateName>,
+    /// A contract request: its owner's answer is waited for.
+    pub is_request: bool,
     /// A person approved that it is not waited for.
     pub excepted: bool,
 }

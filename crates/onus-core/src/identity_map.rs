@@ -4,6 +4,7 @@
 //! and what is known about its candidates, are arguments.
 
 mod condition;
+mod demand;
 mod document;
 mod explain;
 mod findings;
@@ -11,7 +12,11 @@ mod history;
 mod route;
 
 pub use condition::{PriorityRange, When};
-pub use document::{Candidate, CoEdited, Contract, HighRisk, IdentityMap, RoleRule, Rule, TypePattern};
+pub use demand::{as_demanded, place_findings, required_checks};
+pub use document::{
+    Candidate, CoEdited, Contract, HighRisk, IdentityMap, PlaceRule, RequiredCheck, RoleRule, Rule,
+    TypePattern,
+};
 pub use explain::{CandidateView, Explanation, Verdict, Winner, explain};
 pub use history::{RouteChange, Sends, Version, since};
 pub use route::{candidates, may_review, needs_independence, places_of, route, unlisted, workstation_for};

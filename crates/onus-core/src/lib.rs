@@ -8,6 +8,7 @@ pub mod check;
 pub mod code;
 pub mod command;
 pub mod constraint;
+pub mod contract_request;
 pub mod decide;
 pub mod effect;
 pub mod event;

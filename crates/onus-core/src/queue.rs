@@ -1,6 +1,7 @@
 //! Dependencies: what must be complete before a task may start (mission D1).
 
 use crate::code::Code;
+use crate::contract_request::{KIND, decision};
 use crate::facts::Dependency;
 use crate::id::TaskId;
 use crate::refusal::Finding;
@@ -17,9 +18,11 @@ pub fn findings(dependencies: &[Dependency]) -> Vec<Finding> {
 pub fn incomplete<'a>(dependencies: impl Iterator<Item = &'a Dependency>) -> Vec<Finding> {
     dependencies
         .filter(|dependency| dependency.state != Some(StateName::Complete))
-        .map(|Dependency { id, state, .. }| {
-            let state = state.map_or("missing", StateName::name);
-            Finding::new(Code::DependencyIncomplete, format!("it depends on {id}, which is {state}"))
+        .map(|Dependency { id, state, is_request, .. }| {
+            let asked = state.filter(|_| *is_request).and_then(|state| decision(KIND, state));
+            let word = asked.unwrap_or_else(|| state.map_or("missing", StateName::name));
+            let what = if asked.is_some() { "a contract request that is" } else { "which is" };
+            Finding::new(Code::DependencyIncomplete, format!("it depends on {id}, {what} {word}"))
                 .hint(format!("onus show {id}"))
         })
         .collect()

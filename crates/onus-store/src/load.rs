@@ -15,6 +15,7 @@ use crate::port::{Row, Tx};
 use crate::statement::Statement;
 use crate::{sql, token};
 use onus_core::command::{Changes, Command, Envelope};
+use onus_core::contract_request::KIND;
 use onus_core::evidence::{Evidence, Review};
 use onus_core::facts::{Caller, Dependency, Slice};
 use onus_core::hash::Digest;
@@ -48,7 +49,7 @@ sql! {
         JOIN worker k ON k.workspace = a.workspace AND k.handle = a.assignee \
         JOIN workstation w ON w.workspace = a.workspace AND w.name = a.workstation \
         WHERE a.workspace = :workspace AND a.task = :task AND ", goes_on!("a.ended_at");
-    pub(crate) DEPENDENCIES(task) reads [task] found [task] = "SELECT d.depends_on, t.state, d.excepted FROM \
+    pub(crate) DEPENDENCIES(task) reads [task] found [task] = "SELECT d.depends_on, t.state, d.excepted, t.kind FROM \
         dependency d \
         LEFT JOIN task t ON t.workspace = d.workspace AND t.id = d.depends_on \
         WHERE d.workspace = :workspace AND d.task = :task ORDER BY d.depends_on";
@@ -193,7 +194,9 @@ pub fn dependencies(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<Dependency>> {
         .map(|mut row| {
             let id = row.parsed()?;
             let state = row.opt_text()?.map(|text| state_name(&text)).transpose()?;
-            Ok(Dependency { id, state, excepted: row.flag()? })
+            let excepted = row.flag()?;
+            let is_request = row.opt_text()?.as_deref() == Some(KIND);
+            Ok(Dependency { id, state, is_request, excepted })
         })
         .collect()
 }
@@ -427,7 +430,7 @@ fn rested_holder(tx: &mut dyn Tx, task: Option<&Stored>) -> Result<Option<Timest
 }
 
 fn mentioned_task(tx: &mut dyn Tx, id: &TaskId) -> Result<Dependency> {
-    Ok(Dependency { id: id.clone(), state: state(tx, id)?, excepted: false })
+    Ok(Dependency { id: id.clone(), state: state(tx, id)?, is_request: false, excepted: false })
 }
 
 /// The other slices of the task's parent that have a place in its order.

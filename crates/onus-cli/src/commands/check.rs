@@ -143,7 +143,11 @@ pub(super) fn run_checks(
     task: &Task,
     request: &ChecksToRun<'_>,
 ) -> Result<Option<Refusal>, Refusal> {
-    let checks = check::approved(task, request.only);
+    let mut checks = check::approved(task, request.only);
+    if request.only.is_none() && task.assignment().is_some() {
+        let proof = store.proof(&task.id)?;
+        checks.extend(store.demanded_checks(task, &proof)?);
+    }
     let bench = store.bench(task)?;
     let token = world.token(store, &task.id, request.lease.lease.as_deref())?;
     let tried =

@@ -17,6 +17,7 @@ pub(crate) fn story(view: &StoryView) -> String {
         None => format!("role {role}"),
     }));
     facts.extend(task.sprint.as_ref().map(|sprint| format!("sprint {sprint}")));
+    facts.extend(task.decision.as_ref().map(|word| format!("request {word}")));
     if task.forced {
         facts.push("FORCED".into());
     }

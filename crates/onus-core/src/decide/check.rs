@@ -4,9 +4,10 @@ use super::{Context, Decision, required_reason};
 use crate::check::{cannot_fail, looks_like_prose};
 use crate::code::Code;
 use crate::command::Run;
-use crate::event::{CheckAdded, CheckApproved, CheckRemoved, CheckRun};
+use crate::event::{CheckAdded, CheckApproved, CheckRemoved, CheckRun, Event};
 use crate::evidence::{CheckVerdict, RunPlace};
 use crate::id::CheckId;
+use crate::identity_map;
 use crate::refusal::Refusal;
 use crate::task::{Check, CheckState};
 use crate::text::{CHECK_MAX, LIST_MAX, Text, is_unprintable, line};
@@ -120,7 +121,11 @@ fn harmless(output: &Text) -> Text {
 /// The holder runs checks, and so may a person.
 pub(super) fn record(context: &Context<'_>, run: &Run) -> Result<Decision, Refusal> {
     plausible(run)?;
-    let check = found(context, &run.check)?;
+    let demanded = demanded(context, &run.check);
+    let check = match &demanded {
+        Some(check) => check,
+        None => found(context, &run.check)?,
+    };
     if check.state != CheckState::Approved {
         let detail = format!("the check `{}` awaits a person's approval", check.command);
         return Err(Refusal::new(Code::CheckUnapproved, detail)
@@ -144,7 +149,17 @@ pub(super) fn record(context: &Context<'_>, run: &Run) -> Result<Decision, Refus
         sandbox: run.sandbox.clone(),
         renewal: held.map(|held| context.renewal(held, None)),
     };
-    Ok(Decision::one(run, held.map(|held| held.workstation.clone())))
+    let added = demanded.map(|check| Event::from(CheckAdded { check }));
+    let events = added.into_iter().chain([Event::from(run)]).collect();
+    Ok(Decision::Change { events, workstation: held.map(|held| held.workstation.clone()) })
+}
+
+/// A check that the map asks for and the task does not have yet: with its first run it becomes the task's own.
+fn demanded(context: &Context<'_>, id: &CheckId) -> Option<Check> {
+    let spec = &context.task.spec;
+    let is_own = spec.checks.iter().any(|check| check.id() == *id);
+    let required = || identity_map::required_checks(context.facts.policy, spec, None);
+    (!is_own).then(required)?.into_iter().find(|check| check.id() == *id)
 }
 
 fn found<'a>(context: &'a Context<'_>, id: &CheckId) -> Result<&'a Check, Refusal> {

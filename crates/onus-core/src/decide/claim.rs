@@ -5,6 +5,7 @@ use crate::boundary;
 use crate::code::Code;
 use crate::command::Warrant;
 use crate::constraint::{self, Constraint};
+use crate::contract_request;
 use crate::event::{Claimed, Grant};
 use crate::facts::{Builder, Caller, Fresh};
 use crate::gate;
@@ -160,6 +161,9 @@ fn route(context: &Context<'_>, forced: bool, findings: &mut Vec<Finding>) -> Op
             Ok(route) => (route, Vec::new()),
             Err(against) => (None, against),
         };
+    against.extend(contract_request::findings(facts.policy, spec));
+    let found = facts.place.found.as_ref();
+    against.extend(found.into_iter().flat_map(|found| identity_map::place_findings(facts.policy, found)));
     if identity_map::needs_independence(facts.policy, spec) {
         against.extend(dependent_verifier(context));
     }

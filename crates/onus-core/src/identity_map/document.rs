@@ -4,6 +4,9 @@ use super::condition::{NONE, When, is_false};
 use crate::constraint::Constraint;
 use crate::id::{Handle, Role, TaskType, WorkstationName};
 use crate::naming::Convention;
+use crate::probe::Probe;
+use crate::task::Spec;
+use crate::workstation::Lifecycle;
 use schemars::JsonSchema;
 use serde::de::{MapAccess, SeqAccess, Visitor, value};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -31,6 +34,34 @@ pub struct IdentityMap {
     pub reviewers: Vec<Handle>,
     /// How workstations are named. Without it any name will do.
     pub naming: Option<Convention>,
+    /// What the workstations of a scope need, by the scope in their names.
+    pub workstations: BTreeMap<String, PlaceRule>,
+    /// What must have passed before work is merged, by its role and by the paths that it changes.
+    pub checks: Vec<RequiredCheck>,
+}
+
+/// What the workstations of one scope need (mission C3, C5).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PlaceRule {
+    /// Each of them has these probes, and is ready only while they pass.
+    pub probes: Vec<Probe>,
+    /// How long they live.
+    pub lifecycle: Option<Lifecycle>,
+}
+
+/// Commands that prove work of a role, or on some paths (mission D4).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RequiredCheck {
+    /// Without it: of every role, and of none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// Globs; one changed path among them is enough. Without them: whatever changes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
+    /// The commands.
+    pub run: Vec<String>,
 }
 
 /// Where the tasks of one type go: to one agent in one workstation, or to candidates in order of preference.
@@ -224,6 +255,11 @@ impl Rule {
 }
 
 impl IdentityMap {
+    /// The rule for a task.
+    pub fn rule_of(&self, spec: &Spec) -> Option<(usize, &Rule)> {
+        self.rule_for(self.type_of(spec).as_ref())
+    }
+
     /// The rule for a type: its own one, else the one for every type.
     pub fn rule_for(&self, task_type: Option<&TaskType>) -> Option<(usize, &Rule)> {
         let rules = || self.routing.iter().enumerate();

@@ -68,7 +68,7 @@ pub fn explain(policy: &Policy, spec: &Spec, signals: &Signals) -> Explanation {
         edited: in_force.edited,
         ..Explanation::default()
     };
-    match in_force.map.rule_for(spec.task_type.as_ref()) {
+    match in_force.map.rule_of(spec) {
         Some((at, rule)) => {
             explanation.rule = Some(name(at, rule));
             judge(&mut explanation, &in_force.map, (at, rule), spec, signals);

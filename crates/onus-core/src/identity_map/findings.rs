@@ -4,6 +4,7 @@ use super::{FILE, IdentityMap, RoleRule, Rule, TypePattern};
 use crate::code::Code;
 use crate::id::{Role, WorkstationName, shown};
 use crate::naming::Convention;
+use crate::probe::PROBES_MAX;
 use crate::refusal::Finding;
 use crate::scope::{Glob, Scope};
 use crate::text::LIST_MAX;
@@ -35,6 +36,8 @@ impl IdentityMap {
         if let Some(naming) = &self.naming {
             self.check_names(&mut found, naming);
         }
+        self.check_places(&mut found);
+        self.check_demanded(&mut found);
         found.0
     }
 
@@ -91,6 +94,38 @@ impl IdentityMap {
     fn shared_by(&self, role: &Role, other: &Role) -> Vec<Glob> {
         let both = self.co_edited.iter().filter(|entry| entry.names(role) && entry.names(other));
         both.flat_map(|entry| &entry.paths).filter_map(|text| Glob::parse(text).ok()).collect()
+    }
+
+    fn check_places(&self, found: &mut Found) {
+        let scopes = self.naming.as_ref().map(|naming| &naming.scopes).filter(|scopes| !scopes.is_empty());
+        for (scope, rule) in &self.workstations {
+            let place = format!("workstations.{scope}");
+            if scopes.is_some_and(|scopes| !scopes.contains(scope)) {
+                found.push(&place, &format!("{} is none of naming.scopes", shown(scope)));
+            }
+            if rule.probes.is_empty() && rule.lifecycle.is_none() {
+                found.push(&place, "it demands nothing: give probes or a lifecycle");
+            }
+            if rule.probes.len() > PROBES_MAX {
+                found.push(&place, &format!("{} probes; the limit is {PROBES_MAX}", rule.probes.len()));
+            }
+        }
+    }
+
+    fn check_demanded(&self, found: &mut Found) {
+        found.check_length("checks", self.checks.len());
+        for (at, entry) in self.checks.iter().enumerate() {
+            let place = format!("checks[{at}]");
+            found.check_globs(&place, &entry.paths);
+            found.check_roles(&place, self, entry.role.iter());
+            found.check_length(&place, entry.run.len());
+            if entry.run.is_empty() {
+                found.push(&place, "it runs nothing");
+            }
+            for fault in entry.run.iter().filter_map(|command| crate::decide::check_fault(command)) {
+                found.push(&place, &fault);
+            }
+        }
     }
 
     fn check_names(&self, found: &mut Found, naming: &Convention) {

@@ -48,7 +48,7 @@ pub fn unlisted(policy: &Policy, spec: &Spec, caller: &Worker) -> Vec<Finding> {
     let Some(map) = policy.in_force().map(|in_force| &in_force.map).filter(|_| !caller.is_human()) else {
         return Vec::new();
     };
-    let by_rule = match map.rule_for(spec.task_type.as_ref()) {
+    let by_rule = match map.rule_of(spec) {
         None => Some(no_rule(spec)),
         Some((at, rule)) => {
             let is_named = rule.in_order().any(|(agent, ..)| *agent == caller.handle);
@@ -65,7 +65,7 @@ fn agent(
     workstation: Option<&WorkstationName>,
     signals: &Signals,
 ) -> Result<String, Vec<Finding>> {
-    let Some((at, rule)) = map.rule_for(spec.task_type.as_ref()) else {
+    let Some((at, rule)) = map.rule_of(spec) else {
         return Err(vec![no_rule(spec)]);
     };
     let mut findings = Vec::new();
@@ -160,7 +160,7 @@ fn condition_unmet(at: usize, rule: &Rule, to: (&Handle, &WorkstationName), why:
 
 /// The role of the task lists its workers, and this is none of them.
 pub(super) fn not_in_role(map: &IdentityMap, spec: &Spec, handle: &Handle) -> Option<Finding> {
-    let role = spec.role.as_ref()?;
+    let role = map.role_of(spec)?;
     let workers = &map.roles.get(role)?.workers;
     if workers.is_empty() || workers.contains(handle) {
         return None;
@@ -214,7 +214,7 @@ fn listed<'a>(
     policy: &'a Policy,
     spec: &Spec,
 ) -> impl Iterator<Item = (&'a Handle, &'a WorkstationName, &'a When)> + use<'a> {
-    let rule = policy.in_force().and_then(|in_force| in_force.map.rule_for(spec.task_type.as_ref()));
+    let rule = policy.in_force().and_then(|in_force| in_force.map.rule_of(spec));
     rule.into_iter().flat_map(|(_, rule)| rule.in_order())
 }
 
@@ -244,8 +244,8 @@ pub fn may_review(policy: &Policy, spec: &Spec, caller: &Worker) -> Result<(), V
     let is_allowed = if map.reviewers.is_empty() {
         let verifies = |rule: &&Rule| rule.task_type.to_string() == VERIFICATION;
         let rules = map.routing.iter().filter(verifies);
-        let rules = rules.chain(map.rule_for(spec.task_type.as_ref()).map(|(_, rule)| rule));
-        let of_role = spec.role.as_ref().and_then(|role| map.roles.get(role));
+        let rules = rules.chain(map.rule_of(spec).map(|(_, rule)| rule));
+        let of_role = map.role_of(spec).and_then(|role| map.roles.get(role));
         rules.flat_map(Rule::in_order).any(|(agent, ..)| agent == handle)
             || of_role.is_some_and(|role| role.workers.contains(handle))
     } else {
@@ -269,9 +269,7 @@ pub fn places_of<'a>(
     let rules: Vec<&Rule> = match (map, spec) {
         (None, _) => Vec::new(),
         (Some(map), None) => map.routing.iter().collect(),
-        (Some(map), Some(spec)) => {
-            map.rule_for(spec.task_type.as_ref()).into_iter().map(|(_, rule)| rule).collect()
-        }
+        (Some(map), Some(spec)) => map.rule_of(spec).into_iter().map(|(_, rule)| rule).collect(),
     };
     let named = rules.into_iter().flat_map(Rule::in_order);
     named.filter(move |(agent, ..)| *agent == worker).map(|(_, workstation, _)| workstation)

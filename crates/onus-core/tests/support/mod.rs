@@ -296,7 +296,13 @@ impl World {
             .map(|id| {
                 let exception = task.and_then(|task| task.exceptions.get(&id));
                 let excepted = exception.is_some_and(|exception| exception.approved_by.is_some());
-                Dependency { state: self.tasks.get(&id).map(|t| t.state.name()), excepted, id }
+                let found = self.tasks.get(&id);
+                Dependency {
+                    state: found.map(|t| t.state.name()),
+                    is_request: found.is_some_and(|t| t.spec.kind == "contract"),
+                    excepted,
+                    id,
+                }
             })
             .collect()
     }

@@ -89,11 +89,13 @@ impl WorkstationAdd {
         };
         let (registration, mut workstation) =
             store.add_workstation(world.asker(&world.request()?), &wanted)?;
-        if registration == Registration::Created && !wanted.probes.is_empty() {
+        // The map may ask for more than the caller did.
+        let has_probes = !workstation.probes.is_empty();
+        if registration == Registration::Created && has_probes {
             (workstation, _) = store.probe(actor, name)?;
         }
         let code = out.show(&WorkstationAddedView { outcome: registration, workstation }, text)?;
-        if registration == Registration::Created && !wanted.probes.is_empty() {
+        if registration == Registration::Created && has_probes {
             out.hint(&format!("onus workstation show {name} tells what its probes said"));
         }
         Ok(code)
