@@ -1,5 +1,6 @@
 // Where the scripts of a page begin.
 import { forgetLeases, markLeases, openForm, openMenu, tick } from "./act.js";
+import "./bell.js";
 import { saveView } from "./board.js";
 import "./diff.js";
 import { openEdit } from "./edit.js";

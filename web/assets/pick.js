@@ -1,6 +1,7 @@
 // Several tasks at once: pick them, then change all of them. Each one is a call of its own, so that one that is refused
 // holds up none of the others.
-import { call, openForm, say } from "./act.js";
+import { call, say } from "./act.js";
+import { openAssign } from "./assign.js";
 import { change } from "./edit.js";
 import { refresh } from "./live.js";
 
@@ -71,7 +72,12 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest?.("#bulk [data-bulk]");
   if (!button) return;
   if (button.dataset.bulk === "clear") return clear();
-  if (button.dataset.bulk === "claim") return [...picked].length === 1 ? openForm("claim", [...picked][0]) : say("Assign one at a time: each goes to one place");
+  if (button.dataset.bulk === "assign") {
+    return openAssign([...picked], (given) => {
+      for (const task of given) picked.delete(task);
+      show();
+    });
+  }
   const input = document.querySelector(`#bulk [name="${button.dataset.bulk}"]`);
   if (!input.value.trim()) return input.focus();
   bulk[button.dataset.bulk](input.value.trim());

@@ -32,7 +32,7 @@ macro_rules! files {
 static ASSETS: LazyLock<(Vec<Asset>, String)> = LazyLock::new(|| {
     let files = files![
         "tokens.css" "base.css" "board.css" "fleet.css" "report.css" "task.css" "diff.css"
-        "theme.js" "app.js" "act.js" "board.js" "diff.js" "edit.js" "key.js" "live.js" "morph.js" "output.js" "palette.js" "pick.js" "report.js" "time.js"
+        "theme.js" "app.js" "act.js" "assign.js" "bell.js" "board.js" "diff.js" "edit.js" "key.js" "live.js" "morph.js" "output.js" "palette.js" "pick.js" "report.js" "time.js"
         "signin.js"
         "icon.svg" "icons.svg"
     ];

@@ -1,5 +1,6 @@
 //! Milestones: which tasks are verified together, how far they are, and exactly what is missing (mission C10).
 
+use crate::chart;
 use crate::html::{Html, when};
 use crate::layout::rendered;
 use crate::task::short;
@@ -7,7 +8,7 @@ use crate::{Drawn, Page, PageRequest};
 use askama::Template;
 use onus_app::Onus;
 use onus_app::milestone::{MemberView, MilestoneLine, MilestoneView};
-use onus_core::id::MilestoneName;
+use onus_core::id::{MilestoneName, TaskId};
 use onus_core::milestone::Selection;
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::task::StateName;
@@ -122,6 +123,8 @@ struct MilestonePage {
     missing: Vec<(Finding, String)>,
     missing_left_out: usize,
     facts: Vec<(&'static str, usize)>,
+    /// What was asked for and what is complete, by day.
+    burn_up: Html,
     /// Complete, in hundredths of all that were not dropped.
     percent: usize,
     /// The entry that closed it, and whether the record still has what was verified.
@@ -143,6 +146,8 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         ("to be done", tasks.len() - complete - dropped),
         ("missing", missing.len()),
     ];
+    let members: Vec<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
+    let burn_up = chart::burn_up(&onus.burn_up(seen.viewer.handle(), &members)?);
     let cut = |length: usize| length.saturating_sub(ROWS);
     let (tasks_left_out, missing_left_out) = (cut(tasks.len()), cut(missing.len()));
     missing.truncate(ROWS);
@@ -162,6 +167,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         missing,
         missing_left_out,
         facts,
+        burn_up,
         percent,
         offers_close: closed.is_none() && seen.viewer.worker.is_some(),
         seal: closed.map(|closed| (closed.seq, short(&closed.fingerprint).to_owned(), closed.intact)),

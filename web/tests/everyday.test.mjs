@@ -192,13 +192,74 @@ test("a search finds what stands in bodies and notes, and what came complete fro
 });
 
 test("a review is not given by one click", async () => {
-  await world.open(page, `/tasks/${week.done[0]}`);
-  if (!(await page.locator("#act-review").count())) return;
+  const held = week.held.find((id) => world.run("show", id).task.assignment.assignee !== "@ann");
+  await world.open(page, `/tasks/${held}`);
   await page.locator("#act-review").click();
   await dialog().locator("[type=submit]").click();
   await dialog().locator(".refusal", { hasText: "Fill in: Verdict" }).waitFor();
-  assert.equal(world.run("show", week.done[0]).reviews?.length ?? 0, 0);
+  assert.equal(world.run("show", held).reviews?.length ?? 0, 0);
   await page.keyboard.press("Escape");
+});
+
+test("the bell counts what waits, and a question makes it ring without a reload", async () => {
+  await world.open(page, "/board");
+  const bell = page.locator("#bell .count");
+  const number = async () => Number.parseInt((await bell.textContent()) || "0", 10);
+  await page.waitForFunction(() => /waits|waiting/.test(document.getElementById("bell").getAttribute("aria-label")));
+  const before = await number();
+  assert.equal(before, Math.min(world.run("inbox").items.length, 500));
+  const id = world.add("Which platform?");
+  world.run("workstation", "add", "desk-bell");
+  const token = world.run("claim", id, "--as", "@mira", "--workstation", "desk-bell").lease.token;
+  world.run("block", id, "--as", "@mira", "--lease", token, "--on", "person:@ann", "--note", "Seven or eight?");
+  await page.waitForFunction((before) => Number.parseInt(document.querySelector("#bell .count").textContent, 10) > before, before);
+  await page.locator("#bell").click();
+  await page.waitForURL(/\/inbox$/);
+  await page.locator("[data-kind=question]", { hasText: "Seven or eight?" }).waitFor();
+  await accessible(page);
+});
+
+test("several tasks go to whom the map names, and where nobody can, the reason stands there", async () => {
+  const free = world.add("Compare fares by bicycle", "--type", "frontend", "--sprint", "s77");
+  const second = world.add("Compare fares by boat", "--type", "frontend", "--sprint", "s77");
+  const nobody = world.add("Compare fares by balloon", "--type", "aviation", "--sprint", "s77");
+  for (const { id } of world.run("list", "--assignee", "@pixel").tasks) world.run("release", id, "--force", "--reason", "make room");
+  await world.open(page, "/board?view=list&sprint=s77");
+  for (const id of [free, second, nobody]) await page.getByLabel(`Pick ${id}`).check();
+  await page.locator("[data-bulk=assign]").click();
+  await dialog().getByText("@pixel in ws-web-1").waitFor();
+  assert.match(await dialog().locator(`[data-task=${second}]`).innerText(), new RegExp(`ws-web-1 gets ${free}`));
+  assert.match(await dialog().locator(`[data-task=${nobody}]`).innerText(), /aviation/);
+  await accessible(page);
+  await dialog().getByRole("button", { name: "Assign" }).click();
+  await page.locator("#said", { hasText: "1 task assigned" }).waitFor();
+  assert.equal(world.run("show", free).task.assignment.assignee, "@pixel");
+  assert.equal(world.run("show", second).task.assignment, null);
+});
+
+test("columns of the list are chosen, and stay chosen with another filter", async () => {
+  await world.open(page, "/board?view=list");
+  const heads = () => page.locator(".list thead th").allInnerTexts();
+  assert.ok((await heads()).some((head) => /Sprint/.test(head)));
+  await page.locator("#columns summary").click();
+  await page.locator("#columns").getByRole("link", { name: "Hide Sprint" }).click();
+  await page.waitForURL(/columns=/);
+  await page.waitForFunction(() => ![...document.querySelectorAll(".list thead th")].some((head) => head.textContent.includes("Sprint")));
+  await page.getByLabel("Priority").first().selectOption("P1");
+  await page.waitForURL(/priority=P1/);
+  assert.match(page.url(), /columns=/);
+  assert.ok(!(await heads()).some((head) => /Sprint/.test(head)));
+  assert.equal(await page.locator(".list tbody tr[data-task]").first().locator("td").count(), (await heads()).length);
+  await accessible(page);
+  await world.open(page, "/board?view=list&columns=nonsense");
+  await page.locator("#main", { hasText: "none of priority, id" }).waitFor();
+});
+
+test("a milestone shows how it came together, day by day", async () => {
+  await world.open(page, "/milestones/sprint-12");
+  const { tasks } = world.run("milestone", "show", "sprint-12");
+  const [done, all] = [tasks.filter(({ state }) => state === "complete").length, tasks.filter(({ state }) => state !== "dropped").length];
+  await page.getByRole("img", { name: `Burn-up: ${done} of ${all} tasks are complete` }).waitFor();
 });
 
 test("the name is a menu, and only its last line signs out", async () => {

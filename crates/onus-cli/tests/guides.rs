@@ -162,6 +162,12 @@ fn merge() {
 }
 
 #[test]
+fn reviewing() {
+    let said = Guide::new("docs/guide/review.md").play();
+    assert!(said.contains("which world?") && said.contains("\ngreet everybody\n"), "{said}");
+}
+
+#[test]
 fn run() {
     Guide::new("docs/guide/run.md").play();
 }

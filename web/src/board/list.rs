@@ -1,7 +1,7 @@
 //! The same tasks as a table: sorted by any column, in groups.
 
 use super::card::{Card, CardFacts};
-use super::view::{ColumnKind, ListHead, ListPart, ListRow};
+use super::view::{Choice, ColumnKind, ListHead, ListPart, ListRow};
 use super::{Stack, shown};
 use crate::PageRequest;
 use crate::html::when;
@@ -21,6 +21,9 @@ const SORTS: [(&str, &str, bool); 8] = [
     ("changed", "Changed", true),
 ];
 
+/// Without these a row is none.
+const ALWAYS: [&str; 2] = ["id", "title"];
+
 pub(super) const GROUPS: [&str; 6] = ["state", "holder", "sprint", "role", "type", "priority"];
 
 /// The question in the address, where it asks for a list.
@@ -29,6 +32,7 @@ pub(super) struct ListQuery {
     sort: &'static str,
     falling: bool,
     group: Option<&'static str>,
+    columns: Vec<&'static str>,
 }
 
 type ListLine<'a> = (&'static ColumnKind, &'a Task);
@@ -53,7 +57,8 @@ impl ListQuery {
                 || Refusal::invalid(format!("group: {} is none of {}", shown(word), GROUPS.join(", ")));
             GROUPS.iter().find(|name| **name == word).copied().ok_or_else(known)
         });
-        Ok(Some(ListQuery { sort: sort.0, falling, group: group.transpose()? }))
+        let columns = columns(seen.word("columns"))?;
+        Ok(Some(ListQuery { sort: sort.0, falling, group: group.transpose()?, columns }))
     }
 
     pub(super) fn draw(&self, seen: &PageRequest, stacks: &[Stack], known: &CardFacts) -> ListPart {
@@ -84,12 +89,39 @@ impl ListQuery {
         }
         let left_out = stacks.iter().find(|stack| stack.tasks.len() < stack.count);
         ListPart {
-            heads: SORTS.iter().map(|sort| self.head(seen, *sort)).collect(),
+            heads: SORTS
+                .iter()
+                .filter(|(name, ..)| self.columns.contains(name))
+                .map(|sort| self.head(seen, *sort))
+                .collect(),
+            choices: self.choices(seen),
+            columns: self.columns.clone(),
+            kept: ["sort", "columns"]
+                .iter()
+                .filter_map(|name| Some((*name, seen.word(name)?.to_owned())))
+                .collect(),
             groups,
             grouped: self.group.is_some(),
             more: left_out
                 .map(|stack| format!("{} of {} in “{}”", stack.tasks.len(), stack.count, stack.column.title)),
         }
+    }
+
+    /// Each column that can be left out, and where the list is with it or without it.
+    fn choices(&self, seen: &PageRequest) -> Vec<Choice> {
+        let optional = SORTS.iter().filter(|(name, ..)| !ALWAYS.contains(name));
+        let choice = |(name, label, _): &(&'static str, &'static str, bool)| {
+            let chosen = self.columns.contains(name);
+            let wanted = SORTS
+                .iter()
+                .map(|(other, ..)| *other)
+                .filter(|other| if other == name { !chosen } else { self.columns.contains(other) });
+            let wanted: Vec<&str> = wanted.collect();
+            let all = wanted.len() == SORTS.len();
+            let value = seen.with("columns", (!all).then(|| wanted.join(",")).as_deref());
+            Choice { value, label: (*label).to_owned(), chosen }
+        };
+        optional.map(choice).collect()
     }
 
     fn head(&self, seen: &PageRequest, (name, label, less): (&'static str, &'static str, bool)) -> ListHead {
@@ -98,6 +130,18 @@ impl ListQuery {
         let order = is_own.then_some(if self.falling { "descending" } else { "ascending" });
         ListHead { label, href: seen.with("sort", Some(&next)), order, less }
     }
+}
+
+/// The columns in the address, in the order of the table; all of them where it names none.
+fn columns(words: Option<&str>) -> Result<Vec<&'static str>, Refusal> {
+    let Some(words) = words else { return Ok(SORTS.map(|(name, ..)| name).into()) };
+    let wanted: Vec<&str> = words.split(',').map(str::trim).collect();
+    if let Some(odd) = wanted.iter().find(|word| !SORTS.iter().any(|(name, ..)| name == *word)) {
+        let known = SORTS.map(|(name, ..)| name).join(", ");
+        return Err(Refusal::invalid(format!("columns: {} is none of {known}", shown(odd))));
+    }
+    let names = SORTS.iter().map(|(name, ..)| *name);
+    Ok(names.filter(|name| wanted.contains(name) || ALWAYS.contains(name)).collect())
 }
 
 /// A task's word in a column.

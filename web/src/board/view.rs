@@ -103,6 +103,18 @@ pub(super) struct ListPart {
     pub(super) groups: Vec<(String, Vec<ListRow>)>,
     pub(super) grouped: bool,
     pub(super) more: Option<String>,
+    /// The columns that are shown; id and title always are.
+    pub(super) columns: Vec<&'static str>,
+    /// Each of the others, with the address that shows or hides it.
+    pub(super) choices: Vec<Choice>,
+    /// Words of the address that another filter leaves as they are.
+    pub(super) kept: Vec<(&'static str, String)>,
+}
+
+impl ListPart {
+    pub(super) fn has(&self, column: &str) -> bool {
+        self.columns.contains(&column)
+    }
 }
 
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use onus_core::id::{CommitId, Handle, TaskId, WorkstationName};
 use onus_core::ledger::Entry;
 use onus_core::refusal::Refusal;
 use onus_core::report::{DayFlow, Flow};
-use onus_core::task::StateName;
+use onus_core::task::{State, StateName};
 use onus_core::time::{Millis, Timestamp};
 use onus_core::timesheet::days_before;
 use onus_host::zone;
@@ -25,7 +25,7 @@ use onus_store::error::{Result as StoreResult, StoreError};
 use onus_store::port::Tx;
 use onus_store::read::report::{self, Span};
 use onus_store::read::survey;
-use onus_store::{evidence, read};
+use onus_store::{evidence, load, read};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -117,6 +117,30 @@ impl Onus {
             leases_lost,
             flow,
         })
+    }
+
+    /// How tasks that belong together were asked for and completed, day by day. What was dropped is no part of it.
+    pub fn burn_up(&mut self, actor: Option<&Handle>, tasks: &[TaskId]) -> Result<Vec<DayFlow>, Refusal> {
+        let now = self.now()?;
+        let mut flow = self.flow(actor, now.plus(Millis(1)))?;
+        let (scope, done) = self.ask(|tx| {
+            let (mut scope, mut done) = (0, 0);
+            for id in tasks {
+                let Some(task) = load::task(tx, id)?.map(|stored| stored.task) else { continue };
+                match &task.state {
+                    State::Dropped(_) => continue,
+                    State::Complete(closing) => {
+                        done += 1;
+                        flow.count("completed", closing.at);
+                    }
+                    _ => {}
+                }
+                scope += 1;
+                flow.count("added", task.created_at);
+            }
+            Ok((scope, done))
+        })?;
+        Ok(flow.days(scope, done))
     }
 
     /// The days up to a moment, without their counts.
