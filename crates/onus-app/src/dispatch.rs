@@ -36,6 +36,21 @@ pub enum Mode {
     Carry,
 }
 
+/// What a round may do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Round {
+    /// Place at most so many tasks.
+    pub limit: usize,
+    /// Only with these; empty: with everybody.
+    pub only: Vec<Handle>,
+}
+
+impl Round {
+    fn is_for(&self, worker: &Handle) -> bool {
+        self.only.is_empty() || self.only.contains(worker)
+    }
+}
+
 /// What one round did, or would do.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct DispatchView {
@@ -103,7 +118,7 @@ impl Onus {
         &mut self,
         actor: Option<&Handle>,
         mode: Mode,
-        limit: usize,
+        round: &Round,
         keep: Keep<'_>,
     ) -> Result<DispatchView, Refusal> {
         let by = person(&self.caller(actor)?)?.clone();
@@ -117,7 +132,7 @@ impl Onus {
                 Mode::DryRun => told.push((one.name.clone(), one.results.clone())),
             }
         }
-        let plan = self.plan(actor, &told, limit)?;
+        let plan = self.plan(actor, &told, round)?;
         let states = recorded.into_iter().chain(plan.states);
         let mut view = DispatchView {
             dry_run: mode == Mode::DryRun,
@@ -142,9 +157,11 @@ impl Onus {
         &mut self,
         actor: Option<&Handle>,
         told: &[Told],
-        limit: usize,
+        round: &Round,
     ) -> Result<Plan, Refusal> {
-        if let Some(answer) = self.remote(|| calls::PlanRound { told: told.to_vec(), limit })? {
+        if let Some(answer) =
+            self.remote(|| calls::PlanRound { told: told.to_vec(), round: round.clone() })?
+        {
             return Ok(answer);
         }
         let by = person(&self.caller(actor)?)?.clone();
@@ -162,7 +179,7 @@ impl Onus {
             for (name, results) in told {
                 plan.states.push(keep_probes(rehearsal.tx, &by, name, results)?.state);
             }
-            fill(&mut plan, rehearsal, &by, &policy, &in_force.map, limit)
+            fill(&mut plan, rehearsal, &by, &policy, &in_force.map, round)
         })?;
         Ok(plan)
     }
@@ -200,16 +217,16 @@ fn fill(
     by: &Handle,
     policy: &Policy,
     map: &IdentityMap,
-    limit: usize,
+    round: &Round,
 ) -> Result<(), Refusal> {
     let (tasks, more) = offered(rehearsal.tx, map)?;
     plan.more = more;
     for task in tasks {
-        if plan.placed.len() >= limit {
+        if plan.placed.len() >= round.limit {
             plan.more = true;
             break;
         }
-        match offer(rehearsal, by, policy, &task)? {
+        match offer(rehearsal, by, policy, &task, round)? {
             Ok(placed) => plan.placed.push(placed),
             Err(findings) => {
                 plan.unplaced.push(UnplacedView { task: task.id, title: task.spec.title, findings });
@@ -242,10 +259,14 @@ fn offer(
     by: &Handle,
     policy: &Policy,
     task: &Task,
+    round: &Round,
 ) -> Result<Result<PlacedView, Vec<Finding>>, Refusal> {
     // Without a rule there are no candidates, only the reason.
     let mut against = identity_map::explain(policy, &task.spec, &Signals::default()).findings;
     for (agent, workstation) in identity_map::candidates(policy, &task.spec) {
+        if !round.is_for(agent) {
+            continue;
+        }
         match rehearsal.submit(&claim(Some(by), &task.id, Some(agent), Some(workstation))?)? {
             Ok(receipt) => {
                 if let Some(placed) = placed(&receipt.task) {

@@ -15,6 +15,7 @@ pub mod doctor;
 pub mod exception;
 pub mod export;
 pub mod finish;
+pub mod fleet;
 pub mod guard;
 pub mod handoff;
 pub mod idempotent_admin;

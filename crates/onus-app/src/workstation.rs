@@ -98,10 +98,7 @@ impl Onus {
     }
 
     /// One workstation, if there is such a one.
-    pub(crate) fn find_workstation(
-        &mut self,
-        name: &WorkstationName,
-    ) -> Result<Option<Workstation>, Refusal> {
+    pub fn find_workstation(&mut self, name: &WorkstationName) -> Result<Option<Workstation>, Refusal> {
         if let Some(answer) = self.remote(|| calls::FindWorkstation { place: name.clone() })? {
             return Ok(answer);
         }

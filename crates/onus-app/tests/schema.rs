@@ -4,6 +4,7 @@ use onus_app::consistency::ConsistencyView;
 use onus_app::dispatch::DispatchView;
 use onus_app::doctor::DoctorView;
 use onus_app::exception::ExceptionsView;
+use onus_app::fleet::FleetView;
 use onus_app::handoff::HandoffView;
 use onus_app::import::{ImportView, RestoreView};
 use onus_app::ledger::{CheckpointView, GenerationView, VerifyView};
@@ -72,6 +73,7 @@ fn document() -> String {
     generator.subschema_for::<VerifiedView>();
     generator.subschema_for::<IssuedView>();
     generator.subschema_for::<TokensView>();
+    generator.subschema_for::<FleetView>();
     let definitions: Value =
         generator.take_definitions(true).into_iter().collect::<serde_json::Map<_, _>>().into();
     let document = json!({

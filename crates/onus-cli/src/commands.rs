@@ -16,6 +16,7 @@ mod doctor;
 mod edit;
 mod exception;
 mod export;
+mod fleet;
 mod handoff;
 mod hook;
 mod import;
@@ -120,6 +121,7 @@ pub(crate) enum Verb {
     Route(route::RouteCommand),
     Session(session::Session),
     Logs(logs::Logs),
+    Fleet(fleet::FleetCommand),
     Timesheet(timesheet::Timesheet),
     Ledger(ledger::Ledger),
     Report(report::Report),
@@ -204,6 +206,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Route(verb) => call(&|world| verb.run(world, out)),
         Verb::Session(verb) => call(&|world| verb.run(world, out)),
         Verb::Logs(verb) => call(&|world| verb.run(world, out)),
+        Verb::Fleet(verb) => call(&|world| verb.run(world, out)),
         Verb::Timesheet(verb) => call(&|world| verb.run(world, out)),
         Verb::Ledger(verb) => call(&|world| verb.run(world, out)),
         Verb::Report(verb) => call(&|world| verb.run(world, out)),

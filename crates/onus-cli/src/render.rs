@@ -3,6 +3,7 @@
 mod diff;
 mod dispatch;
 mod effort;
+mod fleet;
 mod inbox;
 mod milestone;
 mod mirror;
@@ -16,6 +17,7 @@ mod token;
 pub(crate) use diff::diff;
 pub(crate) use dispatch::{change_line, dispatch};
 pub(crate) use effort::{approved, day, sessions, timesheet, usage};
+pub(crate) use fleet::fleet;
 pub(crate) use inbox::inbox;
 pub(crate) use milestone::{milestone, milestones};
 pub(crate) use mirror::{mirror_check, mirror_diff, mirrors};

@@ -173,6 +173,11 @@ fn run() {
 }
 
 #[test]
+fn the_guide_to_a_fleet() {
+    Guide::new("docs/guide/fleet.md").play();
+}
+
+#[test]
 fn mcp() {
     Guide::new("docs/guide/mcp.md").play();
 }

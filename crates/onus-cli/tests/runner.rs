@@ -29,6 +29,7 @@ mod edit;
 mod effort;
 mod evidence;
 mod exception;
+mod fleet;
 mod git_table;
 mod guides;
 mod handoff;

@@ -3,6 +3,7 @@
 //! Start at [`decide::decide`]: it is the only place where a rule exists. [`task::evolve`] says what an event does to
 //! a task, [`effect::effects`] what it does to the rows beside it, [`ledger`] how it is written down.
 
+pub mod agents;
 pub mod boundary;
 pub mod check;
 pub mod code;

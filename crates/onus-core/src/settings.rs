@@ -1,5 +1,6 @@
 //! What a team may set in `onus.yaml`. Every field has a safe default; unknown keys are refused by the reader.
 
+use crate::agents::AgentSettings;
 use crate::id::{ChannelName, Handle, MirrorName, ProjectKey};
 use crate::intake::channel::Channel;
 use crate::mirror::setting::Mirror;
@@ -37,6 +38,9 @@ pub struct Settings {
     /// Command lines that run after a change: `{completed: ["./after-done"]}`. Where one fails it is tried again.
     pub on: BTreeMap<Transition, Vec<String>>,
     pub run: RunSettings,
+    /// The agents that `onus fleet up` starts.
+    pub agents: Vec<AgentSettings>,
+    pub fleet: FleetSettings,
     /// What a model's tokens cost, for records that tell no cost. A model that is not named has none.
     pub prices: Prices,
 }
@@ -264,6 +268,22 @@ pub struct RunSettings {
 impl Default for RunSettings {
     fn default() -> Self {
         RunSettings { keep: 2_000_000, silence: None }
+    }
+}
+
+/// How `onus fleet up` looks after its agents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FleetSettings {
+    /// How often work is looked for, beside the moments in which an agent becomes free.
+    pub interval: Millis,
+    /// A task that was begun so often and is not complete waits for a person.
+    pub attempts: u16,
+}
+
+impl Default for FleetSettings {
+    fn default() -> Self {
+        FleetSettings { interval: Millis::secs(2), attempts: 5 }
     }
 }
 

@@ -16,6 +16,7 @@ mod directory_anchor;
 pub mod env;
 mod file;
 pub mod filesystem;
+pub mod fleet_lock;
 pub mod git;
 mod git_anchor;
 mod git_config;

@@ -7,10 +7,11 @@ use crate::agent_hooks::HeldTask;
 use crate::conflict::Relation;
 use crate::consistency::Queue;
 use crate::diff::LineCommentView;
-use crate::dispatch::{Plan, Told};
+use crate::dispatch::{Plan, Round, Told};
 use crate::doctor::DoctorView;
 use crate::exception::ExceptionsView;
 use crate::export::ExportError;
+use crate::fleet::FleetView;
 use crate::guard::Fleet;
 use crate::handoff::{HandoffFacts, HandoffView};
 use crate::idempotent_admin::Asker;
@@ -126,8 +127,8 @@ calls! {
     Route "route" (only: Option<TaskType>) -> RouteView, Question Light, |onus, asker| onus.route(only.as_ref());
     Explain "explain" (subject: Subject, here: Option<WorkstationName>) -> ExplainView, Question Light,
         |onus, asker| onus.explain(&subject, asker.actor, here.as_ref());
-    PlanRound "plan" (told: Vec<Told>, limit: usize) -> Plan, Administration Heavy,
-        |onus, asker| onus.plan(asker.actor, &told, limit);
+    PlanRound "plan" (told: Vec<Told>, round: Round) -> Plan, Administration Heavy,
+        |onus, asker| onus.plan(asker.actor, &told, &round);
     QueueAbout "queue_about" (tasks: BTreeSet<TaskId>) -> Queue, Question Heavy,
         |onus, asker| onus.queue_about(tasks);
     ExportTasks "export_tasks" (which: Which) -> (u64, String), Question Heavy,
@@ -218,6 +219,8 @@ calls! {
         |onus, asker| onus.record_probes(asker, &place, &results);
 
     // How long.
+    FleetStatus "fleet_status" (only: Vec<Handle>) -> FleetView, Question Heavy,
+        |onus, asker| onus.fleet_status(&only);
     KeepOutput "keep_output" (session: Seq, position: i64, text: String) -> (), Report Light,
         |onus, asker| onus.keep_output(asker, session, position, &text);
     OutputOf "output" (session: Seq, from: i64) -> OutputView, Question Light, |onus, asker| onus.output(session, from);

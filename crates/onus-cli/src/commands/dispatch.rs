@@ -7,7 +7,7 @@ use crate::render;
 use crate::shutdown::Ending;
 use clap::Args;
 use onus_app::clean_start::Earlier;
-use onus_app::dispatch::{DispatchView, Mode, ProbedView, UnplacedView};
+use onus_app::dispatch::{DispatchView, Mode, ProbedView, Round, UnplacedView};
 use onus_app::submit::Receipt;
 use onus_core::code::Code;
 use onus_core::id::{TaskId, WorkstationName};
@@ -61,22 +61,7 @@ impl Dispatch {
 
     fn round(&self, world: &World, out: &Output) -> Result<DispatchView, Refusal> {
         let mode = if self.dry_run { Mode::DryRun } else { Mode::Carry };
-        let mut keep = |receipt: &Receipt, directory: Option<&Path>| {
-            let Some(token) = &receipt.token else { return };
-            let begun =
-                world.open().and_then(|mut store| begin(world, &mut store, out, receipt, Earlier::Leave));
-            if let Err(refusal) = begun {
-                out.warn(&format!("{}: {refusal}", receipt.task.id));
-            }
-            // The grant is committed; a token that cannot be kept in a file can still be passed by hand.
-            let kept = world
-                .open()
-                .and_then(|mut store| world.keep_lease(&mut store, &receipt.task, token, directory));
-            if let Err(refusal) = kept {
-                out.warn(&format!("{}: {refusal}; pass --lease {token}", receipt.task.id));
-            }
-        };
-        world.open()?.dispatch(world.actor.as_ref(), mode, usize::from(self.limit), &mut keep)
+        dispatched(world, out, mode, &Round { limit: usize::from(self.limit), only: Vec::new() })
     }
 
     /// The store is opened anew for each round: settings and store may have changed meanwhile.
@@ -95,6 +80,29 @@ impl Dispatch {
             }
         }
     }
+}
+
+/// One round; whoever gets a task finds its workstation ready and its lease in it.
+pub(super) fn dispatched(
+    world: &World,
+    out: &Output,
+    mode: Mode,
+    round: &Round,
+) -> Result<DispatchView, Refusal> {
+    let mut keep = |receipt: &Receipt, directory: Option<&Path>| {
+        let Some(token) = &receipt.token else { return };
+        let begun = world.open().and_then(|mut store| begin(world, &mut store, out, receipt, Earlier::Leave));
+        if let Err(refusal) = begun {
+            out.warn(&format!("{}: {refusal}", receipt.task.id));
+        }
+        // The grant is committed; a token that cannot be kept in a file can still be passed by hand.
+        let kept =
+            world.open().and_then(|mut store| world.keep_lease(&mut store, &receipt.task, token, directory));
+        if let Err(refusal) = kept {
+            out.warn(&format!("{}: {refusal}; pass --lease {token}", receipt.task.id));
+        }
+    };
+    world.open()?.dispatch(world.actor.as_ref(), mode, round, &mut keep)
 }
 
 const EDITED: &str = "the identity map is edited in the main checkout; the committed one is followed";

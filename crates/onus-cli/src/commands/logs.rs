@@ -67,6 +67,11 @@ impl Logs {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// The same for a worker, to be followed.
+    pub(super) fn attached(worker: &Handle) -> Logs {
+        Logs { of: LogTarget::Worker(worker.clone()), session: None, follow: true }
+    }
+
     fn last(&self, store: &mut Store) -> Result<Option<SessionView>, Refusal> {
         let found = match &self.of {
             LogTarget::Worker(worker) => store.sessions(None, Some(worker), 1)?,

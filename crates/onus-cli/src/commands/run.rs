@@ -2,7 +2,10 @@
 
 mod conclude;
 mod lease;
+mod pick_up;
+mod prompt;
 mod recorder;
+mod sandbox;
 
 use super::claim::{PlaceArgs, begin};
 use super::list::FilterArgs;
@@ -13,11 +16,12 @@ use clap::Args;
 use lease::GrantedLease;
 use onus_app::clean_start::Earlier;
 use onus_app::submit::Target;
+use onus_core::agents::SandboxSetting;
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::constraint::has_network;
 use onus_core::facts::Caller;
-use onus_core::id::TaskId;
+use onus_core::id::{Handle, TaskId};
 use onus_core::refusal::Refusal;
 use onus_core::time::Millis;
 use onus_core::worker::Kind;
@@ -68,6 +72,22 @@ pub(crate) struct RunCommand {
     #[arg(long, hide = true, value_name = "FD")]
     warden: Option<i32>,
 
+    /// Put the task in words for `{prompt}` in the command
+    #[arg(long, hide = true)]
+    prompt: bool,
+
+    /// Whom a task waits for that was begun too often
+    #[arg(long, hide = true, value_name = "@HANDLE", value_parser = crate::cli::handle)]
+    ask: Option<Handle>,
+
+    /// End with this process, and pass nothing on: it is kept
+    #[arg(long, hide = true, value_name = "PID")]
+    follow: Option<i32>,
+
+    /// What separates the command from the rest of the machine
+    #[arg(long, hide = true, value_parser = |t: &str| super::word("a sandbox", t, SandboxSetting::parse, "none, bubblewrap, bubblewrap-network"))]
+    sandbox: Option<SandboxSetting>,
+
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -99,6 +119,9 @@ impl RunCommand {
 
     pub(super) fn run(&self, world: &World, out: &mut Output) -> Result<ExitCode, Refusal> {
         let mut signals = Signals::watch().map_err(unexpected)?;
+        if self.follow.is_some_and(|parent| !onus_host::fleet_lock::follow_parent(parent)) {
+            return Err(unexpected("the supervisor is gone"));
+        }
         let mut view = RunView { runs: Vec::new() };
         loop {
             let outcome = match self.one(world, out, &mut signals, view.runs.is_empty()) {
@@ -146,6 +169,11 @@ impl RunCommand {
         out: &Output,
         first: bool,
     ) -> Result<GrantedLease, Refusal> {
+        if let Some(task) = &self.task
+            && let Some(held) = pick_up::picked_up(world, store, out, task, &self.place)?
+        {
+            return Ok(held);
+        }
         let command = Command::Claim {
             workstation: self.place.workstation.clone(),
             here: self.place.here(world, store)?,
@@ -182,6 +210,9 @@ impl RunCommand {
         let environment = environment(world, store, held)?;
         let program = std::env::current_exe().map_err(unexpected)?.into_os_string();
         let warden = [program, "run".into(), "--warden".into()];
+        let command =
+            if self.prompt { prompt::worded(store, held, &self.command)? } else { self.command.clone() };
+        let command = sandbox::enclosed(world, held, self.sandbox.unwrap_or_default(), command)?;
         let mut output = None;
         let recorder = self.recorder(world, store, out, held, &environment, &mut output)?;
         let command = confined(&self.command, held);
@@ -222,11 +253,13 @@ impl RunCommand {
         output: &mut Option<OutputPipes>,
     ) -> Result<Option<Recorder>, Refusal> {
         let settings = &store.settings.run;
-        if settings.keep == 0 || std::io::stdout().is_terminal() {
+        // What nobody watches goes nowhere else: its words may hold secrets.
+        let is_watched = self.follow.is_none();
+        if is_watched && (settings.keep == 0 || std::io::stdout().is_terminal()) {
             return Ok(None);
         }
         let secrets = recorder::secrets(world, held, environment);
-        let started = Recorder::start(world, held, settings, secrets);
+        let started = Recorder::start(world, held, settings, secrets, is_watched);
         match started {
             Ok((recorder, pipes)) => {
                 *output = Some(pipes);

@@ -14,6 +14,14 @@ pub(crate) enum Turn {
     Text(&'static str),
 }
 
+/// How the turns are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Count {
+    Requests,
+    /// Each conversation for itself: several clients ask at once.
+    Conversation,
+}
+
 pub(crate) struct Model {
     pub(crate) address: String,
     asked: Arc<Mutex<Vec<Value>>>,
@@ -21,6 +29,15 @@ pub(crate) struct Model {
 
 impl Model {
     pub(crate) fn saying(script: Vec<Turn>) -> Model {
+        Model::new(script, Count::Requests)
+    }
+
+    /// The same script for every client that asks.
+    pub(crate) fn saying_to_each(script: Vec<Turn>) -> Model {
+        Model::new(script, Count::Conversation)
+    }
+
+    fn new(script: Vec<Turn>, count: Count) -> Model {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -28,7 +45,7 @@ impl Model {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (script, seen) = (script.clone(), Arc::clone(&seen));
-                std::thread::spawn(move || serve(stream, &script, &seen));
+                std::thread::spawn(move || serve(stream, &script, &seen, count));
             }
         });
         Model { address, asked }
@@ -58,7 +75,7 @@ impl Model {
     }
 }
 
-fn serve(stream: TcpStream, script: &[Turn], seen: &Mutex<Vec<Value>>) {
+fn serve(stream: TcpStream, script: &[Turn], seen: &Mutex<Vec<Value>>, count: Count) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut writer = stream;
     let (mut first, mut length) = (String::new(), 0);
@@ -84,7 +101,10 @@ fn serve(stream: TcpStream, script: &[Turn], seen: &Mutex<Vec<Value>>) {
         let number = is_turn.then(|| {
             let mut seen = seen.lock().unwrap();
             seen.push(body.clone());
-            seen.len() - 1
+            match count {
+                Count::Requests => seen.len() - 1,
+                Count::Conversation => answered(&body),
+            }
         });
         let turn = number.map_or(&Turn::Text("ok"), |n| script.get(n).unwrap_or(&Turn::Text("done")));
         (turn.clone(), number.unwrap_or(0))
@@ -108,6 +128,14 @@ fn serve(stream: TcpStream, script: &[Turn], seen: &Mutex<Vec<Value>>) {
         text.len()
     );
     drop(writer.write_all(head.as_bytes()).and_then(|()| writer.write_all(text.as_bytes())));
+}
+
+/// How many tools the conversation has called so far.
+fn answered(body: &Value) -> usize {
+    let parts = |name: &str| body[name].as_array().into_iter().flatten();
+    let blocks = parts("messages").filter_map(|message| message["content"].as_array()).flatten();
+    blocks.filter(|block| block["type"] == "tool_use").count()
+        + parts("input").filter(|item| item["type"] == "function_call").count()
 }
 
 fn response(turn: &Turn, number: usize) -> (&'static str, String) {

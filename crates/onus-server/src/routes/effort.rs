@@ -3,12 +3,14 @@
 use super::body::limit;
 use crate::route::{Asked, Rendered, Route, administration, get, post};
 use crate::store::Store;
+use onus_app::fleet::FleetView;
 use onus_app::input;
 use onus_app::output::OutputView;
 use onus_app::remote::CallName;
 use onus_app::session::SessionsView;
 use onus_app::timesheet::{ApprovedView, Ask, TimesheetView};
 use onus_app::view::{ChangeView, TaskView};
+use onus_core::agents::agents;
 use onus_core::id::{Handle, TaskId};
 use onus_core::refusal::Refusal;
 use onus_core::time::Date;
@@ -33,6 +35,12 @@ pub(super) fn routes() -> Vec<Route> {
             OUTPUT,
             "What a session prints, from a byte on; with `Accept: text/event-stream` also what it prints next",
             output,
+        ),
+        get(
+            "/v1/fleet",
+            "fleet_status",
+            "The agents: what each works on, and when it last said something",
+            fleet,
         ),
         get(
             "/v1/timesheets",
@@ -69,6 +77,16 @@ struct OutputQuery {
     /// The first byte
     #[schemars(range(min = 0))]
     from: Option<i64>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FleetQuery {}
+
+fn fleet(store: &mut Store, _: &Asked, _: FleetQuery) -> Result<FleetView, Refusal> {
+    let named = agents(&store.settings.agents)?.into_iter().map(|agent| agent.worker);
+    let named: Vec<Handle> = named.collect();
+    store.fleet_status(&named)
 }
 
 fn output(store: &mut Store, asked: &Asked, query: OutputQuery) -> Result<OutputView, Refusal> {
@@ -133,6 +151,7 @@ fn approve(store: &mut Store, asked: &Asked, body: ApproveBody) -> Result<Approv
 }
 
 impl Rendered for ApprovedView {}
+impl Rendered for FleetView {}
 impl Rendered for OutputView {}
 impl Rendered for SessionsView {}
 impl Rendered for TimesheetView {}

@@ -9,7 +9,7 @@ use crate::progress::Bar;
 use onus_app::finish::{Finish, Landing};
 use onus_app::merge::Merge;
 use onus_core::code::Code;
-use onus_core::id::shown;
+use onus_core::id::{Handle, shown};
 use onus_core::refusal::Refusal;
 use onus_core::task::{State, StateName};
 use onus_core::text::Text;
@@ -30,12 +30,12 @@ pub(super) fn conclude(
         End::Exited(code) => ended(run, world, out, held, code),
         End::Interrupted(code) => {
             let exit = if code == 0 { INTERRUPTED } else { code };
-            give_back(world, out, held, exit, format!("{} was interrupted", named(run)))
+            give_back(None, world, out, held, exit, format!("{} was interrupted", named(run)))
         }
         End::Silent(most) => {
             let why =
                 format!("{} said nothing for {} and was ended", named(run), super::span(most).in_words());
-            give_back(world, out, held, HUNG, why)
+            give_back(run.ask.as_ref(), world, out, held, HUNG, why)
         }
         End::Lost(refusal) => {
             // A suspended holder may still give back what it cannot go on with.
@@ -80,10 +80,17 @@ fn ended(
     }
     if code != 0 {
         let why = format!("{} ended with exit code {code}", named(run));
-        return give_back(world, out, held, code, why);
+        return give_back(run.ask.as_ref(), world, out, held, code, why);
     }
     if run.no_complete {
-        return give_back(world, out, held, 0, format!("{} is done; not completed as asked", named(run)));
+        return give_back(
+            None,
+            world,
+            out,
+            held,
+            0,
+            format!("{} is done; not completed as asked", named(run)),
+        );
     }
     match complete(run, world, &mut store, out, held) {
         Ok(()) => {
@@ -92,7 +99,7 @@ fn ended(
         }
         Err(refusal) => {
             let why = format!("{} is done, but not complete: {}", named(run), told(&refusal));
-            give_back(world, out, held, refusal.code.exit_code(), why)
+            give_back(run.ask.as_ref(), world, out, held, refusal.code.exit_code(), why)
         }
     }
 }
@@ -131,13 +138,21 @@ fn resolution(run: &RunCommand, store: &mut Store, held: &GrantedLease) -> Resul
     Ok(own.unwrap_or_else(|| format!("done by {}", named(run))))
 }
 
+/// Who is given is asked instead, where the task was begun too often.
 fn give_back(
+    ask: Option<&Handle>,
     world: &World,
     out: &Output,
     held: &GrantedLease,
     exit: u8,
     why: String,
 ) -> Result<Outcome, Refusal> {
+    if let Some(person) = ask
+        && held.was_begun_too_often(world)?
+    {
+        held.block(world, person, &why)?;
+        return Ok(outcome(out, held, "blocked", exit, Some(why)));
+    }
     held.release(world, &why)?;
     Ok(outcome(out, held, "released", exit, Some(why)))
 }

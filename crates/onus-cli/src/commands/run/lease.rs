@@ -4,14 +4,14 @@ use super::unexpected;
 use crate::context::{Store, World};
 use onus_app::submit::{Receipt, Target};
 use onus_core::code::Code;
-use onus_core::command::{Command, Envelope, Warrant};
+use onus_core::command::{Command, Envelope, Warrant, WhileBlocked};
 use onus_core::constraint::Constraint;
 use onus_core::handoff::{Standing, Words};
 use onus_core::id::{Epoch, Handle, Seq, TaskId, WorkstationName};
 use onus_core::lease::Token;
 use onus_core::process::Process;
 use onus_core::refusal::Refusal;
-use onus_core::task::Task;
+use onus_core::task::{Blocker, Task};
 use onus_host::supervise::Beat;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -129,6 +129,28 @@ impl GrantedLease {
             note: Some(onus_core::text::Text::new(summary.to_owned())),
             handoff: store.compose_handoff(&self.task, Standing::Released, None, &words)?,
             warrant: Warrant::Ordinary,
+        };
+        self.submit(world, &mut store, command)?;
+        world.forget_lease(&self.task, self.directory.as_deref());
+        Ok(())
+    }
+
+    /// Whether others had the task before so often that a person should look at it.
+    pub(super) fn was_begun_too_often(&self, world: &World) -> Result<bool, Refusal> {
+        let mut store = world.open()?;
+        let most = usize::from(store.settings.fleet.attempts);
+        Ok(store.show(&self.task)?.assignments.len() >= most)
+    }
+
+    /// Gives the task to a person to decide, with what git knows and `summary`.
+    pub(super) fn block(&self, world: &World, person: &Handle, summary: &str) -> Result<(), Refusal> {
+        let mut store = world.open()?;
+        let words = Words { summary: Some(summary.to_owned()), ..Words::default() };
+        let command = Command::Block {
+            on: Blocker::Person(person.clone()),
+            lease: WhileBlocked::ReleaseLease,
+            note: None,
+            handoff: store.compose_handoff(&self.task, Standing::Blocked, None, &words)?,
         };
         self.submit(world, &mut store, command)?;
         world.forget_lease(&self.task, self.directory.as_deref());

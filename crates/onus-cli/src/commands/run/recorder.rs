@@ -49,13 +49,15 @@ impl Recorder {
         held: &GrantedLease,
         settings: &RunSettings,
         secrets: Vec<String>,
+        is_watched: bool,
     ) -> io::Result<(Recorder, OutputPipes)> {
         let (out, stdout) = io::pipe()?;
         let (err, stderr) = io::pipe()?;
         let pulse = Arc::new(Pulse::default());
         let (tell, heard) = channel();
-        pass_on(out, io::stdout(), Heard::Out, tell.clone(), Arc::clone(&pulse))?;
-        pass_on(err, io::stderr(), Heard::Err, tell.clone(), Arc::clone(&pulse))?;
+        let own = |own: Box<dyn Write + Send>| if is_watched { own } else { Box::new(io::sink()) };
+        pass_on(out, own(Box::new(io::stdout())), Heard::Out, tell.clone(), Arc::clone(&pulse))?;
+        pass_on(err, own(Box::new(io::stderr())), Heard::Err, tell.clone(), Arc::clone(&pulse))?;
         let (ended, done) = channel();
         let piece = PIECE.min((settings.keep as usize / 8).max(1_024));
         let mut keeper = Keeper {

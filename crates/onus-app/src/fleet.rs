@@ -1,0 +1,74 @@
+//! `fleet status`: which agents there are, what each works on, and when it last said something (mission E7).
+
+use crate::Onus;
+use crate::remote::calls;
+use onus_core::id::{Handle, TaskId};
+use onus_core::refusal::Refusal;
+use onus_core::time::Timestamp;
+use onus_core::worker::{Kind, WorkerState};
+use onus_store::output;
+use onus_store::port::Store as _;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct FleetView {
+    pub agents: Vec<AgentView>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct AgentView {
+    pub worker: Handle,
+    /// `working`, `blocked` (it keeps a task that waits), `stale` (its lease ran out, or its process is gone), `idle` or
+    /// `paused`; where the supervisor runs also `stopped` and `backing_off`.
+    pub state: String,
+    pub task: Option<TaskId>,
+    /// The last stretch of work.
+    pub session: Option<i64>,
+    /// When that began, or ended.
+    pub since: Option<Timestamp>,
+    pub last_output_at: Option<Timestamp>,
+    /// Used up in that session, as far as anybody recorded it.
+    pub tokens: i64,
+    /// Absent where nobody knows.
+    pub cost: Option<f64>,
+}
+
+impl Onus {
+    /// The agents: these, or all that are registered.
+    pub fn fleet_status(&mut self, only: &[Handle]) -> Result<FleetView, Refusal> {
+        if let Some(answer) = self.remote(|| calls::FleetStatus { only: only.to_vec() })? {
+            return Ok(answer);
+        }
+        let workers = self.workers(None)?.workers;
+        let held = self.held()?;
+        let mut agents = Vec::new();
+        let wanted = |handle: &Handle| only.is_empty() || only.contains(handle);
+        for worker in workers.into_iter().filter(|one| one.kind == Kind::Agent && wanted(&one.handle)) {
+            let own = held.iter().find(|one| one.assignee == worker.handle);
+            let last = self.sessions(None, Some(&worker.handle), 1)?.sessions.into_iter().next();
+            let said = match &last {
+                Some(session) => self.store.read(|tx| output::last(tx, session.id))?,
+                None => None,
+            };
+            let state = match own {
+                Some(own) if own.dead.is_some() || own.may_be_taken_over => "stale",
+                Some(own) if own.state == "blocked" => "blocked",
+                Some(_) => "working",
+                None if worker.state == WorkerState::Paused => "paused",
+                None => "idle",
+            };
+            agents.push(AgentView {
+                state: state.to_owned(),
+                task: own.map(|own| own.task.clone()),
+                session: last.as_ref().map(|session| session.id),
+                since: last.as_ref().map(|session| session.ended_at.unwrap_or(session.started_at)),
+                last_output_at: said.map(|piece| piece.at),
+                tokens: last.as_ref().map_or(0, |session| session.tokens),
+                cost: last.as_ref().and_then(|session| session.cost),
+                worker: worker.handle,
+            });
+        }
+        Ok(FleetView { agents })
+    }
+}

@@ -1,0 +1,251 @@
+//! The agents that Onus starts by itself (`agents:` in `onus.yaml`), and how each kind of client is called (mission D15).
+
+use crate::id::{Handle, Role, WorkstationName};
+use crate::refusal::Refusal;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// More agents of one kind than a machine runs.
+const COUNT_MAX: u16 = 200;
+
+/// Stands for the task in the words of a command.
+pub const PROMPT: &str = "{prompt}";
+
+/// One kind of agent, and how many of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentSettings {
+    /// `@builder`, or `@builder-*` for `@builder-1`, `@builder-2` and so on.
+    pub worker: String,
+    /// A client whose call is known.
+    #[serde(default)]
+    pub preset: Option<Preset>,
+    /// The words of the call, instead of a preset's; with `shell` a line for `sh -c`. `{prompt}` stands for the task.
+    #[serde(default)]
+    pub command: Vec<String>,
+    #[serde(default = "one")]
+    pub count: u16,
+    /// Where they work, one each. Default: a worktree of each agent's own name, made when it is missing.
+    #[serde(default)]
+    pub workstations: Vec<WorkstationName>,
+    /// The roles that missing agents are registered with, in turn.
+    #[serde(default)]
+    pub roles: Vec<Role>,
+    /// Variables of their environment. `{worker}` in a value stands for the agent's name without its @.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// What separates them from the rest of the machine.
+    #[serde(default)]
+    pub sandbox: SandboxSetting,
+}
+
+/// Where an agent may write, and whether it has the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SandboxSetting {
+    #[default]
+    None,
+    /// bubblewrap: it writes in its working tree, to git and to the store; the client's own directory and a private /tmp.
+    /// No network.
+    Bubblewrap,
+    /// The same with the network, which a client needs to reach its model.
+    BubblewrapNetwork,
+}
+
+impl SandboxSetting {
+    pub const fn name(self) -> &'static str {
+        match self {
+            SandboxSetting::None => "none",
+            SandboxSetting::Bubblewrap => "bubblewrap",
+            SandboxSetting::BubblewrapNetwork => "bubblewrap-network",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<SandboxSetting> {
+        let all = [SandboxSetting::None, SandboxSetting::Bubblewrap, SandboxSetting::BubblewrapNetwork];
+        all.into_iter().find(|one| one.name() == text)
+    }
+}
+
+fn one() -> u16 {
+    1
+}
+
+/// A client whose headless call is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    Claude,
+    Codex,
+    Gemini,
+    Opencode,
+    Shell,
+}
+
+impl Preset {
+    pub const ALL: &[Preset] =
+        &[Preset::Claude, Preset::Codex, Preset::Gemini, Preset::Opencode, Preset::Shell];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Preset::Claude => "claude",
+            Preset::Codex => "codex",
+            Preset::Gemini => "gemini",
+            Preset::Opencode => "opencode",
+            Preset::Shell => "shell",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Preset> {
+        Preset::ALL.iter().copied().find(|preset| preset.name() == text)
+    }
+
+    /// The words of its call; of a shell those before the line.
+    const fn words(self) -> &'static [&'static str] {
+        match self {
+            Preset::Claude => &[
+                "claude",
+                "-p",
+                PROMPT,
+                "--output-format",
+                "stream-json",
+                "--verbose",
+                "--allowedTools",
+                "Bash Read Write Edit Glob Grep",
+            ],
+            // Its own sandbox would keep it from the git directory of a worktree.
+            Preset::Codex => &["codex", "exec", "--json", "--sandbox", "danger-full-access", PROMPT],
+            Preset::Gemini => &["gemini", "-p", PROMPT, "-o", "stream-json", "--yolo", "--skip-trust"],
+            Preset::Opencode => &["opencode", "run", "--format", "json", PROMPT],
+            Preset::Shell => &["sh", "-c"],
+        }
+    }
+}
+
+/// One agent, ready to be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agent {
+    pub worker: Handle,
+    pub workstation: WorkstationName,
+    pub role: Option<Role>,
+    pub tier: Option<String>,
+    pub command: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    pub sandbox: SandboxSetting,
+}
+
+/// Every agent that the settings name, in their order.
+pub fn agents(settings: &[AgentSettings]) -> Result<Vec<Agent>, Refusal> {
+    let mut all: Vec<Agent> = Vec::new();
+    for kind in settings {
+        let command = command(kind)?;
+        if !(1..=COUNT_MAX).contains(&kind.count) {
+            let detail = format!("agents: {} agents are no number of {}", kind.count, kind.worker);
+            return Err(Refusal::invalid(detail).hint(format!("count: 1 to {COUNT_MAX}")));
+        }
+        for number in 1..=kind.count {
+            let worker = handle(kind, number)?;
+            let index = usize::from(number) - 1;
+            let workstation = match kind.workstations.get(index) {
+                Some(named) => named.clone(),
+                None if kind.workstations.is_empty() => {
+                    worker.as_str().trim_start_matches('@').parse().map_err(Refusal::invalid)?
+                }
+                None => {
+                    return Err(Refusal::invalid(format!(
+                        "agents: {} has fewer workstations than agents",
+                        kind.worker
+                    )));
+                }
+            };
+            if all.iter().any(|other| other.worker == worker || other.workstation == workstation) {
+                return Err(Refusal::invalid(format!("agents: {worker} in {workstation} is named twice")));
+            }
+            all.push(Agent {
+                env: environment(kind, &worker),
+                worker,
+                workstation,
+                role: kind.roles.get(index % kind.roles.len().max(1)).cloned(),
+                tier: kind.preset.map(|preset| preset.name().to_owned()),
+                command: command.clone(),
+                sandbox: kind.sandbox,
+            });
+        }
+    }
+    Ok(all)
+}
+
+fn environment(kind: &AgentSettings, worker: &Handle) -> BTreeMap<String, String> {
+    let name = worker.as_str().trim_start_matches('@');
+    kind.env.iter().map(|(key, value)| (key.clone(), value.replace("{worker}", name))).collect()
+}
+
+fn handle(kind: &AgentSettings, number: u16) -> Result<Handle, Refusal> {
+    let text = match kind.worker.strip_suffix('*') {
+        Some(stem) => format!("{stem}{number}"),
+        None if kind.count == 1 => kind.worker.clone(),
+        None => {
+            let detail = format!("agents: {} cannot be {} agents", kind.worker, kind.count);
+            return Err(Refusal::invalid(detail).hint(format!("worker: \"{}-*\"", kind.worker)));
+        }
+    };
+    text.parse().map_err(|why: String| Refusal::invalid(format!("agents: {why}")))
+}
+
+fn command(kind: &AgentSettings) -> Result<Vec<String>, Refusal> {
+    let known = |preset: Preset| preset.words().iter().map(|word| (*word).to_owned());
+    match (kind.preset, kind.command.as_slice()) {
+        (Some(Preset::Shell), [_, ..]) => Ok(known(Preset::Shell).chain([kind.command.join(" ")]).collect()),
+        (Some(Preset::Shell) | None, []) => {
+            Err(Refusal::invalid(format!("agents: {} has no command", kind.worker))
+                .hint("command: [\"./agent.sh\"], or preset: claude, codex, gemini, opencode"))
+        }
+        (Some(preset), []) => Ok(known(preset).collect()),
+        (_, words) => Ok(words.to_vec()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(worker: &str, preset: Option<Preset>, command: &[&str], count: u16) -> AgentSettings {
+        AgentSettings {
+            worker: worker.into(),
+            preset,
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+            count,
+            workstations: Vec::new(),
+            roles: Vec::new(),
+            env: BTreeMap::new(),
+            sandbox: SandboxSetting::default(),
+        }
+    }
+
+    #[test]
+    fn a_star_is_a_number_and_each_has_a_place_of_its_own() {
+        let found = agents(&[kind("@claude-*", Some(Preset::Claude), &[], 2)]).unwrap();
+        let names: Vec<String> =
+            found.iter().map(|agent| format!("{} {}", agent.worker, agent.workstation)).collect();
+        assert_eq!(names, ["@claude-1 claude-1", "@claude-2 claude-2"]);
+        assert_eq!(found[0].command[..3], ["claude", "-p", PROMPT]);
+    }
+
+    #[test]
+    fn what_cannot_be_started_is_refused() {
+        for wrong in [
+            vec![kind("@a", Some(Preset::Shell), &[], 1)],
+            vec![kind("@a", None, &[], 1)],
+            vec![kind("@a", Some(Preset::Codex), &[], 2)],
+            vec![kind("a b", Some(Preset::Codex), &[], 1)],
+            vec![kind("@a-*", Some(Preset::Codex), &[], 0)],
+            vec![kind("@a-*", Some(Preset::Codex), &[], COUNT_MAX + 1)],
+            vec![kind("@a", Some(Preset::Codex), &[], 1), kind("@a", Some(Preset::Gemini), &[], 1)],
+        ] {
+            assert!(agents(&wrong).is_err(), "{wrong:?}");
+        }
+        let shell = agents(&[kind("@a", Some(Preset::Shell), &["./x", "y"], 1)]).unwrap();
+        assert_eq!(shell[0].command, ["sh", "-c", "./x y"]);
+    }
+}
