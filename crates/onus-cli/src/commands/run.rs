@@ -28,7 +28,6 @@ use onus_core::worker::Kind;
 use onus_host::supervise::{self, End, Heart, News, OutputPipes, Signals, SupervisedCommand};
 use recorder::Recorder;
 use serde::Serialize;
-use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -212,10 +211,9 @@ impl RunCommand {
         let warden = [program, "run".into(), "--warden".into()];
         let command =
             if self.prompt { prompt::worded(store, held, &self.command)? } else { self.command.clone() };
-        let command = sandbox::enclosed(world, held, self.sandbox.unwrap_or_default(), command)?;
+        let command = confined(world, held, self.sandbox.unwrap_or_default(), command)?;
         let mut output = None;
         let recorder = self.recorder(world, store, out, held, &environment, &mut output)?;
-        let command = confined(&self.command, held);
         let order = SupervisedCommand {
             warden: &warden,
             command: &command,
@@ -273,12 +271,18 @@ impl RunCommand {
     }
 }
 
-/// The command as the assignment allows it: without the network, where that is none.
-fn confined<'a>(command: &'a [OsString], held: &GrantedLease) -> Cow<'a, [OsString]> {
-    if has_network(&held.constraints) {
-        Cow::Borrowed(command)
-    } else {
-        Cow::Owned(supervise::without_network(command))
+/// The command as the assignment and its settings allow it. A sandbox of its own takes the network away by itself.
+fn confined(
+    world: &World,
+    held: &GrantedLease,
+    sandbox: SandboxSetting,
+    command: Vec<OsString>,
+) -> Result<Vec<OsString>, Refusal> {
+    match (sandbox, has_network(&held.constraints)) {
+        (SandboxSetting::None, true) => Ok(command),
+        (SandboxSetting::None, false) => Ok(supervise::without_network(&command)),
+        (_, true) => sandbox::enclosed(world, held, sandbox, command),
+        (_, false) => sandbox::enclosed(world, held, SandboxSetting::Bubblewrap, command),
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) fn fleet(view: &FleetView) -> String {
             agent.since.map(when).unwrap_or_default(),
             agent.last_output_at.map(when).unwrap_or_default(),
             agent.tokens.to_string(),
-            agent.cost.map(|cost| format!("{cost:.2}")).unwrap_or_else(|| "unknown".to_owned()),
+            agent.cost.map_or_else(|| "unknown".to_owned(), |cost| format!("{cost:.2}")),
         ]);
     }
     table.to_string()
