@@ -252,8 +252,12 @@ impl Onus {
         let there = found.path.filter(|path| Path::new(path).is_dir());
         let remote = trunk.shared.as_ref().map(|shared| shared.remote.clone());
         let kept = salvage_reference(task, last.epoch);
+        // What was kept there has the files that nobody committed as well.
+        let branch = refs::branch_ref(branch.as_str());
         for from in there.into_iter().chain(remote) {
-            if refs::bring(&trunk.repo, &from, branch.as_str(), &kept)? {
+            if refs::bring(&trunk.repo, &from, &kept, &kept)?
+                || refs::bring(&trunk.repo, &from, &branch, &kept)?
+            {
                 break;
             }
         }

@@ -16,6 +16,7 @@ use crate::submit::unexpected;
 use onus_core::code::Code;
 use onus_core::id::TaskId;
 use onus_core::refusal::{Finding, Refusal, told};
+use onus_core::salvage_reference;
 use onus_core::settings::{Settings, Unowned};
 use onus_host::refs::{self, Commit, History};
 use onus_host::repository::{Place, Repo};
@@ -158,6 +159,8 @@ struct Record {
     salvaged: Vec<String>,
     /// By workstation: the commits of its branch that the main branch has not.
     unmerged: Vec<(WorkstationHolding, Vec<Commit>)>,
+    /// Those of them that were kept when their assignment was taken away.
+    kept: BTreeSet<String>,
 }
 
 /// What this clone can see of the places where people work.
@@ -337,8 +340,9 @@ fn read(
     let not: Vec<&str> = since.as_deref().into_iter().collect();
     let commits = history.commits(&main, &not)?;
     progress.end();
+    let salvaged = refs::names(repo, "refs/onus/salvage")?;
     progress.begin("reading branches", Some(workstations.len() as u64));
-    let mut unmerged = Vec::with_capacity(workstations.len());
+    let (mut unmerged, mut kept) = (Vec::with_capacity(workstations.len()), BTreeSet::new());
     for row in workstations {
         let branch = row.workstation.branch.as_ref().map(|branch| refs::branch_ref(branch.as_str()));
         let tip =
@@ -347,12 +351,27 @@ fn read(
             Some(tip) => history.unmerged(&tip, &main)?,
             None => Vec::new(),
         };
+        for commit in &left {
+            if is_kept(&history, &salvaged, commit)? {
+                kept.insert(commit.id.clone());
+            }
+        }
         unmerged.push((row, left));
         progress.at(unmerged.len() as u64);
     }
     progress.end();
-    let (worktrees, salvaged) = (worktree::list(repo)?, refs::names(repo, "refs/onus/salvage")?);
-    Ok(Record { main, commits, worktrees, salvaged, unmerged })
+    let worktrees = worktree::list(repo)?;
+    Ok(Record { main, commits, worktrees, salvaged, unmerged, kept })
+}
+
+/// Whether a commit is among what was kept of the assignment that it names.
+fn is_kept(history: &History<'_>, salvaged: &[String], commit: &Commit) -> Result<bool, Refusal> {
+    let task = commit.trailers.task.as_deref().and_then(|task| task.parse().ok());
+    let epoch = commit.trailers.epoch.as_deref().and_then(|epoch| epoch.parse().ok());
+    let Some(name) = task.zip(epoch).map(|(task, epoch)| salvage_reference(&task, epoch)) else {
+        return Ok(false);
+    };
+    Ok(salvaged.contains(&name) && history.reaches(&name, &commit.id)?)
 }
 
 /// What was in the main branch before the first task was given away.

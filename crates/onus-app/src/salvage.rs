@@ -5,13 +5,15 @@ use crate::Onus;
 use crate::remote::calls;
 use crate::submit::{Receipt, Target};
 use crate::view::{HeldView, LeftView};
+use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
 use onus_core::id::{CommitId, Epoch, Handle, RequestId, TaskId, WorkstationName};
 use onus_core::refusal::Refusal;
 use onus_core::salvage_reference;
+use onus_host::env::Env;
 use onus_host::refs::{self, Salvaged};
-use onus_host::repository::Repo;
-use onus_host::{identity_map, worktree};
+use onus_host::repository::{self, Repo};
+use onus_host::{clock, clone_id, identity_map, worktree};
 use onus_store::read::show::{self, PastAssignment};
 use std::path::{Path, PathBuf};
 
@@ -27,6 +29,8 @@ pub struct Evicted {
     pub workstation: WorkstationName,
     directory: Option<PathBuf>,
     branch: Option<String>,
+    /// The clone that the work was in, where that is another one on this machine.
+    elsewhere: Option<Repo>,
 }
 
 impl Evicted {
@@ -79,30 +83,58 @@ impl Onus {
         workstation: &WorkstationName,
     ) -> Result<Evicted, Refusal> {
         let found = self.find_workstation(workstation)?;
+        let directory = found.as_ref().and_then(|found| found.path.clone()).map(PathBuf::from);
+        let elsewhere = directory.as_deref().map(|path| self.other_clone(path)).transpose()?.flatten();
         Ok(Evicted {
             task: task.clone(),
             epoch,
             worker: worker.clone(),
             workstation: workstation.clone(),
-            directory: found.as_ref().and_then(|found| found.path.clone()).map(PathBuf::from),
+            directory,
             branch: found.and_then(|found| found.branch).map(|branch| branch.to_string()),
+            elsewhere,
         })
+    }
+
+    /// The other clone of this store on this machine that a directory belongs to. A path of another machine may name
+    /// anything here: only a clone that has joined is one.
+    fn other_clone(&mut self, directory: &Path) -> Result<Option<Repo>, Refusal> {
+        let found = repository::find_with(directory, &Env::default()).ok().and_then(|place| place.repo);
+        let own = self.place.repo.as_ref().map(|repo| repo.common_dir.clone());
+        let Some(repo) = found.filter(|repo| own.as_ref() != Some(&repo.common_dir)) else {
+            return Ok(None);
+        };
+        let Some(id) = clone_id::kept(&repo.common_dir) else { return Ok(None) };
+        let host = clock::now().tick.host;
+        let (_, clones) = self.known_clones()?;
+        let has_joined = clones.iter().any(|clone| clone.id == id && clone.host == host);
+        Ok(Some(repo).filter(|_| has_joined))
     }
 
     /// The ref barrier: an update by the old holder that passed its check before the epoch rose has the branch's lock;
     /// once we have had that lock, it has landed. Whatever comes later is checked against the new epoch and refused.
     pub fn bar(&self, evicted: &Evicted) -> Result<(), Refusal> {
-        let (Some(repo), Some(branch)) = (&self.place.repo, &evicted.branch) else {
+        let Some(refname) = evicted.branch.as_deref().map(refs::branch_ref) else {
             return Ok(());
         };
-        let refname = refs::branch_ref(branch);
-        refs::barrier(&repo.common_dir, &refname)?;
+        if let Some(repo) = &self.place.repo {
+            self.bar_in(repo, &refname)?;
+        }
+        match evicted.elsewhere.as_ref().map(|repo| self.bar_in(repo, &refname)) {
+            Some(Err(refusal)) if refusal.code == Code::StoreBusy => Err(refusal),
+            // What we may not touch is as far away as another machine.
+            Some(Err(_) | Ok(())) | None => Ok(()),
+        }
+    }
+
+    fn bar_in(&self, repo: &Repo, refname: &str) -> Result<(), Refusal> {
+        refs::barrier(&repo.common_dir, refname)?;
         // A merge is recorded while the main branch is locked: one that was accepted before has landed after this.
         if let Some(main) = identity_map::main_branch(repo, &self.settings)? {
             refs::barrier(&repo.common_dir, &main)?;
         }
         for shared in refs::local_remotes(repo)? {
-            refs::barrier(&shared, &refname)?;
+            refs::barrier(&shared, refname)?;
             // A push that was let through before has arrived after this.
             if let Some(main) = identity_map::main_branch(repo, &self.settings)? {
                 refs::barrier(&shared, &main)?;
@@ -111,7 +143,7 @@ impl Onus {
         Ok(())
     }
 
-    /// Keeps what the old holder left behind, and records where.
+    /// Keeps what the old holder left behind, and records where. What lies in another clone is kept there and brought here.
     pub fn salvage(
         &mut self,
         actor: Option<&Handle>,
@@ -121,9 +153,15 @@ impl Onus {
         let Some(repo) = self.place.repo.clone() else {
             return Ok(None);
         };
-        let Some(kept) = self.keep(&repo, evicted)? else {
+        let home = evicted.elsewhere.as_ref().unwrap_or(&repo);
+        let Some(mut kept) = self.keep(home, evicted)? else {
             return Ok(None);
         };
+        if let Some(other) = &evicted.elsewhere
+            && !refs::bring(&repo, &other.common_dir.to_string_lossy(), &kept.refname, &kept.refname)?
+        {
+            kept.left_out = Some(format!("it stays in {}", other.common_dir.display()));
+        }
         let commit: CommitId = kept.commit.parse().map_err(Refusal::invalid)?;
         let command = Command::Salvage { of: evicted.epoch, reference: kept.refname.clone(), commit };
         let envelope = Envelope {

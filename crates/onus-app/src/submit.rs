@@ -4,6 +4,7 @@ mod batch;
 mod behind;
 mod next;
 mod rehearsal;
+mod sender;
 
 pub use batch::Order;
 pub(crate) use rehearsal::{Judge, Rehearsal, claim, findings, request};
@@ -24,6 +25,7 @@ use onus_core::id::{CommitId, Handle, ProjectKey, RequestId, Seq, TaskId, Workst
 use onus_core::identity_map::Policy;
 use onus_core::lease::Token;
 use onus_core::ledger::Entry;
+use onus_core::process::Process;
 use onus_core::refusal::Refusal;
 use onus_core::registry::workstation::spent;
 use onus_core::settings::WorktreeSync;
@@ -32,7 +34,7 @@ use onus_core::time::{Now, Timestamp};
 use onus_core::workstation::{Lifecycle, Workstation, WorkstationKind, WorkstationState};
 use onus_host::env::Env;
 use onus_host::repository::Place;
-use onus_host::{identity_map, process_liveness, ref_file, refs, repository};
+use onus_host::{identity_map, ref_file, refs, repository};
 use onus_store::apply::{self, Change};
 use onus_store::load::{self, AtWork, Loaded, Workspace};
 use onus_store::port::{Driver, Outcome, Store, Tx};
@@ -116,8 +118,8 @@ impl Onus {
             let common = Common::load(tx, [(envelope, target)].into_iter(), shown.into_iter())?;
             let mut common = Common { memory: *memory, ..common };
             shown.map(|shown| token::judge(tx, shown)).transpose()?;
-            let decided = Call::begin(tx, outside, &policy, envelope, target, &mut common)?.carry_out(tx);
-            let outcome = end(decided?);
+            let call = Call::begin(tx, outside, &policy, envelope, target, &mut common)?;
+            let outcome = end(call.sent_by(shown).carry_out(tx)?);
             if matches!(outcome, Outcome::Commit(_)) {
                 kept = common.memory;
             }
@@ -202,6 +204,8 @@ struct Call<'a> {
     fingerprint: Digest,
     now: Now,
     common: &'a mut Common,
+    /// The process that sent it, where it came over a network and says so.
+    sender: Option<&'a Process>,
 }
 
 /// What the commands of one transaction share.
@@ -239,7 +243,7 @@ impl<'a> Call<'a> {
         common: &'a mut Common,
     ) -> Result<Call<'a>, Refusal> {
         let (fingerprint, now) = (fingerprint(envelope, target)?, tx.now()?);
-        Ok(Call { outside, policy, envelope, target, fingerprint, now, common })
+        Ok(Call { outside, policy, envelope, target, fingerprint, now, common, sender: None })
     }
 
     fn carry_out(&mut self, tx: &mut dyn Tx) -> Result<Outcome<SubmitAnswer>, Refusal> {
@@ -324,7 +328,7 @@ impl<'a> Call<'a> {
             Sight::Store => envelope.base.clone(),
         };
         let held = loaded.task.as_ref().and_then(|stored| stored.task.assignment());
-        let vital = held.map(|held| process_liveness::of(&held.lease)).unwrap_or_default();
+        let vital = held.map(|held| self.vital(&held.lease)).unwrap_or_default();
         Ok(Facts {
             settings: self.outside.settings,
             generation: self.common.workspace.generation,

@@ -7,6 +7,7 @@ use crate::{Onus, submit::unexpected};
 use onus_core::code::Code;
 use onus_core::event::Stamped;
 use onus_core::id::{Handle, TokenId, WorkstationName};
+use onus_core::process::Process;
 use onus_core::refusal::Refusal;
 use onus_core::registry::token::{self as rules, Named, TokenOrder};
 use onus_core::time::{Millis, Timestamp};
@@ -62,6 +63,8 @@ impl std::fmt::Debug for IssuedView {
 pub struct Shown {
     pub text: TokenText,
     pub principal: Principal,
+    /// The process that sent the commands, where it says so.
+    pub sender: Option<Process>,
 }
 
 impl TokenView {

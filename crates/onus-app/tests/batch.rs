@@ -7,12 +7,16 @@ use onus_app::token::{Shown, parse};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::event::WorkstationAdded;
+use onus_core::lease::Token;
+use onus_core::process::{Birth, Process};
 use onus_core::refusal::Refusal;
 use onus_core::registry::token::TokenOrder as Tokens;
 use onus_core::task::Spec;
 use onus_core::text::Text;
+use onus_host::process_liveness;
 use onus_store::read::queue::Filter;
 use std::collections::BTreeSet;
+use std::os::unix::process::CommandExt;
 
 fn call(actor: &str, task: Option<&str>, command: Command) -> (Envelope, Target) {
     let actor = Some(actor.parse().unwrap());
@@ -200,7 +204,7 @@ fn a_token_is_judged_in_the_transaction_of_its_commands() {
         let issued = desk.onus.issue_token(Some(&"@ada".parse().unwrap()), &wanted).unwrap();
         let text = parse(&issued.secret).unwrap();
         let principal = desk.onus.recognise(&text).unwrap();
-        Shown { text, principal }
+        Shown { text, principal, sender: None }
     };
     let (bot, ada) = (issue(&mut desk, "@bot"), issue(&mut desk, "@ada"));
     let (claim, notes) = ([call("@bot", Some("T-1"), claim())], [note("T-2"), note("T-2")]);
@@ -240,6 +244,54 @@ fn a_token_is_judged_in_the_transaction_of_its_commands() {
     let noted = "SELECT count(*) FROM token WHERE used_at IS NOT NULL";
     assert_eq!(db.query_row(noted, [], |row| row.get::<_, i64>(0)).unwrap(), 2);
     desk.assert_sound();
+}
+
+/// What a process sent before it was killed may be carried out afterwards: it is still proven dead. Whoever else shows the
+/// lease goes on without it.
+#[test]
+fn the_last_words_of_a_dead_process_are_no_sign_of_life() {
+    let mut desk = Desk::new();
+    desk.onus.submit_many(&[add("one")]);
+    let wanted = Tokens { worker: Some("@bot".parse().unwrap()), ..Tokens::default() };
+    let issued = desk.onus.issue_token(Some(&"@ada".parse().unwrap()), &wanted).unwrap();
+    let text = parse(&issued.secret).unwrap();
+    let principal = desk.onus.recognise(&text).unwrap();
+    let token = told_token(&desk.onus.submit_many(&[call("@bot", Some("T-1"), claim())]));
+    let mut child = std::process::Command::new("true").process_group(0).spawn().unwrap();
+    let here = process_liveness::sender().unwrap();
+    let birth = Birth { pid: child.id() as i32, tick: 1 };
+    child.wait().unwrap();
+    let dead = Process { wrapper: birth, group: birth, ..here.clone() };
+    let mut sent = |sender: Option<Process>, command: Command| {
+        let (envelope, target) = call("@bot", Some("T-1"), command);
+        let calls = [(Envelope { token: Some(token.clone()), ..envelope }, target)];
+        let shown = Shown { text: text.clone(), principal: principal.clone(), sender };
+        let order = || vec![Order { calls: &calls, shown: Some(&shown) }];
+        desk.onus.submit_orders(order, &mut Memory::default()).remove(0).unwrap();
+        desk.task("T-1").assignment().unwrap().lease.process.clone()
+    };
+    let renew = || Command::Renew { ttl: None, process: Some(dead.clone()) };
+    let note = || Command::Note { text: Text::new("word".into()) };
+    assert_eq!(sent(None, renew()), Some(dead.clone()));
+    assert_eq!(sent(None, renew()), Some(dead.clone()), "its own renewal");
+    let member = |tick: u64| Process {
+        wrapper: Birth { pid: 7, tick: 9 },
+        group: Birth { tick, ..birth },
+        ..here.clone()
+    };
+    for tick in [1, 0] {
+        assert_eq!(sent(Some(member(tick)), note()), Some(dead.clone()), "the leader's birth: {tick}");
+    }
+    let elsewhere = Process { host: "other".into(), ..member(1) };
+    for sender in [Some(here.clone()), Some(elsewhere), Some(member(2)), None] {
+        assert_eq!(sent(None, renew()), Some(dead.clone()));
+        assert_eq!(sent(sender.clone(), note()), None, "{sender:?}");
+    }
+    desk.assert_sound();
+}
+
+fn told_token(answers: &[Result<Receipt, Refusal>]) -> Token {
+    answers[0].as_ref().unwrap().token.clone().unwrap()
 }
 
 /// What was decided may still fail, where the disk or the tables do not take it.

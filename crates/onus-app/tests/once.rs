@@ -128,7 +128,7 @@ impl Stage for Onus {
         let issued = self.issue_token(Some(&handle("@ada")), &order).unwrap();
         let text = parse(&issued.secret).unwrap();
         let principal = self.recognise(&text).unwrap();
-        Shown { text, principal }
+        Shown { text, principal, sender: None }
     }
 }
 

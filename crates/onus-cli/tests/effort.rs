@@ -84,25 +84,19 @@ fn killed(site: &Site, task: &str, relief: &Agent, rng: &mut Rng) {
         until("it is dead, or never held it", || {
             let story = site.ok(&["show", task]);
             held = story["task"]["assignment"].clone();
-            nameless = held["renewals"] == 0 || goes_on_alone(&story, &held);
+            nameless = held["renewals"] == 0;
             held.is_null() || story["dead"] == "process_gone" || nameless
         });
         if held.is_null() {
             continue;
         }
-        // It died before it could say what it was, or a note of it came after its death: then only a person knows better.
+        // It died before it could say what it was: then only a person knows better.
         let by = if nameless { site.person.as_str() } else { who };
         let token = taken_over(site, task, &["--workstation", place, "--as", by], nameless);
         std::thread::sleep(Duration::from_millis(rng.below(1_500)));
         site.ok(&["release", task, "--as", by, "--lease", &token]);
     }
     site.by_person(&["drop", task, "--reason", "enough"]);
-}
-
-/// Whether somebody acted for the holder when its process was gone: through a server that may be its own last words.
-fn goes_on_alone(story: &Value, held: &Value) -> bool {
-    let mut own = array(&story["ledger"]).iter().filter(|entry| entry["epoch"] == held["epoch"]);
-    own.any(|entry| entry["data"]["renewal"]["alone"] == true)
 }
 
 /// The token of whoever takes over; a lock that a killed git left behind is taken away, as the refusal says.

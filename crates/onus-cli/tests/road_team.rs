@@ -3,6 +3,7 @@
 
 use crate::support::server::Server;
 use crate::support::team::{Team, ask, commit, files, git_as};
+use crate::support::wrapper::until;
 use crate::support::{Answer, Bench, ONUS, finish, start, text};
 use serde_json::json;
 use std::path::Path;
@@ -135,6 +136,84 @@ fn work_of_another_clone_can_be_adopted() {
     }
     assert_eq!(files(site, &team.origin, "main"), ["far", "near"]);
     site.assert_sound();
+}
+
+/// Two takes over in its clone what one held in another: it is told of a token only once nothing of one is on its way.
+fn takeover_there(team: &Team, task: &str, bench: &Bench, more: &[&str]) -> Answer {
+    let place = ["--workstation", bench.agent.workstation.as_str(), "--reason", "silent"];
+    let mut taken = None;
+    until("the lease has run out", || {
+        let answer = team.as_agent(bench, &[&["takeover", task], &place[..], more].concat());
+        let is_early = answer.exit != Some(0) && answer.code() == "not_expired";
+        taken = Some(answer);
+        !is_early
+    });
+    taken.unwrap()
+}
+
+/// A takeover from another clone keeps what was left, commits and files, where it was and here; the branch that it was on
+/// is nobody's concern until the next grant there.
+#[test]
+fn a_takeover_from_another_clone_keeps_what_was_left_in_the_first() {
+    let team = Team::guarded();
+    let site = &team.site;
+    let (one, two) = (site.bench("one"), team.bench_there("two"));
+    set(&team, "lease: { agent_ttl: 100ms, grace: 1ms }\n");
+    for more in [&[][..], &["--adopt"]] {
+        let task = ask(site, &["work"]);
+        team.ok(&one, &["claim", &task]);
+        commit(site, &one, &format!("{task}-made"), "by one\n");
+        std::fs::write(one.dir.join(format!("{task}-half")), "by one\n").unwrap();
+        let taken = takeover_there(&team, &task, &two, more);
+        assert_eq!(taken.exit, Some(0), "{taken:#?}");
+        let kept = format!("refs/onus/salvage/{task}/1");
+        let names = [format!("{task}-half"), format!("{task}-made")];
+        for clone in [&site.repo(), &team.other] {
+            let all = files(site, clone, &kept);
+            assert!(names.iter().all(|name| all.contains(name)), "{all:?}");
+        }
+        let is_there = names.iter().map(|name| two.dir.join(name).exists()).collect::<Vec<_>>();
+        assert_eq!(is_there, vec![!more.is_empty(); 2], "{taken:#?}");
+        // The old holder's branch is barred.
+        let late = git_as(site, &one, &["commit", "--quiet", "--allow-empty", "-m", "late"]);
+        refused(&late, "fenced");
+        commit(site, &two, &format!("{task}-made"), "by two\n");
+        team.ok(&two, &["complete", &task, "--resolution", "done"]);
+        team.assert_in_order();
+    }
+    let next = ask(site, &["next"]);
+    team.ok(&one, &["claim", &next]);
+    assert!(!one.dir.join("T-1-half").exists());
+    assert_eq!(site.git_in(&one.dir, &["rev-parse", "HEAD"]), team.main());
+}
+
+/// A commit that passed its check before the takeover holds the branch's lock in the first clone: the takeover waits for it.
+#[test]
+fn a_takeover_from_another_clone_waits_for_what_is_on_its_way_in_the_first() {
+    let team = Team::guarded();
+    let site = &team.site;
+    let (one, two) = (site.bench("one"), team.bench_there("two"));
+    set(&team, "lease: { agent_ttl: 100ms, grace: 1ms }\n");
+    let task = ask(site, &["work"]);
+    team.ok(&one, &["claim", &task]);
+    let first = commit(site, &one, "first", "1\n");
+    let second = commit(site, &one, "second", "2\n");
+    // As git does it: the lock, the check, the move.
+    let branch = site.repo().join(".git/refs/heads").join(&one.branch);
+    std::fs::write(&branch, format!("{first}\n")).unwrap();
+    let lock = branch.with_extension("lock");
+    std::fs::write(&lock, format!("{second}\n")).unwrap();
+    let taken = std::thread::scope(|scope| {
+        let taking = scope.spawn(|| takeover_there(&team, &task, &two, &["--adopt"]));
+        until("the epoch has risen", || site.task(&task)["assignment"]["epoch"] == 2);
+        std::fs::rename(&lock, &branch).unwrap();
+        taking.join().unwrap()
+    });
+    assert_eq!(taken.exit, Some(0), "{taken:#?}");
+    assert_eq!(site.git_in(&team.other, &["rev-parse", &format!("refs/onus/salvage/{task}/1")]), second);
+    assert!(two.dir.join("second").exists(), "{taken:#?}");
+    team.ok(&two, &["complete", &task, "--resolution", "done"]);
+    team.assert_in_order();
 }
 
 /// Hooks of a shared repository ask with a token of their own: over a connection nobody's environment arrives.

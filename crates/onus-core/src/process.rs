@@ -28,6 +28,18 @@ pub struct Birth {
     pub tick: u64,
 }
 
+impl Process {
+    /// Whether `sender` is this process itself or belongs to the group that it supervises. A leader that has ended is
+    /// named by its number alone: that is given to nobody else while the group has members.
+    pub fn includes(&self, sender: &Process) -> bool {
+        let is_same_machine =
+            self.host == sender.host && self.boot == sender.boot && self.space == sender.space;
+        let is_group =
+            self.group.pid == sender.group.pid && [0, self.group.tick].contains(&sender.group.tick);
+        is_same_machine && (self.wrapper == sender.wrapper || is_group)
+    }
+}
+
 impl fmt::Display for Birth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", self.pid, self.tick)

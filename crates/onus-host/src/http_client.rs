@@ -1,5 +1,6 @@
 //! The line to a server: one question, one answer, repeated while the server comes back.
 
+use crate::process_liveness;
 use onus_core::code::Code;
 use onus_core::id::shown;
 use onus_core::refusal::Refusal;
@@ -133,6 +134,10 @@ impl ServerConnection {
         };
         let request = match request_id {
             Some(id) => request.header("idempotency-key", id),
+            None => request,
+        };
+        let request = match process_liveness::sender().ok().filter(|_| name == "submit") {
+            Some(process) => request.header("onus-process", process.to_string()),
             None => request,
         };
         let mut response = request.send(arguments).map_err(|error| unanswered(&error))?;

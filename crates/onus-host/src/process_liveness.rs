@@ -27,6 +27,21 @@ pub(crate) fn supervising(leader: Pid) -> io::Result<Process> {
     })
 }
 
+/// This process and the group that it is in, for a server that must tell its words from somebody else's.
+pub fn sender() -> io::Result<Process> {
+    let (host, boot) = clock::ids();
+    let (own, leader) = (getpid(), rustix::process::getpgrp());
+    // The leader may have ended before its group.
+    let tick = stat(leader.as_raw_pid()).map(|stat| stat.started).unwrap_or_default();
+    Ok(Process {
+        host: host.to_owned(),
+        boot: boot.to_owned(),
+        space: space()?,
+        wrapper: Birth { pid: own.as_raw_pid(), tick: stat(own.as_raw_pid())?.started },
+        group: Birth { pid: leader.as_raw_pid(), tick },
+    })
+}
+
 /// This process in words that another one on the same host can judge it by.
 pub fn this_process() -> io::Result<String> {
     let (host, boot) = clock::ids();

@@ -73,7 +73,7 @@ impl Server {
         };
         self.bearers.remember(&text, &principal);
         self.pace(&principal, weight)?;
-        Ok(Shown { text, principal })
+        Ok(Shown { text, principal, sender: None })
     }
 
     /// Whose share of the server a request takes: that of the bearer of a token that was good before, or of all strangers.
@@ -100,7 +100,7 @@ impl Server {
             None => self.recognise(store, &text)?,
         };
         self.pace(&principal, Weight::Light)?;
-        let mut asked = make(Shown { text, principal });
+        let mut asked = make(Shown { text, principal, sender: None });
         let mut next = (route.act)(store, &asked);
         if !is_certain && !matches!(next, Ok(Next::Submit { .. })) {
             asked.shown.principal = self.recognise(store, &asked.shown.text)?;

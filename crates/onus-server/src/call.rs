@@ -18,6 +18,7 @@ use onus_app::remote::{self, CallName};
 use onus_app::token::{Shown, parse};
 use onus_core::code::Code;
 use onus_core::id::Handle;
+use onus_core::process::Process;
 use onus_core::refusal::Refusal;
 use onus_core::token::Principal;
 use std::sync::Arc;
@@ -25,6 +26,9 @@ use std::time::Instant;
 
 /// Who the caller believes to be. A token of somebody else is a mistake that should not pass unnoticed.
 const AS: HeaderName = HeaderName::from_static("onus-as");
+
+/// Which process asks, in the words of `onus_host::process_liveness`: only its own host can make anything of them.
+const PROCESS: HeaderName = HeaderName::from_static("onus-process");
 
 pub(crate) async fn called(server: Arc<Server>, name: String, request: Request) -> Response<Body> {
     let began = Instant::now();
@@ -56,6 +60,7 @@ async fn answered(server: &Arc<Server>, name: String, request: Request) -> Resul
     let presented = auth::presented(&parts.headers)?;
     let call = CallName::known(&name)?;
     let believed = believed(&parts.headers)?;
+    let sender = sender(&parts.headers)?;
     let request = named(&parts.headers)?;
     // The permission is checked before the body is read.
     remote::permits(&server.bearer(parse(&presented)?).await?, call)?;
@@ -73,7 +78,7 @@ async fn answered(server: &Arc<Server>, name: String, request: Request) -> Resul
         String::from_utf8(bytes.to_vec()).map_err(|_| Refusal::invalid("the call is not UTF-8"))?;
     if call == CallName::Submit {
         let carried = server.readers.ask(&share, weight, move |store| {
-            let shown = admit(store)?;
+            let shown = Shown { sender, ..admit(store)? };
             let (envelope, target) = remote::arrived(&arguments, shown.principal.worker.as_ref())?;
             Ok(((store.witnessed(shown.principal.carry(envelope)?)?, target), shown))
         });
@@ -96,6 +101,11 @@ async fn answered(server: &Arc<Server>, name: String, request: Request) -> Resul
 
 fn believed(headers: &HeaderMap) -> Result<Option<Handle>, Refusal> {
     let text = headers.get(AS).map(|value| value.to_str().unwrap_or_default());
+    text.map(str::parse).transpose().map_err(Refusal::invalid)
+}
+
+fn sender(headers: &HeaderMap) -> Result<Option<Process>, Refusal> {
+    let text = headers.get(PROCESS).map(|value| value.to_str().unwrap_or_default());
     text.map(str::parse).transpose().map_err(Refusal::invalid)
 }
 

@@ -170,7 +170,8 @@ mod tests {
         let server = Arc::new(Server::start(config, &(Arc::new(move || open(&path)) as _), ending).unwrap());
         let counter = Counter { server: Arc::clone(&server) };
         let principal = server.admit(&mut store, &secret, Weight::Light).unwrap().principal;
-        let who = Who::from(Shown { text: parse(&secret).unwrap(), principal: principal.clone() });
+        let who =
+            Who::from(Shown { text: parse(&secret).unwrap(), principal: principal.clone(), sender: None });
         let submit = |request: &'static str| {
             let (counter, who) = (Counter { server: Arc::clone(&counter.server) }, who.clone());
             let submitted = move || counter.submit(&who, ask("@ada", request), Target::Named);

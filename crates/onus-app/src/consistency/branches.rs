@@ -27,6 +27,10 @@ fn branch(
     let assumed = holds.clone().or(last).unwrap_or_default();
     let mut by_task: BTreeMap<&str, Vec<&Commit>> = BTreeMap::new();
     for commit in left {
+        // The next grant there puts the branch back; until then nothing is lost, and nobody need do anything.
+        if record.kept.contains(&commit.id) && is_outdated(queue, commit) {
+            continue;
+        }
         let mut names = named(commit).peekable();
         if names.peek().is_none() {
             by_task.entry(&assumed).or_default().push(commit);
@@ -37,6 +41,15 @@ fn branch(
     }
     let of_others = by_task.into_iter().filter(|(task, _)| holds.as_deref() != Some(*task));
     of_others.map(|(task, commits)| left_behind(record, queue, row, task, &commits)).collect()
+}
+
+/// Whether somebody else went on with the task of a commit.
+fn is_outdated(queue: &Queue, commit: &Commit) -> bool {
+    let epoch = commit.trailers.epoch.as_deref().and_then(|epoch| epoch.parse::<i64>().ok());
+    let known = named(commit).filter_map(|name| name.parse::<TaskId>().ok()).map(|id| queue.tasks.get(&id));
+    let mut is_later = known
+        .map(|known| known.is_some_and(|known| known.grants.iter().any(|grant| Some(grant.epoch) > epoch)));
+    epoch.is_some() && is_later.all(|later| later)
 }
 
 fn left_behind(
@@ -60,7 +73,10 @@ fn left_behind(
         Some(known) if known.state == StateName::Complete => DisagreementView::new(
             Disagreement::CompleteNotMerged,
             format!("{task} is complete, but {count} on {branch} ({newest}) of {name} are not in {main}"),
-            format!("{look}; merge what is missing, or onus reopen {task} --reason TEXT"),
+            match commits.iter().all(|commit| is_outdated(queue, commit)) {
+                true => format!("{look}; onus workstation sync {name} keeps them and puts the branch back"),
+                false => format!("{look}; merge what is missing, or onus reopen {task} --reason TEXT"),
+            },
         ),
         Some(known) => DisagreementView::new(
             Disagreement::WorkOfEndedAssignment,

@@ -124,17 +124,22 @@ impl Batch<'_> {
             }
         }
         for call in order.calls {
-            answers.push(self.carry_out(tx, call)?);
+            answers.push(self.carry_out(tx, call, order.shown)?);
         }
         Ok(())
     }
 
     /// The answer to one command; an error concerns them all.
-    fn carry_out(&mut self, tx: &mut dyn Tx, call: &(Envelope, Target)) -> Result<SubmitAnswer, StoreError> {
+    fn carry_out(
+        &mut self,
+        tx: &mut dyn Tx,
+        call: &(Envelope, Target),
+        shown: Option<&Shown>,
+    ) -> Result<SubmitAnswer, StoreError> {
         let (envelope, target) = call;
         let (workspace, memory) = (self.common.workspace.clone(), self.common.memory);
         tx.savepoint()?;
-        let decided = self.decide(tx, envelope, target);
+        let decided = self.decide(tx, envelope, target, shown);
         let answer = match decided {
             Ok(Outcome::Commit(answer)) => match tx.release() {
                 Ok(()) => {
@@ -160,6 +165,7 @@ impl Batch<'_> {
         tx: &mut dyn Tx,
         envelope: &Envelope,
         target: &Target,
+        shown: Option<&Shown>,
     ) -> Result<Outcome<SubmitAnswer>, Refusal> {
         let absent = Policy::Absent;
         let policy = match &mut self.policy {
@@ -167,6 +173,7 @@ impl Batch<'_> {
             Some(policy) => policy,
             none => none.insert(self.outside.policy(envelope)?),
         };
-        Call::begin(tx, self.outside, policy, envelope, target, &mut self.common)?.carry_out(tx)
+        let call = Call::begin(tx, self.outside, policy, envelope, target, &mut self.common)?;
+        call.sent_by(shown).carry_out(tx)
     }
 }

@@ -14,9 +14,11 @@ pub(super) fn decide(
     let held = context.working_holder()?;
     let ttl = ttl.map(|ttl| context.lease_length(Some(ttl))).transpose()?;
     let mut renewal = context.renewal(held, ttl);
-    if let Some(process) = process.filter(|process| held.lease.process.as_ref() != Some(process)) {
-        renewal.process = Some(process.clone());
+    if let Some(process) = process {
+        // Its own last words, if it is gone by now: nobody goes on without it.
         renewal.alone = false;
+        renewal.process =
+            Some(process.clone()).filter(|process| held.lease.process.as_ref() != Some(process));
     }
     Ok(Decision::one(Renewed { renewal }, Some(held.workstation.clone())))
 }

@@ -76,9 +76,9 @@ pub fn fetch(repo: &Repo, remote: &str, branch: &str) -> Result<Option<String>, 
     Ok(None)
 }
 
-/// Brings a branch of another repository (a remote, or a directory) here under a name of its own; false where there is none.
-pub fn bring(repo: &Repo, from: &str, branch: &str, refname: &str) -> Result<bool, Refusal> {
-    let refspec = format!("refs/heads/{branch}:{}", checked_name(refname)?);
+/// Brings a reference of another repository (a remote, or a directory) here under a name of its own; false where there is none.
+pub fn bring(repo: &Repo, from: &str, reference: &str, refname: &str) -> Result<bool, Refusal> {
+    let refspec = format!("{}:{}", checked_name(reference)?, checked_name(refname)?);
     let args = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--no-recurse-submodules"];
     let fetch = Git::on_common(repo, "fetch").args(&args).env("GIT_ALLOW_PROTOCOL", PROTOCOLS);
     match fetch.values(&[from, &refspec]).run() {
