@@ -337,6 +337,14 @@ impl Onus {
                 landed.vouched = self.place.repo.is_none();
             }
         }
+        let said = match &envelope.command {
+            Command::Comment { commit, comments } => Some((commit, comments)),
+            Command::Review { opinion } => Some((&opinion.commit, &opinion.comments)),
+            _ => None,
+        };
+        if let Some((commit, comments)) = said {
+            self.refuse_missing_lines(envelope.task.as_ref(), commit.as_ref(), comments)?;
+        }
         if let Command::RecordCheck { run } = &mut envelope.command {
             RunPlace::Stated.name().clone_into(&mut run.sandbox);
         }

@@ -6,7 +6,9 @@ use crate::{Sight, submit::unexpected};
 use onus_core::code::Code;
 use onus_core::event::Event;
 use onus_core::id::{CommitId, Handle, Seq, TaskId};
-use onus_core::refusal::Refusal;
+use onus_core::line_comment::LineComment;
+use onus_core::output::redacted;
+use onus_core::refusal::{Finding, Refusal};
 use onus_core::task::Task;
 use onus_core::time::Timestamp;
 use onus_host::git;
@@ -72,6 +74,7 @@ pub struct DiffLineView {
     pub sign: char,
     pub old: Option<i64>,
     pub new: Option<i64>,
+    /// Without what looks like somebody's key.
     pub text: String,
 }
 
@@ -203,6 +206,42 @@ impl Onus {
         }
     }
 
+    /// Words about a line that there is not would be shown nowhere. Asked where the repository is; another place believes
+    /// it.
+    pub fn refuse_missing_lines(
+        &mut self,
+        task: Option<&TaskId>,
+        commit: Option<&CommitId>,
+        comments: &[LineComment],
+    ) -> Result<(), Refusal> {
+        let Some(repo) = self.place.repo.clone().filter(|_| !comments.is_empty()) else { return Ok(()) };
+        let history = History::at(&repo.common_dir);
+        let head = match (commit, task.map(|task| self.find_task(task)).transpose()?.flatten()) {
+            (Some(commit), _) => history.resolve(commit.as_str())?,
+            (None, Some(task)) => self.head_of_work(&task, &history)?,
+            (None, None) => None,
+        };
+        let Some(head) = head else { return Ok(()) };
+        let mut findings = Vec::new();
+        for comment in comments.iter().filter(|comment| comment.checked().is_ok()) {
+            let (path, at) = (onus_core::id::shown(&comment.path), head.get(..12).unwrap_or(&head));
+            let detail = match history.lines_at(&head, &comment.path)? {
+                Some(lines) if comment.line <= lines => continue,
+                Some(lines) => format!("{path} has {lines} lines at {at}: there is no line {}", comment.line),
+                None => format!("there is no file {path} at {at}"),
+            };
+            findings.push(Finding::new(Code::InvalidInput, detail));
+        }
+        let hint = |task: &TaskId| format!("onus diff {task} shows the lines and their numbers");
+        match Refusal::from_findings(findings) {
+            Some(refusal) => Err(match task {
+                Some(task) => refusal.task(task).hint(hint(task)),
+                None => refusal,
+            }),
+            None => Ok(()),
+        }
+    }
+
     /// What was said about lines of a task's work, the first one first.
     pub fn line_comments(&mut self, id: &TaskId) -> Result<Vec<LineCommentView>, Refusal> {
         if let Some(answer) = self.remote(|| calls::LineComments { task: id.clone() })? {
@@ -276,8 +315,8 @@ impl From<Hunk> for HunkView {
             },
             old: line.old,
             new: line.new,
-            text: line.text,
+            text: redacted(&line.text),
         };
-        HunkView { heading: hunk.heading, lines: hunk.lines.into_iter().map(line).collect() }
+        HunkView { heading: redacted(&hunk.heading), lines: hunk.lines.into_iter().map(line).collect() }
     }
 }

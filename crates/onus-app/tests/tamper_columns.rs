@@ -1,18 +1,20 @@
 //! Every column of every table, changed behind the program's back: `ledger verify` or `doctor` notices, or the list beside
 //! this file says why neither can. A new column without a line there fails.
 
-use super::audit::{Case, handle, in_own_process, open, settle};
+use super::audit::{Case, handle, in_own_process, open, open_database, settle};
 use onus_app::idempotent_admin::Asker;
 use onus_app::progress::Silent;
 use onus_app::remote::{self, CallName};
-use onus_core::command::{Command, Run};
+use onus_core::command::{Command, Run, Stage};
 use onus_core::event::{MilestoneAdded, WorkstationAdded};
-use onus_core::evidence::Ground;
-use onus_core::id::CheckId;
+use onus_core::evidence::{Ground, Proof};
+use onus_core::id::{CheckId, CommitId};
+use onus_core::lease::Token;
 use onus_core::probe::{ProbeResult, Verdict};
 use onus_core::task::{Check, CheckKind, CheckState};
 use onus_core::text::Text;
 use onus_core::time::Timestamp;
+use onus_testkit::Cluster;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use serde_json::json;
@@ -65,6 +67,7 @@ fn live_more(case: &mut Case) {
     let opinion = serde_json::from_value(json!({ "verdict": "approved", "classification": "implemented",
         "commit": "0123456789".repeat(4), "workstation": null, "note": null }));
     case.submit("@ada", "T-5", None, Command::Review { opinion: Box::new(opinion.unwrap()) });
+    land(case, &token);
     let milestone: MilestoneAdded = serde_json::from_value(
         json!({ "name": "m1", "title": "One", "selection": { "tasks": ["T-1", "T-2"] } }),
     )
@@ -108,6 +111,23 @@ fn live_more(case: &mut Case) {
     case.submit("@ada", "T-7", None, Command::ApproveException { on: "T-2".parse().unwrap() });
     case.onus.index_words().unwrap();
     case.checkpoint();
+}
+
+/// The same commit in the main of record.
+fn land(case: &mut Case, token: &Token) {
+    let commit: CommitId = "0123456789".repeat(4).parse().unwrap();
+    let landed = serde_json::from_value(json!({ "remote": "origin", "branch": "main", "commits": [commit],
+        "adopted": [], "tip": commit, "vouched": false }));
+    let ground = Ground { commit: Some(commit.clone()), dirty: false };
+    let merge = Command::Merge {
+        commit,
+        onto: "abcdef0123".repeat(4).parse().unwrap(),
+        checks: vec!["cargo test".into()],
+        root_cause: None,
+        stage: Stage::Land,
+        proof: Proof { ground, landed: Some(landed.unwrap()), ..Proof::default() },
+    };
+    case.submit("@bot", "T-5", Some(token), merge);
 }
 
 fn words(db: &Connection, sql: &str) -> Vec<String> {
@@ -244,4 +264,93 @@ fn every_column_is_watched_or_has_its_reason() {
         std::fs::write(LIST, found.join("\n") + "\n").unwrap();
     }
     assert!(wrong.is_empty(), "tests/tamper_columns.txt:\n{}", wrong.join("\n"));
+}
+
+/// What psql says; none where the database itself refuses.
+fn told(cluster: &Cluster, database: &str, sql: &str) -> Option<String> {
+    std::panic::catch_unwind(|| cluster.psql(database, sql)).ok().map(|said| said.trim_end().to_owned())
+}
+
+/// A statement that puts another value into the first row that has one, past foreign keys and triggers: that of another row,
+/// or one of its own making.
+fn forging(table: &str, column: &str, kind: &str, is_other: bool) -> String {
+    let (place, row) = (format!("\"{column}\""), "ctid = (SELECT at FROM tampering.row)");
+    let value = match (is_other, kind) {
+        (true, _) => format!("(SELECT {place} FROM {table} WHERE {place} IS DISTINCT FROM old LIMIT 1)"),
+        (_, "boolean") => "NOT coalesce(old, false)".to_owned(),
+        (_, "bytea") => {
+            "CASE WHEN old IS NULL THEN '\\x0707'::bytea ELSE set_byte(old, 0, get_byte(old, 0) # 1) END".to_owned()
+        }
+        (_, "text") => {
+            "CASE WHEN old IS NULL THEN 'x' ELSE left(old, -1) || CASE WHEN right(old, 1) IN ('1', 'a') THEN 'b' ELSE '1' END END"
+                .to_owned()
+        }
+        _ => "CASE WHEN old IS NULL THEN 1 WHEN old IN (0, 1) THEN 1 - old ELSE old + 1000 END".to_owned(),
+    };
+    format!(
+        "BEGIN; SET LOCAL session_replication_role = replica; \
+         CREATE TABLE tampering.kept AS SELECT * FROM {table}; \
+         CREATE TABLE tampering.row AS SELECT ctid AS at, {place} AS old FROM {table} ORDER BY {place} IS NULL, 2 LIMIT 1; \
+         WITH changed AS (UPDATE {table} SET {place} = (SELECT {value} FROM tampering.row) WHERE {row} \
+         AND {place} IS DISTINCT FROM (SELECT {value} FROM tampering.row) RETURNING 1) SELECT count(*) FROM changed; COMMIT"
+    )
+}
+
+/// The same columns in a database: every one that is watched in a file is watched there. A part of them by turns, all of them
+/// where time is no matter.
+#[test]
+fn every_column_of_a_database_is_watched_or_has_its_reason() {
+    const NAME: &str = "tests::tamper_columns::every_column_of_a_database_is_watched_or_has_its_reason";
+    let Some(cluster) = Cluster::shared() else { return };
+    if !in_own_process(NAME) {
+        return;
+    }
+    let url = cluster.database();
+    let database = url.rsplit('/').next().unwrap().to_owned();
+    let mut case = Case::in_database(&url);
+    case.live_a_little();
+    live_more(&mut case);
+    let view = case.onus.doctor(&mut Silent).unwrap();
+    assert!(view.ok && case.verify().ok, "{view:#?}");
+    let path = case.path.clone();
+    let sql = |text: &str| cluster.psql(&database, text);
+    sql("CREATE SCHEMA tampering");
+    let all =
+        sql("SELECT table_name || ' ' || column_name || ' ' || data_type FROM information_schema.columns \
+                   WHERE table_schema = current_schema() ORDER BY table_name, ordinal_position");
+    let text = std::fs::read_to_string(LIST).unwrap();
+    let listed: BTreeMap<&str, &str> = text.lines().filter_map(|line| line.split_once(' ')).collect();
+    let is_whole = std::env::var_os("ONUS_SOAK").is_some();
+    let mut wrong = Vec::new();
+    for (n, line) in all.lines().enumerate().filter(|(n, _)| is_whole || n % 9 == 0) {
+        let mut parts = line.splitn(3, ' ');
+        let mut next = || parts.next().unwrap();
+        let (table, column, kind) = (next(), next(), next());
+        let name = format!("{table}.{column}");
+        let said = listed.get(name.as_str()).copied().unwrap_or_default();
+        for is_other in [true, false] {
+            let changed = told(cluster, &database, &forging(table, column, kind, is_other));
+            if changed.as_deref() == Some("1") && !is_noticed_in(&url, &path) && said == "noticed" {
+                wrong.push(format!("{name} (column {n}, another row's: {is_other}) is unnoticed"));
+            }
+            if changed.is_some() {
+                sql(&format!(
+                    "BEGIN; SET LOCAL session_replication_role = replica; DELETE FROM {table}; \
+                     INSERT INTO {table} SELECT * FROM tampering.kept; DROP TABLE tampering.kept; \
+                     DROP TABLE tampering.row; COMMIT"
+                ));
+            }
+        }
+        if said.is_empty() {
+            wrong.push(format!("{name} is not on the list"));
+        }
+    }
+    assert!(!is_noticed_in(&url, &path), "all of it was put back");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn is_noticed_in(url: &str, path: &Path) -> bool {
+    let mut onus = open_database(url, path);
+    let verified = onus.verify(&mut Silent);
+    verified.map_or(true, |view| !view.ok) || onus.doctor(&mut Silent).map_or(true, |view| !view.ok)
 }

@@ -1,5 +1,6 @@
 //! What somebody tries who has a backup or a file: none of it gives them more than they have.
 
+use crate::support::map::{ROUTES, SEED};
 use crate::support::server::Server;
 use crate::support::{Site, finish, start};
 use serde_json::{Value, json};
@@ -110,4 +111,117 @@ fn a_swapped_key_signs_nothing_and_is_noticed() {
     };
     site.tamper(&format!("UPDATE workspace SET public_key = '{}'", public(&other)));
     assert_eq!(site.run(&["ledger", "verify", "--json"]).code(), "ledger_broken");
+}
+
+/// The doors that need a map, a key or a finished milestone (in contract/doors.txt nobody succeeds there): with all of it they
+/// open for whom they should, and for nobody else.
+#[test]
+fn what_needs_a_map_a_key_or_a_finished_milestone_opens_for_a_person() {
+    let site = Site::new();
+    let bearers = site.token_bearers(2);
+    let issue = |more: &[&str]| {
+        let args = [&["worker", "token", "add"], more].concat();
+        site.by_person(&args)["secret"].as_str().unwrap().to_owned()
+    };
+    let done = site.by_person(&["add", "done", "--sprint", "s1", "--check", "test -d ."]);
+    let task = done["task"]["id"].as_str().unwrap();
+    let agent = &bearers[0].0;
+    site.ok(&["claim", task, "--as", &agent.handle, "--workstation", &agent.workstation]);
+    site.ok(&["check", task, "--as", &agent.handle]);
+    site.ok(&["complete", task, "--as", &agent.handle, "--resolution", "done"]);
+    site.by_person(&["milestone", "add", "m1", "--sprint", "s1", "--title", "One"]);
+    site.by_person(&["milestone", "verify", "m1"]);
+    for (_, agent, workstation) in ROUTES {
+        site.by_person(&["worker", "add", agent, "--kind", "agent"]);
+        site.by_person(&["workstation", "add", workstation]);
+    }
+    site.commit_map(SEED);
+    site.by_person(&["route", "check"]);
+    let tokens = [
+        issue(&["--kind", "service"]),
+        issue(&["--kind", "service", &bearers[0].0.handle]),
+        bearers[0].1.clone(),
+        bearers[1].1.clone(),
+        site.token(&site.person),
+    ];
+    let server = Server::start(&site);
+    let no = "human_required";
+    let person = [no, no, no, no, "ok"];
+    for (call, arguments, expected) in [
+        ("route", json!([null]), ["ok"; 5]),
+        ("plan", json!([[], 10]), person),
+        ("close_milestone", json!(["m1"]), person),
+        ("checkpoint", json!(null), person),
+        ("raise_generation", json!(["a restore"]), person),
+    ] {
+        let told: Vec<String> = tokens
+            .iter()
+            .map(|token| {
+                let reply = server.post(token, &format!("/v1/call/{call}"), arguments.clone());
+                if reply.status == 200 { "ok".to_owned() } else { reply.code().to_owned() }
+            })
+            .collect();
+        assert_eq!(told, expected, "{call}");
+    }
+    drop(server);
+    site.assert_sound();
+}
+
+/// A mirror speaks to the address of the settings and to no other: not to a machine's own credentials, whatever name or number
+/// stands for them, and not to where an answer points.
+#[test]
+fn a_mirror_is_sent_nowhere_else() {
+    let site = Site::new();
+    fs::write(site.repo().join("key"), "0123456789abcdef0123456789abcdef\n").unwrap();
+    let set = |url: &str| {
+        let settings = format!(
+            "mirrors:\n  redmine:\n    url: {url}\n    insecure: true\n    key_file: key\n    project: p\n    tracker: Feature\n    \
+             fields: {{agent: A, workstation: W, task: T}}\n    \
+             statuses: {{open: New, in_progress: New, blocked: New, complete: New, dropped: New}}\n    \
+             activities: {{default: Development}}\n"
+        );
+        fs::write(site.repo().join("onus.yaml"), settings).unwrap();
+    };
+    for host in ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]", "[fd00:ec2::254]", "2852039166"]
+    {
+        set(&format!("http://{host}/latest/meta-data"));
+        let said = site.run(&["mirror", "check", "redmine", "--as", &site.person, "--json"]);
+        assert_ne!(said.exit, Some(0), "{host}: {said:#?}");
+        let words = format!("{}{}", said.stdout, said.stderr);
+        assert!(words.contains("link-local") || words.contains("invalid_input"), "{host}: {words}");
+        assert!(!words.contains("0123456789abcdef"), "{words}");
+    }
+    for scheme in ["file:///etc/passwd", "gopher://127.0.0.1/", "http://user:word@127.0.0.1/"] {
+        set(scheme);
+        let said = site.run(&["mirror", "check", "redmine", "--as", &site.person, "--json"]);
+        assert_eq!(said.code(), "invalid_input", "{scheme}: {said:#?}");
+    }
+    let [near, far] = [(), ()].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    let (own, to) = (near.local_addr().unwrap(), far.local_addr().unwrap());
+    let pointing = std::thread::spawn(move || {
+        use std::io::{Read as _, Write as _};
+        let mut asked = 0;
+        for stream in near.incoming() {
+            let mut stream = stream.unwrap();
+            let mut begin = [0; 4];
+            if stream.read_exact(&mut begin).is_err() || begin == *b"done" {
+                return asked;
+            }
+            asked += 1;
+            let answer = format!(
+                "HTTP/1.1 302 Found\r\nlocation: http://{to}/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+            );
+            drop(stream.write_all(answer.as_bytes()));
+            drop(stream.shutdown(std::net::Shutdown::Write));
+            drop(stream.read_to_end(&mut Vec::new()));
+        }
+        asked
+    });
+    set(&format!("http://{own}"));
+    let said = site.run(&["mirror", "check", "redmine", "--as", &site.person, "--json"]);
+    assert_ne!(said.exit, Some(0), "{said:#?}");
+    std::io::Write::write_all(&mut std::net::TcpStream::connect(own).unwrap(), b"done").unwrap();
+    assert!(pointing.join().unwrap() > 0);
+    far.set_nonblocking(true).unwrap();
+    assert!(far.accept().is_err(), "nobody came to where it pointed");
 }

@@ -71,6 +71,59 @@ fn the_work_on_a_branch_is_told_line_by_line_with_its_comments() {
     assert_eq!(refused.code(), "unknown_name");
 }
 
+/// Words about a line that there is not are refused at every door, all of them at once.
+#[test]
+fn a_comment_on_a_line_that_is_not_there_is_refused() {
+    let (site, task, tree) = at_work();
+    commit(&site, &tree, &[("src/a.txt", "one\ntwo\n"), ("evil\u{1b}[31m.txt", "x\n"), ("bin", "\u{0}")]);
+    let said = |places: &[&str]| {
+        let words = places.iter().flat_map(|place| ["--comment", *place, "why?"]);
+        let args: Vec<&str> =
+            ["review", &task].into_iter().chain(words).chain(["--as", "@mia", "--json"]).collect();
+        site.run(&args)
+    };
+    let wrong = said(&["src/a.txt:3", "src/b.txt:1", "bin:1", "../etc/passwd:1"]);
+    assert_eq!((wrong.exit, wrong.code().as_str()), (Some(2), "invalid_input"), "{wrong:#?}");
+    for words in ["`src/a.txt` has 2 lines", "no file `src/b.txt`", "`bin` has 0 lines"] {
+        assert!(wrong.stderr.contains(words), "{words}: {wrong:#?}");
+    }
+    assert_eq!(said(&["src/a.txt:2", "evil\u{241b}[31m.txt:1"]).exit, Some(0));
+    let server = Server::start(&site);
+    let token = site.token("@mia");
+    let body =
+        |line: i64| serde_json::json!({"comments": [{"path": "src/a.txt", "line": line, "text": "hm"}]});
+    let path = format!("/v1/tasks/{task}/reviews");
+    server.post(&token, &path, body(9)).refused(400, "invalid_input");
+    server.post(&token, &path, body(2)).ok();
+    let mut call = Command::new(crate::support::ONUS);
+    let args = ["review", &task, "--comment", "src/a.txt:9", "why?", "--json", "--store", &server.url];
+    // In no clone: the server's looks.
+    site.surroundings(&mut call).current_dir("/").env("ONUS_TOKEN", &token).args(args);
+    let far = crate::support::finish(crate::support::start(&mut call));
+    assert_eq!(far.code(), "invalid_input", "{far:#?}");
+    assert_eq!(site.ok(&["diff", &task])["comments"].as_array().unwrap().len(), 3);
+}
+
+/// What somebody committed by mistake is not passed on by whoever looks at it.
+#[test]
+fn keys_in_a_diff_are_shown_to_nobody() {
+    let (site, task, tree) = at_work();
+    let key = ["ghp_", "0123456789abcdefABCDEF0123456789abcd"].concat();
+    commit(&site, &tree, &[("config", &format!("host = example.org\ntoken = {key}\n"))]);
+    let server = Server::start(&site);
+    let token = site.token(&site.person);
+    let over_http = server.get(&token, &format!("/v1/tasks/{task}/diff")).ok();
+    let told = [
+        over_http.to_string(),
+        site.ok(&["diff", &task]).to_string(),
+        site.run(&["diff", &task]).stdout,
+        site.ok(&["diff", &task, "config"]).to_string(),
+    ];
+    for told in told {
+        assert!(!told.contains(&key) && told.contains("token = [redacted]"), "{told}");
+    }
+}
+
 #[test]
 fn what_has_landed_is_still_told() {
     let (site, task, tree) = at_work();

@@ -380,6 +380,49 @@ fn tokens_come_from_the_agents_own_records_and_count_once() {
     site.assert_sound();
 }
 
+/// Names that a spreadsheet or a calendar would act on stay names, in every format.
+#[test]
+fn no_exported_cell_is_a_formula_and_no_title_an_event() {
+    const READ: &str = "import sys, zipfile\nbook = zipfile.ZipFile(sys.argv[1])\n\
+        for name in book.namelist(): print(name, book.read(name).decode('utf-8', 'replace'))";
+    let site = Site::new();
+    let agent = site.agents(1).remove(0);
+    let names = ["=HYPERLINK(\"http://evil\",\"x\")", "+1+cmd|' /C calc'!A0", "-2+3", "@SUM(1+9)*cmd|'x'!A0"];
+    for sprint in names {
+        let title = format!("about {sprint} END:VEVENT; ATTACH:http://evil, \\");
+        let added = site.by_person(&["add", &title, &format!("--sprint={sprint}")]);
+        let task = text(&added["task"]["id"]);
+        let who = ["--as", agent.handle.as_str()];
+        site.ok(&[&["claim", task, "--workstation", &agent.workstation], &who[..]].concat());
+        site.ok(&[&["complete", task, "--resolution", "done"], &who[..]].concat());
+    }
+    let period = period();
+    let period: Vec<&str> = period.iter().map(String::as_str).collect();
+    let export = |format: &str, file: &str| {
+        let words = ["timesheet", "export", "--by", "sprint,worker", "--format", format, file];
+        let answer = site.run(&[&words[..], &period].concat());
+        assert_eq!(answer.exit, Some(0), "{answer:#?}");
+        answer.stdout
+    };
+    let table = export("csv", "-");
+    for sprint in names {
+        let quoted = sprint.replace('"', "\"\"");
+        assert!(table.contains(&format!("'{quoted}")), "{sprint}: {table}");
+    }
+    assert!(table.contains(&format!(",{},", agent.handle)), "a handle is no formula: {table}");
+    let calendar = export("ics", "-");
+    assert_eq!(calendar.lines().filter(|line| line.starts_with("BEGIN:VEVENT")).count(), names.len());
+    assert!(!calendar.lines().any(|line| line.starts_with("ATTACH")), "{calendar}");
+    export("xlsx", "sheet.xlsx");
+    let mut python = std::process::Command::new("python3");
+    let Ok(read) = python.args(["-c", READ]).arg(site.repo().join("sheet.xlsx")).output() else { return };
+    let read = String::from_utf8(read.stdout).unwrap();
+    assert!(read.contains("HYPERLINK(") && read.contains("@SUM(1+9)"), "{read}");
+    for formula in ["<f>", "<f ", "<hyperlink", "externalLink", "t=\"str\""] {
+        assert!(!read.contains(formula), "{formula}: {read}");
+    }
+}
+
 #[test]
 fn a_day_tells_what_was_shown() {
     let site = Site::new();

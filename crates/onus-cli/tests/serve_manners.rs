@@ -240,6 +240,25 @@ fn tls_is_spoken_where_there_is_a_certificate() {
     assert_eq!((wrong.exit, wrong.code()), (Some(2), "invalid_input".to_owned()));
 }
 
+/// A clone of CI has an address and a token. It compares through a server that it can trust, and shows its token to no other.
+#[test]
+fn consistency_is_asked_over_https() {
+    let site = Site::new();
+    let token = site.token(&site.person);
+    let Some((certificate, key)) = site.certificate() else { return };
+    let args = ["--listen", "127.0.0.1:0", "--tls-cert", &certificate, "--tls-key", &key];
+    let server = Server::start_with(&site, &args);
+    let clone = site.root().join("ci");
+    site.git(&["clone", "--quiet", ".", clone.to_str().unwrap()]);
+    let mut ask = site.command(&["consistency", "--json", "--store", &server.url]);
+    ask.current_dir(&clone).env("ONUS_TOKEN", &token);
+    let doubted = finish(start(&mut ask));
+    assert_eq!((doubted.exit, doubted.code().as_str()), (Some(69), "store_unavailable"), "{doubted:#?}");
+    let agreed = finish(start(ask.env("SSL_CERT_FILE", &certificate)));
+    assert_eq!(agreed.exit, Some(0), "{agreed:#?}");
+    assert!(agreed.json()["counts"]["commits"].as_i64() > Some(0), "{agreed:#?}");
+}
+
 /// Nobody talks a server down to a protocol that can be read or changed on the way.
 #[test]
 fn old_versions_of_tls_are_not_spoken() {

@@ -142,15 +142,71 @@ fn one_token_has_its_share_of_streams_and_connections_and_no_more() {
     assert!(opened.take(500).any(|status| status == 200));
 }
 
-/// 40 notes of 60 kB make 2.4 MB of words. No answer has all of them, and the parts together have each once.
+/// How many there are of something: few in a daily loop, and as many as once shut everybody out where time is no matter.
+fn many(few: usize, all: usize) -> usize {
+    if std::env::var_os("ONUS_SOAK").is_some() { all } else { few }
+}
+
+/// Streams by the thousand, and 40 callers who ask for what takes longest: somebody else is served all the while.
+#[test]
+fn streams_by_the_thousand_and_heavy_questions_shut_nobody_out() {
+    let site = Site::new();
+    let (_, hostile) = issue(&site, &["--kind", "service"]);
+    let (agent, token) = site.token_bearers(1).remove(0);
+    let connections = many(64, 4_096);
+    let args = ["--listen", "127.0.0.1:0", "--connections", &connections.to_string()];
+    let server = Server::start_with(&site, &args);
+    let person = site.token(&site.person);
+    assert_eq!(Line::ask(&server, &hostile, "/v1/ready").status(), 200);
+    let mut open = Vec::new();
+    for _ in 0..many(100, 4_100) {
+        let mut line = Line::ask(&server, &hostile, "/v1/events");
+        match line.status() {
+            200 => open.push(line),
+            status => assert_eq!(status, 429),
+        }
+    }
+    assert!(!open.is_empty() && open.len() <= connections / 4, "{}", open.len());
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let verify = || {
+            let mut answers = (0, 0);
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                match server.get(&hostile, "/v1/ledger/verify").status {
+                    200 => answers.0 += 1,
+                    429 | 503 => answers.1 += 1,
+                    status => panic!("{status}"),
+                }
+            }
+            answers
+        };
+        let asking: Vec<_> = (0..40).map(|_| scope.spawn(verify)).collect();
+        for n in 0..many(5, 50) {
+            let task = server.add(&person, &format!("task {n}"));
+            let claim = json!({ "workstation": agent.workstation });
+            let claimed = server.post(&token, &format!("/v1/tasks/{task}/claim"), claim).ok();
+            let lease = json!({ "lease": claimed["lease"]["token"] });
+            server.post(&token, &format!("/v1/tasks/{task}/release"), lease).ok();
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        let answers: Vec<(i32, i32)> = asking.into_iter().map(|one| one.join().unwrap()).collect();
+        let (served, refused) = answers.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        assert!(served > 0 && refused > 0, "one by one: {served} served, {refused} told to wait");
+    });
+    assert!(server.memory() < 300 << 20, "{} bytes", server.memory());
+}
+
+/// 40 notes of 60 kB make 2.4 MB of words, 2,000 the 120 MB that once came at once. No answer has all of them, and the parts
+/// together have each once.
 #[test]
 fn a_long_story_comes_in_parts_through_every_door() {
     const ENOUGH: usize = 700 * 1024;
+    let count = many(40, 2_000);
     let site = Site::new();
     let person = site.token(&site.person);
     let server = Server::start(&site);
     let task = server.add(&person, "much is said about it");
-    for n in 0..40 {
+    for n in 0..count {
         let words = format!("note {n} {}", "x".repeat(60_000));
         server.post(&person, &format!("/v1/tasks/{task}/notes"), json!({ "text": words })).ok();
     }
@@ -168,7 +224,7 @@ fn a_long_story_comes_in_parts_through_every_door() {
         path = format!("/v1/tasks/{task}?before={before}");
     }
     assert!(parts > 3, "{parts}");
-    assert_eq!(told.len(), 40);
+    assert_eq!(told.len(), count);
     assert!(told.windows(2).all(|pair| pair[0] < pair[1]), "{told:?}");
     // The command line through the server.
     let remote =

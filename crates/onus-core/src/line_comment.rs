@@ -27,7 +27,7 @@ impl LineComment {
     }
 
     /// The path as it is kept, or why it is none of a file in the repository.
-    pub(crate) fn checked(&self) -> Result<(), String> {
+    pub fn checked(&self) -> Result<(), String> {
         let path = line("the path", &self.path, GLOB_MAX)?;
         if path != self.path
             || path.starts_with('/')

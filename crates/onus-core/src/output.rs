@@ -7,7 +7,7 @@ mod plain;
 mod redact;
 
 pub use plain::Plain;
-pub use redact::{Redactor, is_secret_name};
+pub use redact::{Redactor, is_secret_name, redacted};
 
 use crate::hash::encode_hex;
 use crate::settings::RunSettings;

@@ -50,9 +50,10 @@ impl CommentInput {
 }
 
 impl VerbInput for ReviewInput {
-    fn order(self, _: &mut Onus, _: Option<&TaskId>) -> Result<Order, Refusal> {
+    fn order(self, onus: &mut Onus, task: Option<&TaskId>) -> Result<Order, Refusal> {
         let is_alone = self.verdict.is_none() && self.tick.is_empty() && self.untick.is_empty();
         let comments: Vec<LineComment> = self.comments.into_iter().map(CommentInput::comment).collect();
+        onus.refuse_missing_lines(task, self.commit.as_ref(), &comments)?;
         if is_alone && !comments.is_empty() {
             return Ok(Order::new(Command::Comment { commit: self.commit, comments }));
         }

@@ -1,6 +1,7 @@
 //! Comma-separated values: one line per row, a header, nothing else.
 
 use super::{RowView, TimesheetView};
+use onus_core::id::Handle;
 
 /// The columns of one export: those that it is grouped by, then the sums.
 pub(super) const SUMS: [&str; 7] =
@@ -45,8 +46,9 @@ fn sums(row: &RowView) -> [String; 7] {
     ]
 }
 
-/// A sprint's name comes from anybody: a spreadsheet must not take it for a formula. A handle is no formula, whatever
-/// its first character.
+/// A sprint's name comes from anybody: a spreadsheet must not take it for a formula. A handle is none, though it begins like
+/// one.
 pub(crate) fn harmless(text: String) -> String {
-    if text.starts_with(['=', '+', '-', '\t', '\r']) { format!("'{text}") } else { text }
+    let is_call = text.starts_with('@') && text.parse::<Handle>().is_err();
+    if is_call || text.starts_with(['=', '+', '-', '\t', '\r']) { format!("'{text}") } else { text }
 }

@@ -18,6 +18,7 @@ use onus_core::task::{Priority, Risk, Spec};
 use onus_core::text::Text;
 use onus_core::time::Timestamp;
 use onus_core::worker::Kind;
+use onus_store::postgres::{Address, Postgres};
 use onus_store::sqlite::{Options, Sqlite};
 use std::path::{Path, PathBuf};
 use std::process::Command as Process;
@@ -78,6 +79,18 @@ pub(crate) fn open(path: &Path) -> Onus {
     }
 }
 
+/// The same in a database; `path` is where it would be anchored.
+pub(crate) fn open_database(url: &str, path: &Path) -> Onus {
+    let store = Postgres::create(&Address::parse(url).unwrap()).unwrap();
+    Onus {
+        store: Box::new(store),
+        settings: Settings::default(),
+        path: path.to_owned(),
+        place: onus_host::repository::find(path.parent().unwrap()).unwrap(),
+        sight: onus_app::Sight::Workstations,
+    }
+}
+
 /// Moves everything from the write-ahead log into the main file.
 pub(crate) fn settle(path: &Path) {
     let store = rusqlite::Connection::open(path).unwrap();
@@ -108,8 +121,21 @@ impl Case {
         Case::founded(directory, path)
     }
 
+    /// A store in a database.
+    pub(crate) fn in_database(url: &str) -> Case {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().canonicalize().unwrap().join(".onus/onus.db");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let onus = open_database(url, &path);
+        Case::begun(directory, path, onus)
+    }
+
     fn founded(directory: TempDir, path: PathBuf) -> Case {
-        let mut onus = open(&path);
+        let onus = open(&path);
+        Case::begun(directory, path, onus)
+    }
+
+    fn begun(directory: TempDir, path: PathBuf, mut onus: Onus) -> Case {
         let founding = Founding {
             project: Some("T".parse().unwrap()),
             default_project: "T".parse().unwrap(),

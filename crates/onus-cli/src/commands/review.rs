@@ -91,6 +91,7 @@ impl Review {
             Some(commit) => Some(commit.clone()),
             None => store.proof(task)?.ground.commit,
         };
+        store.refuse_missing_lines(Some(task), commit.as_ref(), &comments)?;
         if !self.approve && !self.reject {
             let receipt = submit(world, &mut store, task, None, Command::Comment { commit, comments })?;
             return show_change(out, &receipt, "commented");

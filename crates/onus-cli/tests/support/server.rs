@@ -135,6 +135,13 @@ impl Server {
         Ok(Reply { status: answer.status().as_u16(), headers, body })
     }
 
+    /// The most that the server ever had in memory, in bytes.
+    pub(crate) fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1_024
+    }
+
     pub(crate) fn get(&self, token: &str, path: &str) -> Reply {
         let bearer = format!("Bearer {token}");
         self.try_call("GET", path, &[("authorization", &bearer)], None).unwrap()

@@ -39,6 +39,14 @@ pub fn is_secret_name(name: &str) -> bool {
         || matches!(name.as_str(), "TOKEN" | "KEY" | "PAT")
 }
 
+/// A whole text without the words in it that look like keys.
+pub fn redacted(text: &str) -> String {
+    let mut redactor = Redactor::default();
+    let mut shown = redactor.push(text);
+    shown.push_str(&redactor.finish());
+    shown
+}
+
 /// Replaces secrets by [`MARK`], wherever the stream is cut.
 #[derive(Default)]
 pub struct Redactor {

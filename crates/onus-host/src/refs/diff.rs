@@ -24,6 +24,10 @@ const LINE_BYTES: usize = 1_000;
 const SETTINGS: &[&str] =
     &["core.bigFileThreshold=1m", "diff.suppressBlankEmpty=false", "core.quotePath=true"];
 
+/// The tree without files, in both of git's ways to name objects.
+const NOTHING: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+const NOTHING_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffFile {
     pub path: String,
@@ -100,6 +104,21 @@ impl History<'_> {
     pub fn differing(&self, base: &str, head: &str) -> Result<BTreeSet<String>, Refusal> {
         let bytes = self.diff(&["--name-only", "-z", "--no-renames"], base, head, &[])?;
         Ok(bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(told).collect())
+    }
+
+    /// How many lines a file of a commit has, by its name as it is told; a binary one has none. None: there is no such file.
+    pub fn lines_at(&self, commit: &str, path: &str) -> Result<Option<i64>, Refusal> {
+        let nothing = if commit.len() == 64 { NOTHING_SHA256 } else { NOTHING };
+        let is_disguised = path.contains(is_disguise) || path.contains("<U+");
+        let mut name = path.as_bytes().to_vec();
+        if is_disguised {
+            let all = self.git("ls-tree").args(&["-r", "-z", "--name-only"]).values(&[commit]).run()?;
+            let found = all.split(|byte| *byte == 0).find(|name| told(name) == path);
+            name = found.map_or(name, <[u8]>::to_vec);
+        }
+        let bytes = self.diff(&["--numstat", "-z", "--no-renames"], nothing, commit, &[&name])?;
+        let found = listed(&bytes)?.into_iter().find(|one| one.paths.contains(&name));
+        Ok(found.map(|one| one.file.lines.map_or(0, |(added, _)| added)))
     }
 
     pub fn changes(&self, base: &str, head: &str, detail: Detail<'_>) -> Result<Changes, Refusal> {
@@ -240,6 +259,11 @@ fn begins(rest: &[u8]) -> Option<(i64, i64, String)> {
     let (new, heading) = rest.split_once(" @@")?;
     let first = |range: &str| range.split(',').next().and_then(|number| number.parse().ok());
     Some((first(old)?, first(new)?, told(heading.trim_start().as_bytes())))
+}
+
+/// What [`told`] puts in the place of another character.
+fn is_disguise(c: char) -> bool {
+    matches!(c, '\u{2400}'..='\u{2421}' | '\u{fffd}')
 }
 
 /// Text as it is shown: control characters by their pictures, what hides by its number.
