@@ -332,6 +332,9 @@ impl Done {
             (true, _) => ("by force".to_owned(), "bad"),
             (false, 0) => ("no checks".to_owned(), "warn"),
             (false, all) if done.passed < all => (format!("{} of {all} checks passed", done.passed), "warn"),
+            (false, all) if done.stated > 0 => {
+                (format!("{all} checks passed, {} only stated", done.stated), "warn")
+            }
             (false, 1) => ("its check passed".to_owned(), "good"),
             (false, all) => (format!("{all} checks passed"), "good"),
         };

@@ -187,6 +187,11 @@ impl Onus {
 
     /// The state of the work, when its holder says that it is done.
     pub fn proof(&mut self, task: &TaskId) -> Result<Proof, Refusal> {
+        self.proof_seen_from(task, None)
+    }
+
+    /// The same by whoever knows already which main branch counts.
+    pub(crate) fn proof_seen_from(&mut self, task: &TaskId, trunk: Option<Trunk>) -> Result<Proof, Refusal> {
         let Some(task) = self.find_task(task)? else {
             return Ok(Proof::default());
         };
@@ -205,7 +210,7 @@ impl Onus {
         let (Some(head), true) = (ground.commit.clone(), is_ours && has_work) else {
             return Ok(Proof { ground, ..Proof::default() });
         };
-        let Ok(trunk) = self.trunk() else {
+        let Ok(trunk) = trunk.map_or_else(|| self.trunk(), Ok) else {
             return Ok(Proof { ground, ..Proof::default() });
         };
         // A checkout stands on the local main branch: where that is the main of record, its work is there.

@@ -94,9 +94,13 @@ impl Onus {
         let known = self.landing_of(&task.id)?.root_cause(epoch);
         let root_cause = call.merge.root_cause.cloned().or(known);
         let merge = Merge { root_cause: root_cause.as_ref(), ..call.merge };
-        let merged = match self.may_merge(call, task)? {
-            true => self.merge_if_any(&merge, progress)?,
-            false => None,
+        let (trunk, merged) = match self.may_merge(call, task)? {
+            true => {
+                let trunk = self.trunk_to_land_on(call.merge.actor)?;
+                let merged = self.merge_if_any(&merge, &trunk, progress)?;
+                (Some(trunk), merged)
+            }
+            false => (None, None),
         };
         let mut done = match merged {
             Some(MergeView { checks, behind, attempts, .. }) => Done { checks, behind, attempts },
@@ -111,7 +115,7 @@ impl Onus {
             warrant: Warrant::Ordinary,
             proof,
         };
-        let proof = self.proof(&task.id)?;
+        let proof = self.proof_seen_from(&task.id, trunk)?;
         self.refuse_unpushed(task, &proof)?;
         // Whoever may not complete it at all should not wait for its checks.
         if let Err(refusal) = self.rehearse_one(&envelope(call, "ask", command(proof.clone()))?) {
@@ -246,7 +250,7 @@ impl Onus {
     ) -> Result<Option<Text>, Refusal> {
         let summary = resolution.and_then(Text::content).map(|text| shortened(text, SUMMARY_MAX));
         let words = Words { summary, ..Words::default() };
-        self.compose_done(task, Standing::Done, &words, proof.landed.as_ref())
+        self.compose_done(task, Standing::Done, &words, proof)
     }
 
     fn finished_view(&mut self, task: &Task, done: Done) -> Result<FinishView, Refusal> {

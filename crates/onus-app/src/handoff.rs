@@ -5,7 +5,7 @@ use crate::salvage::Evicted;
 use crate::submit::unexpected;
 use crate::{Onus, Sight};
 use onus_core::code::Code;
-use onus_core::event::Landed;
+use onus_core::evidence::Proof;
 use onus_core::facts::Dependency;
 use onus_core::handoff::{DependsOn, FORMAT, HandedCommit, Handoff, LeftOut, Standing, TestRun, Words};
 use onus_core::id::{CommitId, TaskId, WorkstationName};
@@ -49,6 +49,14 @@ struct GitTrace {
 
 pub(crate) type HandoffFacts = (Vec<Dependency>, Option<Workstation>, Timestamp);
 
+/// What is known of the files that nobody committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Uncommitted {
+    /// Somebody looked a moment ago: there are none.
+    None,
+    Unknown,
+}
+
 impl Onus {
     /// The handoff of the present holder's work, ready to be kept. None where nobody holds the task.
     pub fn compose_handoff(
@@ -64,7 +72,7 @@ impl Onus {
         let Some(held) = task.assignment().cloned() else {
             return Ok(None);
         };
-        let mut handoff = self.composed(&task, &held, status, words)?;
+        let mut handoff = self.composed(&task, &held, status, words, Uncommitted::Unknown)?;
         let waits = match (&task.state, blocker) {
             (_, Some(on)) | (State::Blocked { on, .. }, None) => Some(on.to_string()),
             _ => None,
@@ -79,12 +87,17 @@ impl Onus {
         task: &Task,
         status: Standing,
         words: &Words,
-        found: Option<&Landed>,
+        proof: &Proof,
     ) -> Result<Option<Text>, Refusal> {
         let Some(held) = task.assignment().cloned() else {
             return Ok(None);
         };
-        let mut handoff = self.composed(task, &held, status, words)?;
+        let files = match proof.ground.commit.is_some() && !proof.ground.dirty {
+            true => Uncommitted::None,
+            false => Uncommitted::Unknown,
+        };
+        let mut handoff = self.composed(task, &held, status, words, files)?;
+        let found = proof.landed.as_ref();
         let arrived = self.landing_of(&task.id)?.landed.into_iter().filter(|one| one.epoch == held.epoch);
         let mut landed: Vec<CommitId> = arrived.map(|one| one.commit).collect();
         landed.extend(found.into_iter().flat_map(|found| found.commits.iter().cloned()));
@@ -117,7 +130,10 @@ impl Onus {
         let Some(lost) = past.into_iter().find(|row| row.assignment.epoch == evicted.epoch) else {
             return Ok(None);
         };
-        let mut handoff = self.composed(&task, &lost.assignment, Standing::TakenOver, &Words::default())?;
+        let mut handoff = {
+            let (held, words) = (&lost.assignment, Words::default());
+            self.composed(&task, held, Standing::TakenOver, &words, Uncommitted::Unknown)?
+        };
         handoff.salvage = salvage.map(str::to_owned);
         document(handoff).map(Some)
     }
@@ -128,6 +144,7 @@ impl Onus {
         held: &Assignment,
         status: Standing,
         words: &Words,
+        files: Uncommitted,
     ) -> Result<Handoff, Refusal> {
         let words = words.checked().map_err(Refusal::invalid)?;
         let (dependencies, workstation, at) = self.surroundings(&task.id, &held.workstation)?;
@@ -139,7 +156,7 @@ impl Onus {
             })
             .collect();
         let seen = workstation.as_ref().filter(|_| self.sight == Sight::Workstations);
-        let trace = seen.map(|place| self.trace(&task.id, place, held)).unwrap_or_default();
+        let trace = seen.map(|place| self.trace(&task.id, place, held, files)).unwrap_or_default();
         Ok(Handoff {
             format: FORMAT.to_owned(),
             task: task.id.clone(),
@@ -205,7 +222,7 @@ impl Onus {
 
     /// What a workstation's branch and working tree show. Nothing here may stop a holder from giving a task back: where
     /// git cannot tell, the handoff says nothing.
-    fn trace(&self, task: &TaskId, place: &Workstation, held: &Assignment) -> GitTrace {
+    fn trace(&self, task: &TaskId, place: &Workstation, held: &Assignment, files: Uncommitted) -> GitTrace {
         let directory = place.path.as_deref().map(Path::new).filter(|path| path.is_dir());
         let Some(directory) = directory.filter(|_| self.place.repo.is_some()) else {
             return GitTrace::default();
@@ -234,7 +251,9 @@ impl Onus {
                 })
                 .collect();
         }
-        if let Ok(dirty) = worktree::dirty(directory) {
+        if files == Uncommitted::Unknown
+            && let Ok(dirty) = worktree::dirty(directory)
+        {
             trace.dirty_left_out = dirty.count - dirty.first.len();
             trace.dirty = dirty.first;
         }

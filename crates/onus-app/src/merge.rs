@@ -107,31 +107,37 @@ impl Tried {
 impl Onus {
     /// Brings the holder's commits into the main of record, or changes nothing there.
     pub fn merge(&mut self, call: &Merge<'_>, progress: &mut dyn Progress) -> Result<MergeView, Refusal> {
-        if let Some(view) = self.merge_if_any(call, progress)? {
+        let trunk = self.trunk_to_land_on(call.actor)?;
+        if let Some(view) = self.merge_if_any(call, &trunk, progress)? {
             return Ok(view);
         }
         let task = self.task(call.task)?;
-        let (site, main) = (self.site_of(&task)?, self.trunk()?.name());
+        let (site, main) = (self.site_of(&task)?, trunk.name());
         let detail = format!("{} has no commit that {main} has not", site.workstation);
         Err(Refusal::new(Code::NotMerged, detail)
             .task(&task.id)
             .hint(format!("commit the work in {} first", site.directory.display())))
     }
 
+    /// The main branch that counts, asked by a clone that uses the store from now on.
+    pub(crate) fn trunk_to_land_on(&mut self, actor: Option<&Handle>) -> Result<Trunk, Refusal> {
+        self.join_clone(actor)?;
+        self.trunk()
+    }
+
     /// The same; none where there is nothing to merge.
     pub(crate) fn merge_if_any(
         &mut self,
         call: &Merge<'_>,
+        trunk: &Trunk,
         progress: &mut dyn Progress,
     ) -> Result<Option<MergeView>, Refusal> {
-        self.join_clone(call.actor)?;
-        let trunk = self.trunk()?;
         for attempt in 1..=ATTEMPTS {
             if attempt > 1 {
                 progress.begin(&format!("{} has moved: attempt {attempt}", trunk.name()), None);
                 progress.end();
             }
-            match self.attempt(call, &trunk, progress)? {
+            match self.attempt(call, trunk, progress)? {
                 Tried::Landed(view) => return Ok(Some(MergeView { attempts: attempt as i64, ..*view })),
                 Tried::Nothing => return Ok(None),
                 Tried::Moved => {}

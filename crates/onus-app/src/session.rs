@@ -5,7 +5,7 @@ use crate::remote::calls;
 use crate::timesheet::RowView;
 use onus_core::code::Code;
 use onus_core::event::Event;
-use onus_core::evidence::Classification;
+use onus_core::evidence::{Classification, RunPlace};
 use onus_core::id::{CheckId, CommitId, Handle, Seq, TaskId};
 use onus_core::refusal::Refusal;
 use onus_core::session::Counts;
@@ -158,6 +158,9 @@ pub struct ShownView {
     /// The tree had changes that no commit has.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dirty: bool,
+    /// Of a check: somebody says that it ran so. Onus did not run it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stated: bool,
 }
 
 impl ShownView {
@@ -172,6 +175,7 @@ impl ShownView {
                 verdict: Some(run.verdict.name().to_owned()),
                 commit: run.ground.commit.clone(),
                 dirty: run.ground.dirty,
+                stated: run.sandbox == RunPlace::Stated.name(),
                 ..ShownView::default()
             }),
             Event::Reviewed(review) => Some(ShownView {

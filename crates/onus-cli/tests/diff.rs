@@ -89,7 +89,7 @@ fn a_comment_on_a_line_that_is_not_there_is_refused() {
     }
     assert_eq!(said(&["src/a.txt:2", "evil\u{241b}[31m.txt:1"]).exit, Some(0));
     let server = Server::start(&site);
-    let token = site.token("@mia");
+    let token = site.token(&site.person);
     let body =
         |line: i64| serde_json::json!({"comments": [{"path": "src/a.txt", "line": line, "text": "hm"}]});
     let path = format!("/v1/tasks/{task}/reviews");

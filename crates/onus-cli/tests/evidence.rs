@@ -340,3 +340,61 @@ fn reviews_and_root_causes_are_shown() {
         assert!(told.contains(words), "{words}: {told}");
     }
 }
+
+/// A run that Onus did not make is told as stated wherever a run is told.
+#[test]
+fn what_is_only_stated_is_told_as_such_at_every_door() {
+    if std::env::var_os("ONUS_TEST_STORE").is_some() {
+        return;
+    }
+    let site = Site::new();
+    let (agent, token) = site.token_bearers(1).remove(0);
+    let person = site.token(&site.person);
+    let server = Server::start(&site);
+    let added = site.by_person(&["add", "work", "--check", "test -d .", "--sprint", "s1"]);
+    let task = text(&added["task"]["id"]);
+    let claimed = server
+        .post(&token, &format!("/v1/tasks/{task}/claim"), json!({ "workstation": agent.workstation }))
+        .ok();
+    let lease = &claimed["lease"]["token"];
+    let check = &site.ok(&["check", task, "--list"])["checks"][0]["id"];
+    let run =
+        json!({ "action": "record", "check": check, "exit": 0, "lease": lease, "sandbox": "bubblewrap" });
+    server.post(&token, &format!("/v1/tasks/{task}/checks"), run).ok();
+    let is_stated = |run: &Value, door: &str| assert_eq!(run["stated"], true, "{door}: {run:#}");
+    is_stated(&site.ok(&["check", task, "--list"])["checks"][0]["run"], "check --list");
+    assert!(site.run(&["check", task, "--list"]).stdout.contains("stated"));
+    let over_http = server.get(&person, &format!("/v1/tasks/{task}/checks")).ok();
+    is_stated(&over_http["checks"][0]["run"], "GET checks");
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "check", "arguments": { "task": task, "list": true } } });
+    let accept = ("accept", "application/json, text/event-stream");
+    let told = server.post_with(&token, "/mcp", &[accept], call).ok();
+    is_stated(&told["result"]["structuredContent"]["checks"][0]["run"], "MCP check");
+    server
+        .post(&token, &format!("/v1/tasks/{task}/handoffs"), json!({ "lease": lease, "summary": "half" }))
+        .ok();
+    is_stated(&site.ok(&["handoff", task, "--show"])["handoff"]["tests_run"][0], "handoff");
+    let done = json!({ "lease": lease, "resolution": "done" });
+    server.post(&token, &format!("/v1/tasks/{task}/complete"), done).ok();
+    let now = site.by_person(&["report", "now"]);
+    assert_eq!(now["completed"][0]["stated"], 1, "{now:#}");
+    assert!(site.run(&["report", "now", "--as", &site.person]).stdout.contains("1/1, 1 stated"));
+    let day = site.ok(&["worker", "day", &agent.handle]);
+    let acts = day["tasks"][0]["acts"].as_array().unwrap();
+    let ran = acts.iter().find(|act| act["verb"] == "check_run").unwrap();
+    is_stated(&ran["evidence"], "worker day");
+    assert!(site.run(&["worker", "day", &agent.handle]).stdout.contains("stated"));
+    let cookie = format!("onus-{}={person}", server.address().rsplit(':').next().unwrap());
+    let page = |path: &str| {
+        server.try_call("GET", path, &[("cookie", &cookie)], None).unwrap().body.as_str().unwrap().to_owned()
+    };
+    for (path, words) in [
+        (format!("/tasks/{task}"), "stated: Onus did not run it"),
+        ("/now".to_owned(), "only stated"),
+        (format!("/effort/day?worker={}", agent.handle), "stated: Onus did not run it"),
+    ] {
+        let page = page(&path);
+        assert!(page.contains(words), "{path}: {page}");
+    }
+}

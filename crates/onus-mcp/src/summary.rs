@@ -219,6 +219,9 @@ pub(crate) fn checks(view: &ChecksView) -> Value {
                     "verdict": run.verdict, "exit_code": run.exit_code, "at": run.at, "commit": run.commit,
                     "dirty": run.dirty, "output": tail(&run.output),
                 });
+                if run.stated {
+                    told["run"]["stated"] = true.into();
+                }
             }
             told
         })

@@ -175,5 +175,6 @@ fn shown(evidence: &ShownView) -> String {
     let mut facts: Vec<String> = evidence.verdict.iter().map(|verdict| verdict.replace('_', " ")).collect();
     facts.extend(evidence.command.clone());
     facts.extend(evidence.commit.as_ref().map(|commit| commit.as_str().chars().take(8).collect::<String>()));
+    facts.extend(evidence.stated.then(|| "stated: Onus did not run it".to_owned()));
     facts.join(", ")
 }

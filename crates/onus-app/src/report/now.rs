@@ -77,6 +77,9 @@ pub struct CompletedView {
     /// Checks that the task has, and those whose last run passed.
     pub checks: usize,
     pub passed: usize,
+    /// How many of those that passed are only stated: Onus did not run them.
+    #[serde(default)]
+    pub stated: usize,
     /// Who approved the work.
     pub approved_by: Vec<Handle>,
     /// The resolution.
@@ -172,12 +175,12 @@ fn completion(tx: &mut dyn Tx, entry: &Entry) -> StoreResult<Option<CompletedVie
     let (Event::Completed(event), Some(task)) = (stamped.event, stamped.task) else { return Ok(None) };
     let Some(brief) = report::brief(tx, &task)? else { return Ok(None) };
     let runs = evidence::evidence(tx, &task)?;
-    let has_passed = |check: &&onus_core::task::Check| {
+    let last_run = |check: &onus_core::task::Check| {
         let (id, last) = (check.id(), entry.seq);
-        let of = runs.iter().filter(|run| run.check == id && run.seq < last);
-        of.max_by_key(|run| run.seq).is_some_and(|run| run.verdict == CheckVerdict::Passed)
+        runs.iter().filter(|run| run.check == id && run.seq < last).max_by_key(|run| run.seq)
     };
-    let passed = brief.checks.iter().filter(has_passed).count();
+    let passed: Vec<_> =
+        brief.checks.iter().filter_map(last_run).filter(|run| run.verdict == CheckVerdict::Passed).collect();
     let reviews = evidence::reviews(tx, &task)?;
     let approved =
         reviews.into_iter().filter(|review| review.verdict.name() == "approved" && review.seq < entry.seq);
@@ -187,7 +190,8 @@ fn completion(tx: &mut dyn Tx, entry: &Entry) -> StoreResult<Option<CompletedVie
         title: brief.title,
         task_type: brief.task_type,
         checks: brief.checks.len(),
-        passed,
+        stated: passed.iter().filter(|run| run.stated).count(),
+        passed: passed.len(),
         task,
         by: stamped.actor,
         workstation: stamped.workstation,

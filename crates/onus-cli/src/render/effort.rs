@@ -243,6 +243,9 @@ fn shown(evidence: &ShownView) -> String {
     if evidence.dirty {
         facts.push("uncommitted changes".into());
     }
+    if evidence.stated {
+        facts.push("stated".into());
+    }
     format!(": {}", facts.join(", "))
 }
 

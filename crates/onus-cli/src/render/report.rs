@@ -54,7 +54,8 @@ pub(crate) fn now(view: &NowView) -> String {
 fn completed(list: &[CompletedView]) -> String {
     let mut table = Table::new(["TASK", "BY", "AT", "CHECKS", "TITLE"]);
     for one in list {
-        let shown = format!("{}/{}", one.passed, one.checks);
+        let stated = if one.stated > 0 { format!(", {} stated", one.stated) } else { String::new() };
+        let shown = format!("{}/{}{stated}", one.passed, one.checks);
         let shown = match (one.forced, one.checks) {
             (true, _) => paint(RED, format!("{shown} FORCED")),
             (false, 0) => paint(YELLOW, "none"),
