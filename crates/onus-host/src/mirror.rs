@@ -4,6 +4,7 @@
 //! after a crash or an answer that was lost: it reads before it writes, and knows a repeat by [`onus_core::mirror::mark`]
 //! or by the id of the news. What Onus asked for is read back: an answer that says yes proves nothing.
 
+mod forge;
 mod hooks;
 mod notify;
 mod redmine;
@@ -131,5 +132,8 @@ pub fn open(
 ) -> Result<Box<dyn FarEnd>, Refusal> {
     match mirror.kind(name)? {
         MirrorKind::Redmine => Ok(Box::new(redmine::Redmine::new(name, mirror, workspace, root)?)),
+        kind @ (MirrorKind::Github | MirrorKind::Gitlab) => {
+            Ok(Box::new(forge::Forge::new(name, kind, mirror, workspace, root)?))
+        }
     }
 }

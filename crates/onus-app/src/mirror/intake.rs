@@ -117,13 +117,13 @@ impl Onus {
             }
             asks.push(document);
         }
-        if asks.is_empty() || self.take_in(worker, mirror, &asks).is_ok() {
+        if asks.is_empty() || self.take_in(name, worker, mirror, &asks).is_ok() {
             return Ok(None);
         }
         // One that is refused keeps none of the others out.
         let mut refused = None;
         for ask in &asks {
-            if let Err(refusal) = self.take_in(worker, mirror, std::slice::from_ref(ask)) {
+            if let Err(refusal) = self.take_in(name, worker, mirror, std::slice::from_ref(ask)) {
                 let id = ask["id"].as_str().unwrap_or_default().to_owned();
                 refused.get_or_insert(format!("issue {id} was not taken: {}", refusal.detail));
             }
@@ -188,7 +188,13 @@ impl Onus {
         self.as_sender(name, epoch, |tx| rows::put(tx, &row))
     }
 
-    fn take_in(&mut self, worker: &Handle, mirror: &Mirror, asks: &[Json]) -> Result<(), Refusal> {
+    fn take_in(
+        &mut self,
+        name: &MirrorName,
+        worker: &Handle,
+        mirror: &Mirror,
+        asks: &[Json],
+    ) -> Result<(), Refusal> {
         let text = json!({ "issues": asks }).to_string();
         let request = format!("mirror-{}", Digest::of(text.as_bytes())).parse().map_err(unexpected)?;
         let format = Format::Redmine;
@@ -197,15 +203,30 @@ impl Onus {
         if let Some(refusal) = converted.refusal() {
             return Err(refusal);
         }
+        let lines = of_channel(&converted.lines, mirror.channel(name)?).map_err(unexpected)?;
         let import = Import {
             request: &request,
             actor: Some(worker),
             project: mirror.to_project.as_ref(),
-            input: &converted.lines,
+            input: &lines,
             run: Run::Real,
         };
         self.import_jsonl(&import, &mut Silent).map(drop)
     }
+}
+
+/// Every far end gives its issues in one shape; where they came from is told by their origins.
+fn of_channel(lines: &str, channel: &str) -> Result<String, serde_json::Error> {
+    let mut renamed = String::new();
+    for line in lines.lines() {
+        let mut ask: Json = serde_json::from_str(line)?;
+        let key = ask["origin_ask_ref"].as_str().and_then(|origin| origin.strip_prefix("redmine:"));
+        if let Some(origin) = key.map(|key| format!("{channel}:{key}")) {
+            ask["origin_ask_ref"] = Json::from(origin);
+        }
+        renamed.push_str(&format!("{ask}\n"));
+    }
+    Ok(renamed)
 }
 
 /// An issue as it is taken in: bounded, without what no text may have, and under a name of its own where its number was

@@ -18,6 +18,7 @@ pub(crate) mod crowd;
 pub(crate) mod events;
 pub(crate) mod far;
 pub(crate) mod fleet;
+pub(crate) mod forge;
 pub(crate) mod load;
 pub(crate) mod map;
 pub(crate) mod model;

@@ -61,6 +61,15 @@ impl Receiver {
 }
 
 fn hear(mut stream: TcpStream, answer: &str, kept: &Mutex<Vec<Heard>>) -> std::io::Result<()> {
+    let heard = read_request(&mut stream)?;
+    if answer != BROKEN && answer != REFUSED {
+        kept.lock().unwrap().push(heard);
+    }
+    stream.write_all(answer.as_bytes())
+}
+
+/// A whole request.
+pub(crate) fn read_request(stream: &mut TcpStream) -> std::io::Result<Heard> {
     stream.set_read_timeout(Some(Duration::from_secs(60)))?;
     let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
     loop {
@@ -73,11 +82,7 @@ fn hear(mut stream: TcpStream, answer: &str, kept: &Mutex<Vec<Heard>>) -> std::i
         if let (Some(end), Some(head)) = (end, head)
             && bytes.len() >= end + 4 + length.unwrap_or(0)
         {
-            if answer != BROKEN && answer != REFUSED {
-                let body = String::from_utf8_lossy(&bytes[end + 4..]).into_owned();
-                kept.lock().unwrap().push(Heard { head, body });
-            }
-            return stream.write_all(answer.as_bytes());
+            return Ok(Heard { head, body: String::from_utf8_lossy(&bytes[end + 4..]).into_owned() });
         }
         match stream.read(&mut piece)? {
             0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),

@@ -13,6 +13,8 @@ words!(
     /// What a far end is.
     MirrorKind {
         Redmine = "redmine",
+        Github = "github",
+        Gitlab = "gitlab",
     }
 );
 

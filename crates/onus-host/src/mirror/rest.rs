@@ -29,6 +29,8 @@ const CONNECT: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Copy)]
 pub(super) enum KeyHeader {
     Redmine,
+    /// `PRIVATE-TOKEN`.
+    Gitlab,
     /// `Authorization: Bearer`, where there is a key at all.
     Bearer,
 }
@@ -192,6 +194,7 @@ impl Rest {
             let key = String::from_utf8_lossy(key.reveal()).into_owned();
             request = match self.header {
                 KeyHeader::Redmine => request.header("x-redmine-api-key", key),
+                KeyHeader::Gitlab => request.header("private-token", key),
                 KeyHeader::Bearer => request.header(header::AUTHORIZATION, format!("Bearer {key}")),
             };
         }

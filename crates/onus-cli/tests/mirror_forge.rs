@@ -1,0 +1,156 @@
+//! GitHub and GitLab as mirrors, against a server with their REST interfaces and a memory (`support/forge.rs`).
+
+use crate::support::forge::{Forge, KEY};
+use crate::support::server::Server;
+use crate::support::{HANG, Site, text};
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+fn mirrored(forge: &Forge) -> Site {
+    let site = Site::new();
+    site.by_person(&["worker", "add", "@forge", "--kind", "agent"]);
+    std::fs::write(site.repo().join("key"), KEY).unwrap();
+    let kind = if forge.is_gitlab { "gitlab" } else { "github" };
+    let settings = format!(
+        "mirrors:\n  {kind}:\n    url: http://127.0.0.1:{}\n    key_file: key\n    project: acme/api\n    create: always\n    \
+         worker: \"@forge\"\n    poll: 1ms\n    fields: {{agent: \"agent:\", workstation: \"at:\", task: \"onus:\"}}\n    \
+         statuses: {{in_progress: doing, blocked: waiting}}\n",
+        forge.port
+    );
+    std::fs::write(site.repo().join("onus.yaml"), settings).unwrap();
+    site
+}
+
+fn sync(site: &Site) -> Value {
+    let stand = site.ok(&["mirror", "sync"])["mirrors"][0].clone();
+    assert_eq!((stand["pending"].as_i64(), stand["stuck"].as_i64()), (Some(0), Some(0)), "{stand:#}");
+    stand
+}
+
+fn both_ways(is_gitlab: bool) {
+    let forge = Forge::start(is_gitlab);
+    let site = mirrored(&forge);
+    let agents = site.agents(1);
+    let channel = if is_gitlab { "gitlab" } else { "github" };
+    site.ok(&["mirror", "check", channel]);
+
+    // In: an issue is one task, however often it is seen.
+    let asked = forge.ask("Mend the door");
+    sync(&site);
+    sync(&site);
+    let tasks = site.tasks();
+    assert_eq!(tasks.len(), 1, "{tasks:#?}");
+    assert_eq!(text(&tasks[0]["origin_ask_ref"]), format!("{channel}:acme/api#{asked}"));
+    let task = text(&tasks[0]["id"]).to_owned();
+    forge.relabel(asked, &["bug"]);
+
+    // Out: labels, state, comments; labels of others stay.
+    let claimed = site.ok(&["claim", &task, "--as", "@a1", "--workstation", &agents[0].workstation]);
+    let by = ["--as", "@a1", "--lease", text(&claimed["lease"]["token"])];
+    site.ok(&[&["note", &task, "the hinge is loose"][..], &by].concat());
+    sync(&site);
+    let mut labels = forge.labels(asked);
+    labels.sort_unstable();
+    assert_eq!(labels, ["agent:@a1", "at:ws-1", "bug", "doing", &format!("onus:{task}")]);
+    forge.relabel(asked, &["bug", "agent:@nobody", "at:ws-1", "doing", &format!("onus:{task}")]);
+    let differs = site.ok(&["mirror", "diff", channel]);
+    assert_eq!((text(&differs["drift"][0]["there"]), text(&differs["drift"][0]["here"])), ("@nobody", "@a1"));
+
+    // What is made here is made there once, though nobody hears the answer, and asks for nothing back.
+    forge.lose(1);
+    let own = site.add("Made here");
+    site.ok(&["mirror", "sync"]);
+    for _ in 0..3 {
+        site.by_person(&["mirror", "retry", channel]);
+        site.ok(&["mirror", "sync"]);
+    }
+    sync(&site);
+    assert_eq!(forge.issues().len(), 2, "{:#?}", forge.issues());
+    assert_eq!(site.tasks().len(), 2);
+
+    forge.fail(3);
+    for id in [&task, &own] {
+        site.by_person(&["complete", id, "--force", "--reason", "by hand", "--resolution", "it holds"]);
+    }
+    for _ in 0..5 {
+        site.by_person(&["mirror", "retry", channel]);
+        site.ok(&["mirror", "sync"]);
+    }
+    sync(&site);
+    for issue in forge.issues() {
+        assert_eq!(issue["state"], "closed", "{issue:#}");
+    }
+    let comments = forge.comments(asked);
+    for words in ["the hinge is loose", "it holds", "BY FORCE"] {
+        assert_eq!(comments.iter().filter(|text| text.contains(words)).count(), 1, "{words}: {comments:#?}");
+    }
+    std::fs::write(site.repo().join("key"), "0123456789abcdef-wrong").unwrap();
+    let refused = site.run(&["mirror", "check", channel, "--json"]);
+    assert!(
+        refused.stderr.contains("the key is not accepted") && !refused.stderr.contains("wrong"),
+        "{refused:#?}"
+    );
+    site.assert_sound();
+}
+
+#[test]
+fn issues_of_github_go_both_ways() {
+    both_ways(false);
+}
+
+#[test]
+fn issues_of_gitlab_go_both_ways() {
+    both_ways(true);
+}
+
+#[test]
+fn where_an_assignment_must_be_told_first_nobody_begins_before_it_is() {
+    let forge = Forge::start(false);
+    let site = mirrored(&forge);
+    let agents = site.agents(1);
+    let path = site.repo().join("onus.yaml");
+    let settings = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, settings.replace("    create:", "    at: assignment-required\n    create:"))
+        .unwrap();
+    let task = site.add("Only when all know");
+    let claim = ["claim", &task, "--as", "@a1", "--workstation", &agents[0].workstation, "--json"];
+    forge.fail(1_000);
+    let refused = site.run(&claim);
+    assert_eq!((refused.exit, refused.code().as_str()), (Some(5), "mirror_stuck"), "{refused:#?}");
+    let left = site.task(&task);
+    assert_eq!((text(&left["state"]), left["assignment"].is_null()), ("open", true), "{left:#}");
+    forge.fail(0);
+    site.by_person(&["mirror", "retry", "github"]);
+    assert_eq!(site.run(&claim).exit, Some(0));
+    assert!(forge.labels(1).contains(&"agent:@a1".to_owned()), "it is there when the claim returns");
+    site.assert_sound();
+}
+
+#[test]
+fn a_server_tells_by_itself_and_one_that_was_killed_leaves_nothing_out_or_twice() {
+    let forge = Forge::start(false);
+    let site = mirrored(&forge);
+    let until = |what: &str, is_so: &dyn Fn() -> bool| {
+        let end = Instant::now() + HANG;
+        while !is_so() {
+            assert!(Instant::now() < end, "never {what}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let mut server = Server::start(&site);
+    for round in 1..=3 {
+        site.add(&format!("Work {round}"));
+        until("the server told of it", &|| forge.issues().len() == round);
+        // Whatever it is at.
+        server.signal("KILL");
+        server = Server::start(&site);
+    }
+    until("all was told", &|| site.ok(&["mirror", "status"])["mirrors"][0]["pending"] == 0);
+    let mut answer = ureq::get(format!("{}/metrics", server.url)).call().unwrap();
+    let told = answer.body_mut().read_to_string().unwrap();
+    assert!(told.contains("mirror_pending_tasks{mirror=\"github\"} 0"), "{told}");
+    assert_eq!(forge.issues().len(), 3, "each task is one issue");
+    for number in 1..=3 {
+        assert_eq!(forge.comments(number).len(), 1, "known once: {:#?}", forge.comments(number));
+    }
+}
