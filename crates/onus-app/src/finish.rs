@@ -75,6 +75,7 @@ impl Onus {
         {
             return self.finished_view(&task, Done::default());
         }
+        self.look_after_offer(&call.merge, &task)?;
         let done = self.end_of_work(call, &task, progress);
         if let Err(refusal) = &done {
             self.ask_for_review(call, &task, refusal);

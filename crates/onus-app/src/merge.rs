@@ -8,6 +8,7 @@
 mod arrived;
 mod checks;
 mod land;
+mod offer;
 
 pub use arrived::Arrived;
 pub use checks::MergeCheckView;
@@ -200,7 +201,7 @@ impl Onus {
         let stage = Stage::Land;
         let envelope = attempt.envelope(&name, stage, &commit, &attempt.onto, &commands, proof.clone())?;
         if self.settings.git.land == Land::Pr && trunk.shared.is_some() {
-            return Err(self.offered(&attempt, &task, &site, &commit)?);
+            return Err(self.offered(&attempt, &task, &site, (&commit, &checks))?);
         }
         let behind = match self.land(&attempt, &envelope, &commit)? {
             Some(behind) => behind,

@@ -48,6 +48,7 @@ mod places;
 mod postgres_attacks;
 mod preflight;
 mod prime;
+mod pull_request;
 mod push;
 mod record;
 mod report;

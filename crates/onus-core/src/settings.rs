@@ -170,6 +170,8 @@ pub struct GitSettings {
     pub remote: Option<String>,
     /// How work gets there.
     pub land: Land,
+    /// Where pull requests are opened, with `land: pr`. Without it the branch is pushed, and somebody opens one.
+    pub pull_requests: Option<PullRequestSettings>,
     /// What `consistency` makes of commits in the main of record that belong to no task.
     pub unowned: Unowned,
     /// Whether people need a task to commit where no workstation is.
@@ -187,6 +189,7 @@ impl Default for GitSettings {
             main: None,
             remote: None,
             land: Land::default(),
+            pull_requests: None,
             unowned: Unowned::default(),
             people: PeoplePolicy::default(),
             clients,
@@ -226,6 +229,34 @@ pub enum Land {
     Push,
     /// They push the branch; somebody merges its pull request, and that counts as landing.
     Pr,
+}
+
+/// A server that opens and merges pull requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PullRequestSettings {
+    pub provider: PullProvider,
+    /// Of its API: `https://api.github.com`, `https://gitlab.example/api/v4`, `https://gitea.example/api/v1`.
+    pub url: String,
+    /// `owner/name`; with GitLab also `group/subgroup/name`.
+    pub repository: String,
+    /// The environment variable that has the key.
+    #[serde(default)]
+    pub key_env: Option<String>,
+    /// The file that has the key.
+    #[serde(default)]
+    pub key_file: Option<String>,
+    /// The key may travel unprotected: behind a private tunnel only.
+    #[serde(default)]
+    pub insecure: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PullProvider {
+    Github,
+    Gitlab,
+    Gitea,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

@@ -7,11 +7,13 @@
 mod forge;
 mod hooks;
 mod notify;
+mod pull_request;
 mod redmine;
 mod rest;
 
 pub use hooks::Hooks;
 pub use notify::Notifier;
+pub use pull_request::{PullOffer, PullRequest, PullRequests, PullState};
 
 use onus_core::event::Event;
 use onus_core::id::MirrorName;

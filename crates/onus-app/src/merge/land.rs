@@ -117,20 +117,14 @@ impl Onus {
         attempt: &Attempt<'_>,
         task: &Task,
         site: &Site,
-        commit: &str,
+        (commit, checks): (&str, &[MergeCheckView]),
     ) -> Result<Refusal, Refusal> {
         let trunk = attempt.trunk;
         let Some(shared) = &trunk.shared else {
             return Err(unexpected("a pull request to nowhere"));
         };
         match self.pushed(attempt, shared, (&site.branch, commit), &[], Move::Anywhere)? {
-            Pushed::Done => {
-                let detail = format!("{} is pushed and not yet in {}", site.branch, trunk.name());
-                Ok(Refusal::new(Code::NotMerged, detail).task(&task.id).hint(format!(
-                    "merge its pull request, then: onus complete {} --resolution TEXT",
-                    task.id
-                )))
-            }
+            Pushed::Done => self.offer(attempt, task, site, &shared.branch, (commit, checks)),
             Pushed::Behind => Err(unexpected("a branch of one workstation was pushed by two")),
             Pushed::Refused(words) => Err(self.turned_away(attempt, &words)),
         }

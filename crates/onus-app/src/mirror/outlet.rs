@@ -113,7 +113,7 @@ impl Onus {
     }
 
     /// Where files lie that the settings name.
-    fn settings_root(&self) -> PathBuf {
+    pub(crate) fn settings_root(&self) -> PathBuf {
         let root = self.place.repo.as_ref().and_then(|repo| repo.root.clone());
         root.unwrap_or_else(|| self.place.cwd.clone())
     }
