@@ -16,9 +16,11 @@ use onus_core::id::{Handle, TaskId};
 use onus_core::probe::Verdict;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
+use onus_core::time::{Date, Timestamp};
 use onus_core::timesheet::Dimension;
 use onus_core::worker::WorkerState;
 use onus_core::workstation::WorkstationState;
+use onus_host::zone;
 use onus_store::load;
 use onus_store::port::Store;
 use past::Past;
@@ -55,6 +57,8 @@ struct WorkerRow {
     holds: Vec<HeldRow>,
     /// What it worked today, and what that cost.
     today: String,
+    /// Hundredths of its day so far in which it worked.
+    busy: Option<i64>,
     /// The last renewal of what it holds.
     sign: Option<Html>,
 }
@@ -73,6 +77,8 @@ struct PlaceRow {
     kind: &'static str,
     state: &'static str,
     quarantined: bool,
+    /// A probe says that it is not what it should be.
+    failing: bool,
     over: bool,
     path: String,
     reason: Option<String>,
@@ -117,9 +123,9 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         }
         Err(refusal) => return Err(refusal),
     };
-    let today = onus.today(seen.viewer.handle())?;
+    let today_of = onus.today(seen.viewer.handle())?;
     let by = vec![Dimension::Worker];
-    let sheet = onus.timesheet(&Ask { from: today, to: today, worker: None, by })?;
+    let sheet = onus.timesheet(&Ask { from: today_of, to: today_of, worker: None, by })?;
     let page = FleetPage {
         counts: counts(&workers, &places),
         workers: workers
@@ -127,7 +133,8 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
             .map(|worker| {
                 let row = sheet.rows.iter().find(|row| row.worker.as_ref() == Some(&worker.handle));
                 let today = row.map(|row| worked(row, &sheet.currency)).unwrap_or_default();
-                WorkerRow { today, ..worker_row(worker, &tasks, seen) }
+                let busy = row.and_then(|row| utilisation(row, &worker.tz, today_of, seen.now));
+                WorkerRow { today, busy, ..worker_row(worker, &tasks, seen) }
             })
             .collect(),
         places: places
@@ -153,6 +160,7 @@ fn counts(workers: &[WorkerView], places: &[WorkstationView]) -> Vec<(usize, &'s
         (of(WorkstationState::Ready), "places ready"),
         (of(WorkstationState::Registered), "not ready"),
         (of(WorkstationState::Quarantined), "quarantined"),
+        (places.iter().filter(|place| is_failing(place)).count(), "failing"),
     ]
 }
 
@@ -166,6 +174,7 @@ fn worker_row(worker: &WorkerView, tasks: &BTreeMap<TaskId, Task>, seen: &PageRe
         paused: worker.state == WorkerState::Paused,
         holds: worker.holds.iter().filter_map(|id| held_row(tasks.get(id)?, seen)).collect(),
         today: String::new(),
+        busy: None,
         sign: worker
             .holds
             .iter()
@@ -173,6 +182,13 @@ fn worker_row(worker: &WorkerView, tasks: &BTreeMap<TaskId, Task>, seen: &PageRe
             .max()
             .map(|at| when(at, seen.now)),
     }
+}
+
+/// How much of its day so far a worker worked, in hundredths.
+fn utilisation(row: &RowView, tz: &str, day: Date, now: Timestamp) -> Option<i64> {
+    let begin = zone::days(tz, day, day).ok()?.begin();
+    let so_far = now.since(begin).0 / 1_000;
+    (so_far > 0).then(|| (row.seconds * 100 / so_far).clamp(0, 100))
 }
 
 /// Hours and minutes of a day, and its cost where it has one.
@@ -206,6 +222,7 @@ fn place_row(
         kind: place.kind.name(),
         state: place.state.name(),
         quarantined: place.state == WorkstationState::Quarantined,
+        failing: is_failing(&place),
         over: place.state == WorkstationState::Retired,
         path: place.path.unwrap_or_default(),
         reason: place.reason,
@@ -214,6 +231,10 @@ fn place_row(
         probes: place.probes.into_iter().map(|probe| probe_row(probe, seen)).collect(),
         past,
     }
+}
+
+fn is_failing(place: &WorkstationView) -> bool {
+    place.probes.iter().any(|probe| matches!(probe.verdict, Some(verdict) if verdict != Verdict::Passed))
 }
 
 fn probe_row(probe: ProbeView, seen: &PageRequest) -> ProbeRow {

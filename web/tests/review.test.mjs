@@ -184,6 +184,28 @@ test("a line is seen when an agent prints it, without what drives a terminal", a
   await harmless(page);
 });
 
+test("how soon a printed line is seen", async () => {
+  const LINES = 20;
+  const id = world.add("Print the time");
+  world.run("workstation", "add", "ws-5", "--kind", "worktree");
+  await world.open(page, `/tasks/${id}`);
+  // Both clocks are this machine's: the line says when it was printed, the page when it came.
+  await page.evaluate(() => {
+    window.came = new Map();
+    new MutationObserver(() => {
+      const box = document.querySelector("pre[data-output]");
+      for (const [line] of box?.textContent.matchAll(/\bprinted (\d{13})\n/g) ?? []) if (!window.came.has(line)) window.came.set(line, Date.now());
+    }).observe(document.getElementById("main"), { childList: true, subtree: true, characterData: true });
+  });
+  const script = `for n in $(seq ${LINES}); do echo "printed $(date +%s%3N)"; sleep 0.15; done; exit 1`;
+  const run = spawn(onus, ["run", id, "--workstation", "ws-5", "--", "sh", "-c", script], { cwd: world.directory, env: { ...process.env, ONUS_AS: "@bot" }, stdio: "ignore" });
+  await new Promise((resolve) => run.once("exit", resolve));
+  await page.waitForFunction((lines) => window.came.size >= lines, LINES);
+  const waits = await page.evaluate(() => [...window.came].map(([line, at]) => at - Number(line.match(/\d+/)[0])));
+  const sorted = waits.toSorted((a, b) => a - b);
+  console.log(`a printed line is seen after ${sorted[LINES / 2]} ms (median of ${LINES}, worst ${sorted.at(-1)} ms)`);
+});
+
 test("a question to a person waits in the inbox, and its answer lets the work go on", async () => {
   const id = world.add("Ask the person");
   world.run("workstation", "add", "ws-3");

@@ -51,6 +51,7 @@ mod prime;
 mod pull_request;
 mod push;
 mod record;
+mod recording;
 mod report;
 mod rerun;
 mod road;
