@@ -4,6 +4,7 @@
 //! read twice counts once, and a record that has grown replaces what it said before (see `Usage::key`).
 
 pub mod otel;
+pub mod stream;
 pub mod transcript;
 
 use crate::Onus;

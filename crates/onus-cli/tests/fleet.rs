@@ -286,6 +286,8 @@ fn lands_five(preset: &str, turn: impl Fn(&str) -> Turn, variables: impl Fn(&Sit
         assert_eq!(row["state"], "complete", "{row}\n{}\n{ended:?}", printed(&site, task));
         assert_eq!(merged(&site, task), "hello");
         assert!(printed(&site, task).contains("hello is said"), "{}", printed(&site, task));
+        let used = &site.ok(&["session", "list", "--task", task])["sessions"][0]["tokens"];
+        assert!(used.as_i64().unwrap() >= 40, "two turns of twenty tokens each: {used}");
     }
     site.assert_sound();
 }

@@ -3,8 +3,11 @@
 use super::lease::GrantedLease;
 use crate::context::{Store, World};
 use crate::output::Output;
+use onus_app::usage::Reporter;
+use onus_app::usage::stream::StreamUsage;
 use onus_core::output::{Plain, Redactor, is_secret_name};
 use onus_core::refusal::Refusal;
+use onus_core::session::Usage;
 use onus_core::settings::RunSettings;
 use onus_host::supervise::{OutputPipes, Pulse};
 use std::ffi::OsString;
@@ -27,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Reads both outputs of a command to their ends.
 #[derive(Debug)]
 pub(super) struct Recorder {
-    keeper: JoinHandle<Result<(), Refusal>>,
+    keeper: JoinHandle<(Result<(), Refusal>, Vec<Usage>)>,
     done: Receiver<()>,
     stop: Sender<Heard>,
 }
@@ -69,11 +72,12 @@ impl Recorder {
             waiting: String::new(),
             lost: 0,
             streams: [Stream::new(&secrets), Stream::new(&secrets)],
+            usage: StreamUsage::default(),
         };
         let keeper = std::thread::Builder::new().name("output".into()).spawn(move || {
             let kept = keeper.run(&heard);
             drop(ended);
-            kept
+            (kept, keeper.usage.usages())
         })?;
         let silence = settings.silence.and_then(|most| u64::try_from(most.0).ok()).map(Duration::from_millis);
         Ok((Recorder { keeper, done, stop: tell }, OutputPipes { stdout, stderr, pulse, silence }))
@@ -85,7 +89,7 @@ impl Recorder {
             // Something that left the group keeps it open.
             let _ = self.stop.send(Heard::Enough);
         }
-        let kept = self.keeper.join().unwrap_or(Ok(()));
+        let (kept, used) = self.keeper.join().unwrap_or((Ok(()), Vec::new()));
         let closed = kept.and_then(|()| {
             let request = world.another_request()?;
             world.open()?.close_output(request, &held.worker, &held.task, held.session)
@@ -93,7 +97,19 @@ impl Recorder {
         if let Err(refusal) = closed {
             out.warn(&format!("not all of the output is kept: {refusal}"));
         }
+        for usage in used {
+            if let Err(refusal) = report(world, held, usage) {
+                out.warn(&format!("what it used up is not on record: {refusal}"));
+            }
+        }
     }
+}
+
+/// In the worker's own name, for the session that the command worked in.
+fn report(world: &World, held: &GrantedLease, usage: Usage) -> Result<(), Refusal> {
+    let request = world.another_request()?;
+    let reporter = Reporter { request: &request, actor: Some(&held.worker), task: &held.task, worker: None };
+    world.open()?.report_usage(&reporter, Some(held.session), usage).map(drop)
 }
 
 /// Reads one output and writes it where it would have gone without us.
@@ -162,6 +178,8 @@ struct Keeper {
     /// Bytes that were not kept because the store did not answer.
     lost: usize,
     streams: [Stream; 2],
+    /// What a known client says that it used up.
+    usage: StreamUsage,
 }
 
 impl Keeper {
@@ -190,6 +208,9 @@ impl Keeper {
         }
         for stream in 0..self.streams.len() {
             let rest = self.streams[stream].finish();
+            if stream == 0 {
+                self.usage.push(&rest);
+            }
             self.wait_with(&rest);
         }
         self.last_flush()
@@ -197,6 +218,9 @@ impl Keeper {
 
     fn add(&mut self, stream: usize, bytes: &[u8]) {
         let text = self.streams[stream].push(bytes);
+        if stream == 0 {
+            self.usage.push(&text);
+        }
         self.wait_with(&text);
     }
 

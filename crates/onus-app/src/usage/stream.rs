@@ -1,0 +1,188 @@
+//! What Claude Code (`--output-format stream-json`) and Codex (`exec --json`) print about the tokens that they used, line by
+//! line while they run. What is no such line, or is torn, is none of our business: anybody may print anything.
+
+use super::transcript;
+use onus_core::session::{Counts, Usage};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+pub const CODEX: &str = "codex-events";
+/// A longer line holds no usage.
+const LINE_MAX: usize = 1_048_576;
+
+/// Adds up what a client says of itself.
+#[derive(Debug, Default)]
+pub struct StreamUsage {
+    line: String,
+    is_too_long: bool,
+    /// The client's own name of its session.
+    session: Option<String>,
+    /// Claude Code's messages, by id: model and tokens. One message comes in several lines.
+    messages: BTreeMap<String, (String, Counts)>,
+    /// What its last line says of each model; that counts instead.
+    result: BTreeMap<String, Counts>,
+    codex: Option<Counts>,
+}
+
+impl StreamUsage {
+    pub fn push(&mut self, text: &str) {
+        for part in text.split_inclusive('\n') {
+            self.is_too_long |= self.line.len() + part.len() > LINE_MAX;
+            if !self.is_too_long {
+                self.line.push_str(part);
+            }
+            if part.ends_with('\n') {
+                let line = std::mem::take(&mut self.line);
+                if !std::mem::take(&mut self.is_too_long) {
+                    self.read(line.trim());
+                }
+            }
+        }
+    }
+
+    fn read(&mut self, line: &str) {
+        if !line.starts_with('{') || !(line.contains("\"usage\"") || line.contains("\"thread_id\"")) {
+            return;
+        }
+        let Ok(event) = serde_json::from_str::<Value>(line) else { return };
+        match event["type"].as_str() {
+            Some("assistant") => self.message(&event),
+            Some("result") => self.result(&event),
+            Some("thread.started") => self.session = event["thread_id"].as_str().map(str::to_owned),
+            Some("turn.completed") => self.turn(&event["usage"]),
+            _ => {}
+        }
+    }
+
+    fn message(&mut self, event: &Value) {
+        let message = &event["message"];
+        let (Some(id), Some(model)) = (message["id"].as_str(), message["model"].as_str()) else { return };
+        self.named(event);
+        let counts = snake(&message["usage"]);
+        if counts.tokens() > 0 {
+            self.messages.insert(id.to_owned(), (model.to_owned(), counts));
+        }
+    }
+
+    fn result(&mut self, event: &Value) {
+        self.named(event);
+        for (model, used) in event["modelUsage"].as_object().into_iter().flatten() {
+            let count = |name: &str| used[name].as_i64().unwrap_or(0).max(0);
+            let counts = Counts {
+                input_tokens: count("inputTokens"),
+                output_tokens: count("outputTokens"),
+                cache_read_tokens: count("cacheReadInputTokens"),
+                cache_creation_tokens: count("cacheCreationInputTokens"),
+                cost_micros: used["costUSD"].as_f64().and_then(micros),
+            };
+            self.result.insert(model.clone(), counts);
+        }
+    }
+
+    fn named(&mut self, event: &Value) {
+        if let Some(session) = event["session_id"].as_str() {
+            self.session = Some(session.to_owned());
+        }
+    }
+
+    /// Its input counts what it read from a cache as well.
+    fn turn(&mut self, usage: &Value) {
+        let count = |name: &str| usage[name].as_i64().unwrap_or(0).max(0);
+        let cached = count("cached_input_tokens").min(count("input_tokens"));
+        self.codex.get_or_insert_default().add(&Counts {
+            input_tokens: count("input_tokens") - cached,
+            output_tokens: count("output_tokens"),
+            cache_read_tokens: cached,
+            cache_creation_tokens: 0,
+            cost_micros: None,
+        });
+    }
+
+    /// Under the key of the client's own transcript: whoever reads that as well counts nothing twice.
+    pub fn usages(&self) -> Vec<Usage> {
+        let session = self.session.as_deref().unwrap_or("unnamed");
+        let mut models: BTreeMap<String, Counts> = BTreeMap::new();
+        match self.result.is_empty() {
+            false => models.clone_from(&self.result),
+            true => {
+                for (model, counts) in self.messages.values() {
+                    models.entry(model.clone()).or_default().add(counts);
+                }
+            }
+        }
+        let claude = models.into_iter().map(|(model, counts)| Usage {
+            key: format!("{}:{session}:{model}", transcript::SOURCE),
+            source: transcript::SOURCE.to_owned(),
+            model: Some(model),
+            counts,
+        });
+        let codex = self.codex.map(|counts| Usage {
+            key: format!("{CODEX}:{session}"),
+            source: CODEX.to_owned(),
+            model: None,
+            counts,
+        });
+        claude.chain(codex).filter(|usage| usage.counts.tokens() > 0).collect()
+    }
+}
+
+fn snake(usage: &Value) -> Counts {
+    let count = |name: &str| usage[name].as_i64().unwrap_or(0).max(0);
+    Counts {
+        input_tokens: count("input_tokens"),
+        output_tokens: count("output_tokens"),
+        cache_read_tokens: count("cache_read_input_tokens"),
+        cache_creation_tokens: count("cache_creation_input_tokens"),
+        cost_micros: None,
+    }
+}
+
+/// Of a cost that can be one.
+fn micros(cost: f64) -> Option<i64> {
+    let micros = (cost * 1_000_000.0).round();
+    #[expect(clippy::cast_possible_truncation, reason = "its bounds are looked at")]
+    (0.0..1e15).contains(&micros).then_some(micros as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> Vec<(String, i64, Option<i64>)> {
+        let mut stream = StreamUsage::default();
+        // In pieces as a pipe has them.
+        text.as_bytes().chunks(7).for_each(|piece| stream.push(std::str::from_utf8(piece).unwrap()));
+        let usages = stream.usages().into_iter();
+        usages.map(|usage| (usage.key, usage.counts.tokens(), usage.counts.cost_micros)).collect()
+    }
+
+    const MESSAGE: &str = r#"{"type":"assistant","session_id":"s","message":{"id":"m1","model":"x","usage":{"input_tokens":4,"output_tokens":1}}}
+{"type":"assistant","session_id":"s","message":{"id":"m1","model":"x","usage":{"input_tokens":4,"output_tokens":3}}}
+"#;
+
+    #[test]
+    fn a_message_counts_once_and_the_result_instead_of_all() {
+        assert_eq!(told(MESSAGE), [("claude-transcript:s:x".into(), 7, None)]);
+        let result = r#"{"type":"result","session_id":"s","usage":{},"modelUsage":{"x":{"inputTokens":5,"outputTokens":6,"costUSD":0.25}}}"#;
+        let whole = format!("{MESSAGE}{result}\n");
+        assert_eq!(told(&whole), [("claude-transcript:s:x".into(), 11, Some(250_000))]);
+    }
+
+    #[test]
+    fn the_turns_of_codex_are_added_up() {
+        let turn = r#"{"type":"turn.completed","usage":{"input_tokens":10,"cached_input_tokens":4,"output_tokens":2}}"#;
+        let whole = format!("{{\"type\":\"thread.started\",\"thread_id\":\"t\"}}\n{turn}\n{turn}\n");
+        assert_eq!(told(&whole), [("codex-events:t".into(), 24, None)]);
+    }
+
+    #[test]
+    fn what_is_no_such_line_is_passed_over() {
+        let long = format!("{{\"usage\":\"{}\n{MESSAGE}", "x".repeat(LINE_MAX));
+        assert_eq!(told(&long).len(), 1, "the line behind a long one is read");
+        for other in
+            ["hello\n", "{\"usage\"\n", "{\"type\":\"turn.completed\",\"usage\":{\"input_tokens\":-4}}\n"]
+        {
+            assert!(told(other).is_empty(), "{other}");
+        }
+    }
+}
