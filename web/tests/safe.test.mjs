@@ -1,5 +1,8 @@
 // Words of tasks come from anybody; pages load nothing from anywhere else; there is little to load.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { World, accessible } from "./support.mjs";
 
@@ -57,6 +60,36 @@ test("no text of a task becomes markup", async () => {
   }
   await world.open(page, "/board?lanes=sprint");
   await accessible(page);
+});
+
+// What a payload could have made, and what would turn the words around it or drive a terminal that copies them.
+const looked = () => ({
+  hit: window.hit,
+  made: document.querySelectorAll("#main script, #main img, #main iframe, #main [onerror], #main [onload], #main a[href^='javascript']").length,
+  styled: document.querySelectorAll("[style]").length,
+});
+const ODD = "\u001b[31m\u202e";
+
+test("names of files and lines of a diff are text that drives nothing", async () => {
+  const place = world.run("workstation", "add", "tree-d", "--kind", "worktree").workstation;
+  world.run("worker", "add", "@bot", "--kind", "agent");
+  const id = world.add("Odd names");
+  world.run("claim", id, "--workstation", "tree-d", "--as", "@bot");
+  const name = `${PAYLOADS[1].replace(/\//g, "")}${ODD}.txt`;
+  writeFileSync(join(place.path, name), `${PAYLOADS[0]}\n${ODD}evil\n${["ghp_", "0123456789abcdefABCDEF0123"].join("")}\n`);
+  const git = (...args) => execFileSync("git", args, { cwd: place.path, env: { ...process.env, ONUS_AS: "@bot" }, stdio: "pipe" });
+  git("add", "--all");
+  git("commit", "--quiet", "--message", `${PAYLOADS[3]} ${ODD}`);
+  for (const path of [`/tasks/${id}/diff`, `/tasks/${id}`, "/fleet", "/now"]) {
+    await world.open(page, path);
+    assert.deepEqual(await page.evaluate(looked), { hit: undefined, made: 0, styled: 0 }, path);
+    const text = await page.locator("#main").textContent();
+    assert.ok(!/[\u001b\u202a-\u202e\u2066-\u2069]/.test(text), `${path}: ${JSON.stringify(text)}`);
+    assert.ok(!text.includes("ghp_0123"), path);
+  }
+  await world.open(page, `/tasks/${id}/diff`);
+  const text = await page.locator("#main").textContent();
+  for (const words of ["\u241b[31m<U+202E>", "<script>window.hit=1</script>", "[redacted]"]) assert.ok(text.includes(words), `${words}: ${text}`);
 });
 
 test("a refusal's words are text, too", async () => {
@@ -147,4 +180,22 @@ test("everything is reached by keyboard", async () => {
   await page.keyboard.type("asked by");
   await page.waitForURL(/q=asked/);
   await page.waitForFunction(() => document.querySelectorAll(".card").length === 1);
+});
+
+// Somebody wrote into the store behind the program: `ledger verify` says so, and no page believes a word of it.
+test("a store that somebody wrote to is shown as text", async () => {
+  const id = world.add("Changed behind the program", "--sprint", "s1");
+  world.run("note", id, "words");
+  const words = `${PAYLOADS.slice(0, 4).join(" ")} ${ODD}`;
+  const change = `import sqlite3, sys
+store = sqlite3.connect(sys.argv[1])
+store.execute("PRAGMA ignore_check_constraints = ON")
+for table, column in [("task", "title"), ("task", "sprint"), ("note", "text"), ("worker", "tier")]:
+    store.execute(f"UPDATE {table} SET {column} = ? WHERE {column} IS NOT NULL", (sys.argv[2],))
+store.commit()`;
+  execFileSync("python3", ["-c", change, join(world.directory, ".git/onus/onus.db"), words]);
+  for (const path of ["/board", "/board?lanes=sprint", `/tasks/${id}`, "/now", "/fleet", "/effort", "/audit"]) {
+    await world.open(page, path);
+    assert.deepEqual(await page.evaluate(looked), { hit: undefined, made: 0, styled: 0 }, path);
+  }
 });

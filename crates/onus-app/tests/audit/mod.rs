@@ -18,6 +18,7 @@ use onus_core::task::{Priority, Risk, Spec};
 use onus_core::text::Text;
 use onus_core::time::Timestamp;
 use onus_core::worker::Kind;
+use onus_store::error::StoreError;
 use onus_store::postgres::{Address, Postgres};
 use onus_store::sqlite::{Options, Sqlite};
 use std::path::{Path, PathBuf};
@@ -80,15 +81,15 @@ pub(crate) fn open(path: &Path) -> Onus {
 }
 
 /// The same in a database; `path` is where it would be anchored.
-pub(crate) fn open_database(url: &str, path: &Path) -> Onus {
-    let store = Postgres::create(&Address::parse(url).unwrap()).unwrap();
-    Onus {
+pub(crate) fn open_database(url: &str, path: &Path) -> Result<Onus, StoreError> {
+    let store = Postgres::create(&Address::parse(url).unwrap())?;
+    Ok(Onus {
         store: Box::new(store),
         settings: Settings::default(),
         path: path.to_owned(),
         place: onus_host::repository::find(path.parent().unwrap()).unwrap(),
         sight: onus_app::Sight::Workstations,
-    }
+    })
 }
 
 /// Moves everything from the write-ahead log into the main file.
@@ -126,7 +127,7 @@ impl Case {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().canonicalize().unwrap().join(".onus/onus.db");
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let onus = open_database(url, &path);
+        let onus = open_database(url, &path).unwrap();
         Case::begun(directory, path, onus)
     }
 
