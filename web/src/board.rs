@@ -104,6 +104,12 @@ impl BoardQuery {
         })
     }
 
+    /// Words that every text has hold nothing back; signs without a word are found nowhere.
+    fn searches(&self) -> bool {
+        let has_words = self.words.chars().any(char::is_alphanumeric);
+        !self.words.is_empty() && !(has_words && onus_core::search::sought(&self.words).is_empty())
+    }
+
     fn shown(&self, column: &ColumnKind) -> usize {
         self.shown.get(column.key).copied().unwrap_or(FIRST)
     }
@@ -152,11 +158,11 @@ struct Stack {
 fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let asked = BoardQuery::read(seen)?;
     let list = list::ListQuery::read(seen)?;
-    if !asked.words.is_empty() {
+    if asked.searches() {
         onus.index_words()?;
     }
     let (stacks, known, projects) = onus.store.read(|tx| {
-        let stacks = if asked.words.is_empty() { stacks(tx, &asked)? } else { found(tx, &asked)? };
+        let stacks = if asked.searches() { found(tx, &asked)? } else { stacks(tx, &asked)? };
         let known = CardFacts::load(tx, stacks.iter().flat_map(|stack| &stack.tasks))?;
         Ok((stacks, known, registry::projects(tx)?))
     })?;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { World, accessible, screenshot } from "./support.mjs";
+import { World, accessible } from "./support.mjs";
 import { tell } from "./story.mjs";
 
 let world;
@@ -38,7 +38,6 @@ test("the record is verified in the browser, with its progress", async () => {
   assert.equal(await page.locator("#verify-result").innerText(), `${newest} entries hold`);
   assert.equal(await page.locator("#verify-progress").evaluate((bar) => bar.value === bar.max), true);
   await accessible(page);
-  await screenshot(page, "audit");
 });
 
 test("forced acts and refusals have lists of their own, and a file", async () => {
@@ -65,7 +64,6 @@ test("an incident tells who, where, by which rule, and that it was outside the p
   assert.match(text, /@builder[\s\S]*given by @ann[\s\S]*ws-backend/);
   assert.match(text, /it could not wait/);
   await accessible(page);
-  await screenshot(page, "incident");
   await world.open(page, "/audit/API-999");
   assert.match(await page.locator("main").innerText(), /there is no task API-999/);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { World, accessible, screenshot } from "./support.mjs";
+import { World, accessible } from "./support.mjs";
 
 let world;
 let page;
@@ -111,7 +111,6 @@ test("lanes and filters are in the address", async () => {
   await world.open(page, "/board?lanes=role");
   assert.deepEqual(await page.locator(".lane-name").allInnerTexts(), ["backend", "docs", "frontend", "ops", "no role"]);
   await accessible(page);
-  await screenshot(page, "board-lanes");
   await page.getByLabel("Role", { exact: true }).selectOption("backend");
   await page.waitForURL(/role=backend/);
   await card(ids[1]).waitFor({ state: "detached" });

@@ -34,7 +34,8 @@ test("the furnished week is on the board, ready and waiting apart, with true cou
 });
 
 test("every page of the week is accessible, and has a picture", async () => {
-  const pages = { task: `/tasks/${week.held[0]}`, now: "/now", fleet: "/fleet", effort: "/effort", day: "/effort/day?worker=@forge", milestone: "/milestones/sprint-12" };
+  const pages = { task: `/tasks/${week.held[0]}`, now: "/now", fleet: "/fleet", effort: "/effort", day: "/effort/day?worker=@forge", milestone: "/milestones/sprint-12",
+    audit: "/audit", incident: `/audit/${week.silent}`, "board-lanes": "/board?lanes=worker" };
   for (const [name, path] of Object.entries(pages)) {
     await world.open(page, path);
     await accessible(page);
