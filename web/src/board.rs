@@ -107,7 +107,7 @@ impl BoardQuery {
     /// Words that every text has hold nothing back; signs without a word are found nowhere.
     fn searches(&self) -> bool {
         let has_words = self.words.chars().any(char::is_alphanumeric);
-        !self.words.is_empty() && !(has_words && onus_core::search::sought(&self.words).is_empty())
+        if has_words { !onus_core::search::sought(&self.words).is_empty() } else { !self.words.is_empty() }
     }
 
     fn shown(&self, column: &ColumnKind) -> usize {
