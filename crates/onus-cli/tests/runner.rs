@@ -41,6 +41,7 @@ mod mcp;
 mod merge;
 mod milestone;
 mod mirror;
+mod mirror_faults;
 mod mirror_forge;
 mod names;
 mod notify;

@@ -5,6 +5,7 @@
 
 mod cluster;
 pub mod disk;
+mod fault_proxy;
 mod forgotten;
 mod guardian;
 mod localstack;
@@ -15,6 +16,7 @@ mod standby;
 mod template;
 
 pub use cluster::{Cluster, Durability};
+pub use fault_proxy::{Fault, FaultProxy};
 pub use forgotten::no_file_is_forgotten;
 pub use localstack::LocalStack;
 pub use patroni::Patroni;
