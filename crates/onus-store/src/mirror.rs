@@ -44,7 +44,7 @@ sql! {
     DUE(mirror, now, limit) = "SELECT ", MirrorTaskRow::LIST, " FROM mirror_task k WHERE k.workspace = :workspace \
         AND k.mirror = :mirror AND k.heard > k.delivered AND k.stuck = 0 AND k.next_at <= :now ORDER BY k.since, k.task \
         LIMIT :limit";
-    WAITING(mirror) = "SELECT count(*), coalesce(sum(k.stuck), 0), min(k.since) FROM mirror_task k \
+    WAITING(mirror) = "SELECT count(*), CAST(coalesce(sum(k.stuck), 0) AS BIGINT), min(k.since) FROM mirror_task k \
         WHERE k.workspace = :workspace AND k.mirror = :mirror AND k.heard > k.delivered";
     STUCK(mirror, limit) = "SELECT ", MirrorTaskRow::LIST, " FROM mirror_task k WHERE k.workspace = :workspace \
         AND k.mirror = :mirror AND k.heard > k.delivered AND k.stuck = 1 ORDER BY k.since, k.task LIMIT :limit";
