@@ -6,7 +6,7 @@ use crate::output::Output;
 use crate::render;
 use crate::shutdown::Ending;
 use clap::{Args, Subcommand};
-use onus_app::mirror::{MirrorsView, Round, Sender};
+use onus_app::mirror::{MirrorsView, Sender};
 use onus_core::code::Code;
 use onus_core::id::{MirrorName, TaskId};
 use onus_core::refusal::{Finding, Refusal};
@@ -141,9 +141,13 @@ impl Mirror {
         for name in &names {
             store.retell_mirror(name)?;
         }
+        let mut has_polled = false;
         loop {
             let round = store.mirror_round(&mut sender)?;
-            if round == Round::default() {
+            // What came in is told once; a far end that is asked again and again shows its newest issue every time.
+            let is_first_poll = round.polled > 0 && !has_polled;
+            has_polled |= is_first_poll;
+            if round.delivered == 0 && !round.more && !is_first_poll {
                 break;
             }
         }
