@@ -8,6 +8,7 @@ use crate::support::{Answer, Bench, ONUS, finish, start, text};
 use serde_json::json;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// Past the hooks of the clone: what the shared repository says by itself.
 const PAST: [&str; 2] = ["-c", "core.hooksPath=/dev/null"];
@@ -206,6 +207,12 @@ fn a_takeover_from_another_clone_waits_for_what_is_on_its_way_in_the_first() {
     let taken = std::thread::scope(|scope| {
         let taking = scope.spawn(|| takeover_there(&team, &task, &two, &["--adopt"]));
         until("the epoch has risen", || site.task(&task)["assignment"]["epoch"] == 2);
+        // Time enough for one that does not wait to end; one that does has much more patience.
+        let began = Instant::now();
+        while !taking.is_finished() && began.elapsed() < Duration::from_secs(3) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(!taking.is_finished(), "it did not wait for the lock");
         std::fs::rename(&lock, &branch).unwrap();
         taking.join().unwrap()
     });
