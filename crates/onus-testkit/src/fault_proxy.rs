@@ -116,7 +116,7 @@ fn read_request(client: &mut TcpStream) -> std::io::Result<Vec<u8>> {
         .filter(|line| !line.to_lowercase().starts_with("connection:"))
         .map(|line| format!("{line}\r\n"))
         .collect();
-    let mut request = format!("{}Connection: close\r\n\r\n", kept).into_bytes();
+    let mut request = format!("{kept}Connection: close\r\n\r\n").into_bytes();
     request.extend_from_slice(&bytes[head..]);
     Ok(request)
 }
