@@ -74,7 +74,8 @@ if (document.querySelector("main.now")) {
   const last = Number(localStorage.getItem(LOOKED));
   const minutes = Math.ceil((Date.now() - last) / 60_000);
   const link = document.getElementById("last-look");
-  if (last && minutes < 60 * 24 * 30) {
+  // A page that could not be made has no such link.
+  if (link && last && minutes < 60 * 24 * 30) {
     link.href = `/now?since=${minutes}m`;
     link.hidden = false;
   }

@@ -30,7 +30,7 @@ const BACK_OFF: Duration = Duration::from_secs(1);
 const BACK_OFF_MAX: Duration = Duration::from_secs(60);
 /// What nobody could begin is offered again after this time, or when something has changed.
 const OFFER_AGAIN: Duration = Duration::from_secs(15);
-/// The client is not there, or cannot be started: no task is to blame.
+/// The client is not there, or cannot be started: to try again soon helps nobody.
 const CANNOT_START: [i32; 2] = [126, 127];
 
 /// When the supervisor ends by itself.
