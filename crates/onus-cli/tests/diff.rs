@@ -1,36 +1,9 @@
 //! `onus diff`: what a task's work changes, and what was said about its lines (mission E9).
 
+use crate::support::at_work::{at_work, commit};
 use crate::support::server::Server;
-use crate::support::{Site, text};
+use crate::support::text;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-/// A site with an agent at work in a worktree of its own.
-fn at_work() -> (Site, String, PathBuf) {
-    let site = Site::new();
-    site.by_person(&["worker", "add", "@bot", "--kind", "agent"]);
-    site.by_person(&["worker", "add", "@mia", "--kind", "human"]);
-    let made = site.by_person(&["workstation", "add", "ws-1", "--kind", "worktree"]);
-    let tree = PathBuf::from(text(&made["workstation"]["path"]));
-    let task = site.add("a task");
-    site.ok(&["claim", &task, "--as", "@bot", "--workstation", "ws-1"]);
-    (site, task, tree)
-}
-
-fn commit(site: &Site, tree: &Path, files: &[(&str, &str)]) {
-    for (path, content) in files {
-        let path = tree.join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, content).unwrap();
-    }
-    for args in [vec!["add", "-A"], vec!["commit", "-q", "-m", "work"]] {
-        let mut git = Command::new("git");
-        site.surroundings(&mut git).current_dir(tree).env("ONUS_AS", "@bot").args(&args);
-        let done = git.output().unwrap();
-        assert!(done.status.success(), "{args:?}: {done:?}");
-    }
-}
 
 fn paths(diff: &Value) -> Vec<&str> {
     diff["files"].as_array().unwrap().iter().map(|file| text(&file["path"])).collect()
@@ -95,7 +68,7 @@ fn a_comment_on_a_line_that_is_not_there_is_refused() {
     let path = format!("/v1/tasks/{task}/reviews");
     server.post(&token, &path, body(9)).refused(400, "invalid_input");
     server.post(&token, &path, body(2)).ok();
-    let mut call = Command::new(crate::support::ONUS);
+    let mut call = std::process::Command::new(crate::support::ONUS);
     let args = ["review", &task, "--comment", "src/a.txt:9", "why?", "--json", "--store", &server.url];
     // In no clone: the server's looks.
     site.surroundings(&mut call).current_dir("/").env("ONUS_TOKEN", &token).args(args);

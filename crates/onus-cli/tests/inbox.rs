@@ -1,23 +1,11 @@
 //! Messages to holders, questions to people, and the inbox of each (mission E8).
 
+use crate::support::at_work::{at_work, commit};
 use crate::support::server::Server;
 use crate::support::{Site, text};
 use serde_json::{Value, json};
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::Stdio;
-
-/// A site with an agent at work in a worktree of its own, and two people.
-fn at_work() -> (Site, String, PathBuf) {
-    let site = Site::new();
-    site.by_person(&["worker", "add", "@bot", "--kind", "agent"]);
-    site.by_person(&["worker", "add", "@mia", "--kind", "human"]);
-    let made = site.by_person(&["workstation", "add", "ws-1", "--kind", "worktree"]);
-    let tree = PathBuf::from(text(&made["workstation"]["path"]));
-    let task = site.add("a task");
-    site.ok(&["claim", &task, "--as", "@bot", "--workstation", "ws-1"]);
-    (site, task, tree)
-}
 
 fn hook(site: &Site, dir: &std::path::Path, event: &str) -> (Option<i32>, String, String) {
     let input = json!({ "cwd": dir, "session_id": "s-1", "hook_event_name": "PostToolUse" });
@@ -135,6 +123,7 @@ fn a_person_finds_reviews_checks_and_exceptions_in_the_inbox() {
 #[test]
 fn comments_on_lines_reach_the_holder_and_a_rejection_sends_the_work_back() {
     let (site, task, tree) = at_work();
+    commit(&site, &tree, &[("src/a.rs", &"line\n".repeat(12)), ("src/b.rs", "line\n")]);
     site.by_person(&["review", &task, "--comment", "src/a.rs:3", "why?"]);
     site.ok(&["block", &task, "--on", "person:@mia", "--summary", "please look", "--as", "@bot"]);
     let args = [

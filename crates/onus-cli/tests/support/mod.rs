@@ -10,6 +10,7 @@
 )]
 
 pub(crate) mod answer;
+pub(crate) mod at_work;
 pub(crate) mod attempt;
 pub(crate) mod case;
 pub(crate) mod client;
