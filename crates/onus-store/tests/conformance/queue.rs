@@ -219,9 +219,6 @@ pub(crate) fn a_search_finds_words_wherever_they_stand<H: Harness>(harness: &H) 
     let mut check = |text: &str, expected: &str| {
         assert_eq!(found(&mut store, text, Which::All, &Filter::default()), expected, "{text}");
     };
-    // It goes by the words, however many tasks there are; only what it finds is sorted.
-    let scans = harness.scans(SEARCH.text).into_iter().filter(|scan| !scan.contains("FOR ORDER BY"));
-    assert_eq!(scans.collect::<Vec<_>>(), [""; 0]);
     check("late", "Late zeppelin");
     check("calm", "Calm coaches");
     check("quiet", "Calm coaches");
@@ -238,6 +235,13 @@ fn passing<S: Store>(store: &mut S, filter: &Filter) -> String {
         Ok(passed)
     });
     passed.join(", ")
+}
+
+/// A search goes by the words, however many tasks there are; only what it finds is sorted.
+pub(crate) fn a_search_reads_no_whole_table<H: Harness>(harness: &H) {
+    drop(furnished(harness));
+    let scans = harness.scans(SEARCH.text).into_iter().filter(|scan| !scan.contains("FOR ORDER BY"));
+    assert_eq!(scans.collect::<Vec<_>>(), [""; 0]);
 }
 
 /// A statement that every claim runs must not grow with the number of tasks.
