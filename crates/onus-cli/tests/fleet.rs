@@ -2,6 +2,7 @@
 
 use crate::support::client::program;
 use crate::support::model::{Model, Turn};
+use crate::support::server::Server;
 use crate::support::wrapper::{lives, signal, until};
 use crate::support::{ONUS, Site, finish, start, text};
 use serde_json::json;
@@ -199,6 +200,39 @@ fn an_agent_in_a_sandbox_writes_where_its_work_is() {
     assert_eq!(site.task(&task)["state"], "complete", "{}", printed(&site, "@sh"));
     assert_eq!(merged(&site, &task), task);
     assert!(!outside.exists(), "it wrote outside of its place");
+}
+
+#[test]
+fn through_a_server_each_agent_has_a_token_of_its_own() {
+    let site = Site::guarded();
+    let server = Server::start(&site);
+    let settings = |env: serde_json::Value, sandbox: &str| {
+        let line = "echo \"$ONUS_TASK\" >$ONUS_TASK.txt; git add . && git commit --quiet --message work";
+        let agents = json!([{ "worker": "@sh-*", "preset": "shell", "count": 2, "command": [line], "env": env, "sandbox": sandbox }]);
+        std::fs::write(site.repo().join("onus.yaml"), format!("agents: {agents}\n")).unwrap();
+    };
+    let token = site.token(&site.person);
+    let up = |more: &str| {
+        let words = ["fleet", "up", more, "--store", &server.url, "--as", &site.person, "--json"];
+        finish(start(site.command(&words).env("ONUS_TOKEN", &token)))
+    };
+    // Nobody fails again and again for want of what can be known before.
+    settings(json!({}), "bubblewrap");
+    for more in ["--until-idle", "--detach"] {
+        let refused = up(more);
+        assert_eq!(refused.code(), "invalid_input", "{refused:#?}");
+        assert_eq!(refused.error()["findings"].as_array().unwrap().len(), 4, "{refused:#?}");
+    }
+    for name in ["sh-1", "sh-2"] {
+        site.by_person(&["worker", "add", &format!("@{name}"), "--kind", "agent"]);
+        std::fs::write(site.root().join(name), site.token(&format!("@{name}"))).unwrap();
+    }
+    settings(json!({ "ONUS_TOKEN_FILE": site.root().join("{worker}") }), "none");
+    let task = site.add("work");
+    let ended = up("--until-idle");
+    assert_eq!(ended.exit, Some(0), "{ended:#?}");
+    assert_eq!(site.task(&task)["state"], "complete", "{}", printed(&site, "@sh-1"));
+    assert_eq!(merged(&site, &task), task);
 }
 
 /// The processes that a process has started.

@@ -1,7 +1,8 @@
 //! The agents that Onus starts by itself (`agents:` in `onus.yaml`), and how each kind of client is called (mission D15).
 
+use crate::code::Code;
 use crate::id::{Handle, Role, WorkstationName};
-use crate::refusal::Refusal;
+use crate::refusal::{Finding, Refusal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -174,6 +175,36 @@ pub fn agents(settings: &[AgentSettings]) -> Result<Vec<Agent>, Refusal> {
         }
     }
     Ok(all)
+}
+
+/// Where the tasks are, as agents see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreReach {
+    /// A file of this machine.
+    File,
+    /// A database over the network.
+    Database,
+    /// A server, which wants a token of each.
+    Server,
+}
+
+/// What would keep an agent from the store, and make it fail again and again: all of it at once.
+pub fn refuse_cut_off(agents: &[Agent], reach: StoreReach) -> Result<(), Refusal> {
+    let mut findings = Vec::new();
+    for agent in agents {
+        let has_token = ["ONUS_TOKEN", "ONUS_TOKEN_FILE"].iter().any(|name| agent.env.contains_key(*name));
+        if reach == StoreReach::Server && !has_token {
+            let detail = format!("agents: {} has no token for the server", agent.worker);
+            findings.push(Finding::new(Code::InvalidInput, detail).hint(
+                "onus worker token add @AGENT, and in onus.yaml env: {ONUS_TOKEN_FILE: /home/you/tokens/{worker}}",
+            ));
+        }
+        if reach != StoreReach::File && agent.sandbox == SandboxSetting::Bubblewrap {
+            let detail = format!("agents: {} could not reach the store without a network", agent.worker);
+            findings.push(Finding::new(Code::InvalidInput, detail).hint("sandbox: bubblewrap-network"));
+        }
+    }
+    Refusal::from_findings(findings).map_or(Ok(()), Err)
 }
 
 fn environment(kind: &AgentSettings, worker: &Handle) -> BTreeMap<String, String> {

@@ -239,6 +239,8 @@ fn status(world: &World, out: &Output) -> Result<ExitCode, Refusal> {
 const SUPERVISOR: &str = "supervisor";
 
 fn detach(world: &World, out: &Output) -> Result<ExitCode, Refusal> {
+    // What it would end with is told here, not in its log.
+    supervisor::startable(world, &world.open()?)?;
     let dir = directory(world);
     let mut up = own_program(world)?;
     up.args(["fleet", "up"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log(&dir, SUPERVISOR)?);

@@ -11,13 +11,14 @@ use crate::output::Output;
 use crate::shutdown::Ending;
 use onus_app::dispatch::{Mode, Round};
 use onus_app::view::HeldView;
-use onus_core::agents::{Agent, SandboxSetting};
+use onus_core::agents::{Agent, SandboxSetting, StoreReach, refuse_cut_off};
 use onus_core::code::Code;
 use onus_core::id::{Handle, TaskId, WorkstationName};
 use onus_core::identity_map::Policy;
 use onus_core::refusal::Refusal;
 use onus_core::time::Millis;
 use onus_host::fleet_lock::{self, FleetLock};
+use onus_store::location::Location;
 use onus_store::read::queue::Filter;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -66,7 +67,7 @@ enum Work {
 pub(super) fn run(world: &World, out: &Output, until: Until) -> Result<ExitCode, Refusal> {
     let dir = directory(world);
     let mut store = world.open()?;
-    let all = planned(&store)?;
+    let all = startable(world, &store)?;
     let person = world.identity()?.clone();
     let Some(_lock) = FleetLock::take(&dir)? else {
         return Err(Refusal::new(Code::WrongState, "a supervisor runs for this clone on this host already")
@@ -97,6 +98,18 @@ pub(super) fn run(world: &World, out: &Output, until: Until) -> Result<ExitCode,
         told: None,
     };
     supervisor.work(&woken)
+}
+
+/// The agents of the settings, where each of them could reach the store.
+pub(super) fn startable(world: &World, store: &Store) -> Result<Vec<Agent>, Refusal> {
+    let all = planned(store)?;
+    let reach = match &world.location {
+        Location::File(_) => StoreReach::File,
+        Location::Database(_) => StoreReach::Database,
+        Location::Server(_) => StoreReach::Server,
+    };
+    refuse_cut_off(&all, reach)?;
+    Ok(all)
 }
 
 /// Turns signals into words: INT and TERM end, HUP has it look again.
