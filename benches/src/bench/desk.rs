@@ -52,9 +52,11 @@ impl Desk {
             .env("GIT_CONFIG_NOSYSTEM", "1")
     }
 
+    /// In its worktree by the agent, elsewhere by the person.
     pub(crate) fn git(&self, dir: &Path, args: &[&str]) -> Command {
         let mut git = Command::new("git");
-        self.surroundings(&mut git).args(args).current_dir(dir);
+        let worker = if dir == self.tree() { "@a" } else { "@ada" };
+        self.surroundings(&mut git).args(args).env("ONUS_AS", worker).current_dir(dir);
         git
     }
 

@@ -15,7 +15,7 @@ fn held(programs: &Programs, hooks: bool, scope: Option<&str>) -> Outcome<Desk> 
     let desk = Desk::new(programs)?;
     let add: Vec<&str> = ["add", "work"].into_iter().chain(scope.map(|_| "--scope")).chain(scope).collect();
     for args in [
-        &["init", "--project", "B"][..],
+        &["init", "--project", "B", "--no-hooks"][..],
         &["worker", "add", "@a", "--kind", "agent"],
         &["workstation", "add", "ws-a", "--kind", "worktree"],
         &add,
