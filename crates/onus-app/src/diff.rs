@@ -169,11 +169,15 @@ impl Onus {
             if own.is_empty() { vec![merged.commit.clone()] } else { own }
         });
         let landed = landed.unwrap_or_else(|| arrived.landed.iter().map(|one| one.commit.clone()).collect());
-        if let (Some(first), Some(last)) = (landed.first(), landed.last())
-            && history.resolve(first.as_str())?.is_some()
-            && let Some(base) = history.parent(first.as_str())?
-        {
-            return Ok((DiffSource::Landed, base, last.to_string()));
+        if let (Some(first), Some(last)) = (landed.first(), landed.last()) {
+            // It landed from another clone: what a former holder left here is not what landed.
+            if history.resolve(first.as_str())?.is_none() || history.resolve(last.as_str())?.is_none() {
+                let detail = format!("what landed of {} is not in this repository yet", task.id);
+                return Err(Refusal::new(Code::UnknownName, detail).task(&task.id).hint("git fetch"));
+            }
+            if let Some(base) = history.parent(first.as_str())? {
+                return Ok((DiffSource::Landed, base, last.to_string()));
+            }
         }
         for epoch in (1..=task.epoch).rev() {
             if let Some(kept) = history.resolve(&onus_core::salvage_reference(&task.id, epoch))?

@@ -180,6 +180,12 @@ fn a_takeover_from_another_clone_keeps_what_was_left_in_the_first() {
         refused(&late, "fenced");
         commit(site, &two, &format!("{task}-made"), "by two\n");
         team.ok(&two, &["complete", &task, "--resolution", "done"]);
+        // What landed is not here yet; what a former holder left is not what landed.
+        let unseen = site.run(&["diff", &task, "--json"]);
+        assert_eq!(unseen.code(), "unknown_name", "{unseen:#?}");
+        assert_eq!(unseen.error()["hint"], "git fetch");
+        site.git_in(&site.repo(), &["fetch", "--quiet"]);
+        assert_eq!(site.ok(&["diff", &task])["source"], "landed");
         team.assert_in_order();
     }
     let next = ask(site, &["next"]);
