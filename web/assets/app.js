@@ -1,7 +1,7 @@
 // Where the scripts of a page begin.
 import { forgetLeases, markLeases, openForm, openMenu, tick } from "./act.js";
 import "./bell.js";
-import { saveView } from "./board.js";
+import { removeView, saveView } from "./board.js";
 import "./diff.js";
 import { openEdit } from "./edit.js";
 import { openKeys, switchTheme } from "./key.js";
@@ -18,6 +18,7 @@ const DOES = {
   menu: ({ task }) => openMenu(task),
   palette: openPalette,
   save: saveView,
+  unsave: ({ name, own }) => removeView(name, own !== undefined),
   keys: openKeys,
   theme: switchTheme,
 };

@@ -1,6 +1,6 @@
 // The board: cards are dragged where the rules allow it; filters act at once; more cards come as they are needed.
-import { close, element, icon, movesOf, open, openForm, say } from "./act.js";
-import { showAddress } from "./live.js";
+import { call, close, element, icon, movesOf, open, openForm, say, showRefusal } from "./act.js";
+import { refresh, showAddress } from "./live.js";
 
 let dragged = null;
 
@@ -95,7 +95,7 @@ document.addEventListener("onus:shown", watch);
 // At first only when it is scrolled: nobody needs what is far below.
 document.addEventListener("scroll", watch, { capture: true, once: true, passive: true });
 
-// -- Views that somebody keeps, in this browser.
+// -- Views: the team's are in the store, one's own in this browser.
 
 const VIEWS = "onus.views";
 const views = () => JSON.parse(localStorage.getItem(VIEWS) ?? "[]");
@@ -110,29 +110,62 @@ function showViews() {
   if (!place) return;
   const here = location.pathname + location.search;
   place.replaceChildren(...views().map(({ name, address }) => {
-    const link = Object.assign(element("a", "", icon("star"), name), { href: address });
-    if (address === here) link.setAttribute("aria-current", "true");
-    return link;
+    const link = Object.assign(element("a", "", icon("star"), name), { href: address, title: "Saved in this browser" });
+    if (address !== here) return element("span", "", link);
+    link.setAttribute("aria-current", "true");
+    const remove = Object.assign(element("button", "", icon("x")), { type: "button", className: "quiet" });
+    Object.assign(remove.dataset, { do: "unsave", name, own: "" });
+    remove.setAttribute("aria-label", `Remove the view ${name}`);
+    return element("span", "", link, remove);
   }));
 }
 
-/// Asks for a name; the same name takes the place of the view before, and a name with nothing to keep goes away.
+/// The words of the address, without how far somebody has scrolled.
+function wordsHere() {
+  const query = new URLSearchParams(location.search);
+  query.delete("show");
+  return Object.fromEntries([...query].filter(([, value]) => value));
+}
+
+/// Asks for a name, and who is to see it; the same name takes the place of the view before.
 export function saveView() {
   const address = location.pathname + location.search;
   const form = document.createElement("form");
-  form.innerHTML = `<h2 id="dialog-title">Save this view</h2><p class="about">Its filters, kept in this browser under a name.</p>
+  const isPerson = Boolean(document.getElementById("bulk"));
+  form.innerHTML = `<h2 id="dialog-title">Save this view</h2><p class="about">Its filters, under a name.</p>
+    <div class="refusal" role="alert" hidden></div>
     <label><span>Name</span><input name="name" autocomplete="off" maxlength="40"></label>
+    <label class="flag"><input type="checkbox" name="shared"> For everybody</label>
     <div class="buttons"><button type="button" data-do="close">Cancel</button><button type="submit" class="first">Save</button></div>`;
-  form.addEventListener("submit", (event) => {
+  form.elements.shared.checked = isPerson;
+  form.elements.shared.closest("label").hidden = !isPerson;
+  form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const name = form.elements.name.value.trim();
     if (!name) return form.elements.name.focus();
-    keep([...views().filter((view) => view.name !== name), { name, address }]);
+    if (form.elements.shared.checked) {
+      const { problem } = await call("/v1/views", { name, query: wordsHere() });
+      if (problem) return showRefusal(form.querySelector(".refusal"), problem);
+      refresh();
+    } else {
+      keep([...views().filter((view) => view.name !== name), { name, address }]);
+    }
     close();
     say(`View saved: ${name}`);
   });
   open(form);
   form.elements.name.focus();
+}
+
+export async function removeView(name, own) {
+  if (own) {
+    keep(views().filter((view) => view.name !== name));
+  } else {
+    const { problem } = await call("/v1/views", { name });
+    if (problem) return say(problem.detail);
+    refresh();
+  }
+  say(`View removed: ${name}`);
 }
 
 document.addEventListener("onus:shown", showViews);

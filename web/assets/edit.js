@@ -8,6 +8,7 @@ const CHOICES = {
   risk: ["normal", "high"],
 };
 const LISTS = ["tags", "scope", "depends_on", "checks"];
+const DAYS = ["target"];
 const NUMBERS = ["lane", "merge_order"];
 /// Nothing filled in empties these; the others must say something.
 const MAY_BE_EMPTY = ["body", "type", "role", "sprint", "parent", ...NUMBERS];
@@ -20,6 +21,7 @@ function fieldOf(name, value) {
     return select;
   }
   const field = document.createElement(name === "body" || LISTS.includes(name) ? "textarea" : "input");
+  if (DAYS.includes(name)) field.type = "date";
   field.value = value;
   if (field.localName === "textarea") field.rows = name === "body" ? 10 : Math.max(2, value.split("\n").length + 1);
   if (LISTS.includes(name)) field.placeholder = "one on each line";
@@ -31,21 +33,22 @@ function fieldOf(name, value) {
 export function valueOf(name, text) {
   const trimmed = text.trim();
   if (LISTS.includes(name)) return trimmed ? trimmed.split("\n").map((line) => line.trim()).filter(Boolean) : [];
+  if (!trimmed && DAYS.includes(name)) return "none";
   if (!trimmed && MAY_BE_EMPTY.includes(name)) return null;
   if (NUMBERS.includes(name)) return Number(trimmed);
   return name === "body" ? text : trimmed;
 }
 
-/// Changes one field of a task: what was refused, or nothing.
-export async function change(task, changes) {
+/// Changes one field of a task, or of what has another path: what was refused, or nothing.
+export async function change(task, changes, path = `/v1/tasks/${task}`) {
   const body = lease(task) ? { ...changes, lease: lease(task) } : changes;
-  const { problem } = await call(`/v1/tasks/${task}`, body, undefined, "PATCH");
+  const { problem } = await call(path, body, undefined, "PATCH");
   return problem;
 }
 
 /// Opens the field of a button in its place.
 export function openEdit(button) {
-  const { task, field: name, value = "" } = button.dataset;
+  const { task, path, field: name, value = "" } = button.dataset;
   const place = button.parentElement;
   const field = fieldOf(name, value);
   field.setAttribute("aria-label", button.dataset.label ?? name);
@@ -76,10 +79,11 @@ export function openEdit(button) {
     event.preventDefault();
     save.disabled = true;
     try {
-      const problem = await change(task, { [name]: valueOf(name, field.value) });
+      const problem = await change(task, { [name]: valueOf(name, field.value) }, path);
       if (problem) return showRefusal(refusal, problem);
       end();
-      say("is changed", task);
+      if (path) say(`${task} is changed`);
+      else say("is changed", task);
       refresh();
     } catch (error) {
       showRefusal(refusal, { title: "The server does not answer", detail: String(error.message), hint: "Try again: it is done once at most." });

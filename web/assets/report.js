@@ -6,7 +6,7 @@ import { refresh, showAddress } from "./live.js";
 async function doCall(button) {
   button.disabled = true;
   try {
-    const { problem } = await call(button.dataset.call, JSON.parse(button.dataset.body));
+    const { problem } = await call(button.dataset.call, JSON.parse(button.dataset.body), undefined, button.dataset.method);
     say(problem ? `${problem.title}: ${problem.detail}` : button.dataset.said);
     refresh();
   } catch {

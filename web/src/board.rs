@@ -18,7 +18,7 @@ use onus_store::port::{Store, Tx};
 use onus_store::read::queue::{self, After, Filter, Which};
 use onus_store::{load, registry};
 use std::collections::{BTreeMap, BTreeSet};
-use view::{BoardView, COLUMNS, Choice, Column, ColumnKind, Lane, Select};
+use view::{BoardView, COLUMNS, Choice, Column, ColumnKind, Lane, SavedLink, Select};
 
 /// So many cards of a column are drawn at first, and each time four times as many as before.
 const FIRST: usize = 50;
@@ -97,7 +97,7 @@ impl BoardQuery {
                 assignee: seen.read("assignee")?,
                 priority: seen.read("priority")?,
                 tag: seen.word("tag").map(str::to_owned),
-                lane: None,
+                lane: onus_app::saved_view::lane(seen.word("lane"))?,
             },
             words: seen.word("q").unwrap_or_default().trim().to_owned(),
             shown: read_shown(seen.word("show").unwrap_or_default()),
@@ -161,12 +161,14 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     if asked.searches() {
         onus.index_words()?;
     }
+    let saved = onus.views()?.views;
     let (stacks, known, projects) = onus.store.read(|tx| {
         let stacks = if asked.searches() { found(tx, &asked)? } else { stacks(tx, &asked)? };
         let known = CardFacts::load(tx, stacks.iter().flat_map(|stack| &stack.tasks))?;
         Ok((stacks, known, registry::projects(tx)?))
     })?;
     let mut view = draw(&asked, seen, &stacks, &known);
+    view.saved = saved.iter().map(|one| SavedLink::new(one, seen)).collect();
     if projects.len() > 1 {
         let names = projects.iter().map(ToString::to_string).collect();
         view.selects.insert(0, filter(seen, "project", "Project", names));
@@ -292,6 +294,7 @@ fn draw(asked: &BoardQuery, seen: &PageRequest, stacks: &[Stack], known: &CardFa
         as_board: seen.with("view", None),
         as_list: seen.with("view", Some("list")),
         person: seen.viewer.is_person(),
+        saved: Vec::new(),
     }
 }
 

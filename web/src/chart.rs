@@ -2,7 +2,9 @@
 //! it or listens to it.
 
 use crate::html::Html;
+use onus_core::milestone::days_left;
 use onus_core::report::DayFlow;
+use onus_core::time::Date;
 use std::fmt::Write as _;
 
 const WIDTH: i64 = 640;
@@ -10,6 +12,8 @@ const HEIGHT: i64 = 150;
 /// Room for the words below and the numbers at the left.
 const FOOT: i64 = 18;
 const LEFT: i64 = 30;
+/// So many days ahead have room.
+const AHEAD: i64 = 120;
 
 /// A chart's frame with its description.
 fn framed(label: &str, inner: &str) -> Html {
@@ -69,12 +73,14 @@ pub(crate) fn bars(label: &str, bars: &[Bar], unit: impl Fn(i64) -> String) -> H
     framed(label, &inner)
 }
 
-/// What was asked for and what is complete, at the end of each day.
-pub(crate) fn burn_up(flow: &[DayFlow]) -> Html {
+/// What was asked for and what is complete, at the end of each day; with a day to reach it by, how fast that would take.
+pub(crate) fn burn_up(flow: &[DayFlow], target: Option<Date>) -> Html {
     let most = flow.iter().map(|day| day.scope).max().unwrap_or(0);
     let mut inner = grid(most, |n| n.to_string());
-    let step = (WIDTH - LEFT) / (flow.len() as i64).max(1);
-    let x = |n: usize| LEFT + n as i64 * step + step / 2;
+    // Days that are still to come until then have their room at the right; what lies years ahead has none.
+    let ahead = target.zip(flow.last()).map_or(0, |(day, last)| days_left(day, last.day).clamp(0, AHEAD));
+    let count = (flow.len() as i64 + ahead).max(1);
+    let x = |n: usize| LEFT + (2 * n as i64 + 1) * (WIDTH - LEFT) / (2 * count);
     let line = |of: fn(&DayFlow) -> i64| {
         let points = flow.iter().enumerate();
         let points = points.map(|(n, day)| format!("{},{}", x(n), HEIGHT - FOOT - scaled(of(day), most)));
@@ -86,6 +92,22 @@ pub(crate) fn burn_up(flow: &[DayFlow]) -> Html {
         line(|day| day.scope),
         line(|day| day.done)
     );
+    if let (Some(day), Some(first)) = (target, flow.first()) {
+        // Nobody was late before anything was asked for.
+        let begun = flow.iter().position(|day| day.scope > 0).unwrap_or(0).saturating_sub(1);
+        let place = days_left(day, first.day);
+        if let Some(at) = usize::try_from(place).ok().filter(|at| (*at as i64) < count) {
+            let done = flow.get(begun).map_or(0, |day| day.done);
+            let (to, begin, base) = (x(at), HEIGHT - FOOT - scaled(done, most), HEIGHT - FOOT);
+            let _ = write!(
+                inner,
+                "<polyline class=\"pace\" points=\"{},{begin} {to},{}\"/><line class=\"target\" x1=\"{to}\" y1=\"0\" \
+                 x2=\"{to}\" y2=\"{base}\"><title>target {day}</title></line>",
+                x(begun),
+                base - scaled(most, most)
+            );
+        }
+    }
     for (n, day) in flow.iter().enumerate() {
         let y = HEIGHT - FOOT - scaled(day.done, most);
         let _ = write!(
@@ -96,7 +118,7 @@ pub(crate) fn burn_up(flow: &[DayFlow]) -> Html {
             day.done,
             day.scope
         );
-        word(&mut inner, n, flow.len(), x(n), &short(&day.day.to_string()));
+        word(&mut inner, n, count as usize, x(n), &short(&day.day.to_string()));
     }
     let last = flow.last().map_or((0, 0), |day| (day.done, day.scope));
     framed(&format!("Burn-up: {} of {} tasks are complete", last.0, last.1), &inner)
@@ -219,7 +241,32 @@ mod tests {
     fn an_empty_chart_is_a_frame() {
         let Html(chart) = bars("nothing", &[], |n| n.to_string());
         assert!(chart.starts_with("<svg") && !chart.contains("<rect"), "{chart}");
-        assert!(!burn_up(&[]).0.contains("NaN"));
+        assert!(!burn_up(&[], None).0.contains("NaN"));
+    }
+
+    #[test]
+    fn a_target_stands_where_its_day_is_and_says_how_fast_it_would_take() {
+        let day = |text: &str, done| DayFlow {
+            day: text.parse().unwrap(),
+            added: 0,
+            completed: 0,
+            dropped: 0,
+            reopened: 0,
+            leases_lost: 0,
+            scope: 8,
+            done,
+        };
+        let flow = [day("2026-11-16", 0), day("2026-11-17", 4)];
+        let Html(ahead) = burn_up(&flow, Some("2026-11-19".parse().unwrap()));
+        // Four days have room; the last of them is the target.
+        assert!(ahead.contains("class=\"target\" x1=\"563\""), "{ahead}");
+        assert!(ahead.contains("class=\"pace\" points=\"106,132 563,8\""), "{ahead}");
+        let Html(past) = burn_up(&flow, Some("2026-11-16".parse().unwrap()));
+        assert!(past.contains("class=\"target\" x1=\"182\""), "{past}");
+        for out_of_sight in ["2026-11-01", "9999-01-01"] {
+            let Html(chart) = burn_up(&flow, Some(out_of_sight.parse().unwrap()));
+            assert!(!chart.contains("class=\"target\""), "{chart}");
+        }
     }
 
     #[test]

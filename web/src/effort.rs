@@ -1,11 +1,13 @@
 //! Effort: who worked how long on what, people beside agents, and whether a person has approved it (mission A4, A6).
 
+mod cost;
 mod day;
 mod grid;
 
 use crate::chart::{self, Bar};
 use crate::html::Html;
 use crate::layout::rendered;
+use crate::limits::{self, LimitRow};
 use crate::{Download, Drawn, Page, PageRequest};
 use askama::Template;
 use onus_app::Onus;
@@ -55,9 +57,12 @@ struct EffortPage {
     types: Vec<SumRow>,
     running: i64,
     grid: Option<grid::Grid>,
+    /// Nothing where no record says what anything cost.
+    cost: Option<cost::CostTrend>,
     /// One day of everybody.
     lines: Option<Html>,
     files: Vec<(&'static str, String)>,
+    limits: Vec<LimitRow>,
     person: bool,
 }
 
@@ -77,6 +82,8 @@ struct WorkerRow {
 #[derive(Debug)]
 struct SumRow {
     name: String,
+    /// Of a task.
+    title: String,
     href: Option<String>,
     time: String,
     billable: String,
@@ -151,6 +158,9 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         (from, to) if from == to => grid::lines(onus, &at_work, from, &tz, seen.now)?,
         _ => None,
     };
+    let mut tasks = sums(&by_task, |row| row.task.as_ref().map(ToString::to_string), TASKS);
+    cost::entitle(onus, &mut tasks)?;
+    let cost = cost::trend(onus, &asked, &daily)?;
     let page = EffortPage {
         from: asked.days.0.to_string(),
         to: asked.days.1.to_string(),
@@ -161,12 +171,14 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         tiles: tiles(&by_worker, &workers),
         chart: hours(&daily, &kinds, asked.days),
         rows,
-        tasks: sums(&by_task, |row| row.task.as_ref().map(ToString::to_string), TASKS),
+        tasks,
         types: sums(&by_type, |row| row.task_type.clone(), TASKS),
         running: by_worker.running,
+        cost,
         grid: grid::grid(&daily, asked.days, today, |day| seen.with("period", Some(&day.to_string()))),
         lines,
         files: files(seen, &asked),
+        limits: limits::rows(&onus.limits(None)?.limits),
         person: seen.viewer.is_person(),
         period: asked.name,
     };
@@ -211,16 +223,7 @@ fn tiles(sheet: &TimesheetView, workers: &[WorkerView]) -> Vec<(String, &'static
 
 /// Hours of each day, people and agents on each other.
 fn hours(sheet: &TimesheetView, kinds: &BTreeMap<String, Kind>, (from, to): (Date, Date)) -> Html {
-    let mut days: BTreeMap<Date, (i64, i64)> = BTreeMap::new();
-    let mut day = from;
-    while day <= to {
-        days.insert(day, (0, 0));
-        let (_, next) = neighbours((day, day));
-        match next.parse::<Date>() {
-            Ok(next) if next > day => day = next,
-            _ => break,
-        }
-    }
+    let mut days: BTreeMap<Date, (i64, i64)> = grid::every_day((from, to)).map(|day| (day, (0, 0))).collect();
     for row in &sheet.rows {
         let (Some(worker), Some(day)) = (&row.worker, row.day) else { continue };
         let sums = days.entry(day).or_default();
@@ -274,10 +277,13 @@ fn longest(sheet: &TimesheetView) -> i64 {
     sheet.rows.iter().map(|row| row.seconds).max().unwrap_or(0)
 }
 
-/// The longest first.
+/// What cost most first, then the longest.
 fn sums(sheet: &TimesheetView, name: impl Fn(&RowView) -> Option<String>, most: usize) -> Vec<SumRow> {
     let mut rows: Vec<&RowView> = sheet.rows.iter().collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.seconds));
+    rows.sort_by(|one, other| {
+        let cost = |row: &RowView| row.cost.unwrap_or(0.0);
+        cost(other).total_cmp(&cost(one)).then(other.seconds.cmp(&one.seconds))
+    });
     let longest = longest(sheet);
     let told = rows.into_iter().take(most).map(|row| {
         let href = row.task.as_ref().map(|task| format!("/tasks/{task}"));
@@ -290,6 +296,7 @@ impl SumRow {
     fn new(row: &RowView, name: String, href: Option<String>, currency: &str, longest: i64) -> SumRow {
         SumRow {
             name,
+            title: String::new(),
             href,
             time: clock(row.seconds),
             billable: clock(row.billable_seconds),

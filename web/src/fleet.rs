@@ -61,6 +61,8 @@ struct WorkerRow {
     busy: Option<i64>,
     /// The last renewal of what it holds.
     sign: Option<Html>,
+    /// What it has used today of what it may: whether that is all of it.
+    limits: Vec<(String, bool)>,
 }
 
 #[derive(Debug)]
@@ -123,6 +125,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         }
         Err(refusal) => return Err(refusal),
     };
+    let limits = onus.limits(None)?.limits;
     let today_of = onus.today(seen.viewer.handle())?;
     let by = vec![Dimension::Worker];
     let sheet = onus.timesheet(&Ask { from: today_of, to: today_of, worker: None, by })?;
@@ -134,7 +137,9 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
                 let row = sheet.rows.iter().find(|row| row.worker.as_ref() == Some(&worker.handle));
                 let today = row.map(|row| worked(row, &sheet.currency)).unwrap_or_default();
                 let busy = row.and_then(|row| utilisation(row, &worker.tz, today_of, seen.now));
-                WorkerRow { today, busy, ..worker_row(worker, &tasks, seen) }
+                let own = limits.iter().filter(|one| one.of == worker.handle.as_str());
+                let limits = own.map(|one| (one.text.clone(), one.reached)).collect();
+                WorkerRow { today, busy, limits, ..worker_row(worker, &tasks, seen) }
             })
             .collect(),
         places: places
@@ -175,6 +180,7 @@ fn worker_row(worker: &WorkerView, tasks: &BTreeMap<TaskId, Task>, seen: &PageRe
         holds: worker.holds.iter().filter_map(|id| held_row(tasks.get(id)?, seen)).collect(),
         today: String::new(),
         busy: None,
+        limits: Vec::new(),
         sign: worker
             .holds
             .iter()

@@ -34,6 +34,8 @@ pub(crate) struct Field {
 pub(crate) enum Input {
     Line,
     Text,
+    /// A day of the calendar.
+    Day,
     /// A line whose words are chosen from the list of this name in the layout.
     Listed(&'static str),
     /// One of these; the first one is the default.
@@ -292,8 +294,9 @@ pub(crate) const FORMS: &[Form] = &[
         fields: &[
             required("name", "Name, such as sprint-12", Input::Line),
             field("title", "What it stands for", Input::Line),
+            field("target", "Target date", Input::Day),
             field("sprint", "All tasks of this sprint", Input::Line),
-            field("tag", "All tasks with this tag", Input::Line),
+            field("tag", "All tasks with this label", Input::Line),
             field("parent", "This task and its slices", Input::Line),
             field("tasks", "Tasks, one on each line", Input::Lines),
         ],

@@ -45,7 +45,7 @@ fn line(item: InboxItem, seen: &PageRequest) -> Line {
     Line {
         at: item.at.map(|at| when(at, seen.now)),
         form: match item.kind {
-            InboxKind::Question | InboxKind::Message => Some("say"),
+            InboxKind::Question | InboxKind::Budget | InboxKind::Message => Some("say"),
             _ => None,
         },
         call: item.call.as_ref().map(|call| (call.path.clone(), call.body.to_string())).or(read),

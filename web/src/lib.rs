@@ -15,6 +15,7 @@ mod graph;
 mod html;
 mod inbox;
 mod layout;
+mod limits;
 mod markdown;
 mod milestone;
 mod now;

@@ -9,10 +9,10 @@ use askama::Template;
 use onus_app::Onus;
 use onus_app::milestone::{MemberView, MilestoneLine, MilestoneView};
 use onus_core::id::{MilestoneName, TaskId};
-use onus_core::milestone::Selection;
+use onus_core::milestone::{Selection, days_left, due_in_words};
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::task::StateName;
-use onus_core::time::Timestamp;
+use onus_core::time::{Date, Timestamp};
 
 /// The most milestones, tasks, and findings that are drawn.
 const ROWS: usize = 500;
@@ -45,6 +45,29 @@ struct MilestoneRow {
     closed: Option<(String, Html)>,
     /// Complete, and all that were not dropped.
     progress: Option<(usize, usize)>,
+    target: Option<TargetDay>,
+    is_open: bool,
+}
+
+/// The day that it is meant for, and how that stands to today while it is open.
+#[derive(Debug)]
+struct TargetDay {
+    day: String,
+    /// The class that gives the colour, and the words.
+    due: Option<(&'static str, String)>,
+}
+
+impl TargetDay {
+    fn new(line: &MilestoneLine, today: Date) -> Option<TargetDay> {
+        let day = line.target?;
+        let class = match days_left(day, today) {
+            ..0 => "bad",
+            0..=2 => "warn",
+            _ => "",
+        };
+        let due = line.closed_at.is_none().then(|| (class, due_in_words(day, today)));
+        Some(TargetDay { day: day.to_string(), due })
+    }
 }
 
 /// So many of the newest are counted.
@@ -57,7 +80,7 @@ fn progress(tasks: &[MemberView]) -> (usize, usize) {
 }
 
 impl MilestoneRow {
-    fn new(line: &MilestoneLine, now: Timestamp) -> MilestoneRow {
+    fn new(line: &MilestoneLine, now: Timestamp, today: Date) -> MilestoneRow {
         MilestoneRow {
             name: line.name.to_string(),
             title: line.title.clone().unwrap_or_default(),
@@ -70,6 +93,8 @@ impl MilestoneRow {
                 .map(ToString::to_string)
                 .zip(line.closed_at.map(|at| when(at, now))),
             progress: None,
+            target: TargetDay::new(line, today),
+            is_open: line.closed_at.is_none(),
         }
     }
 }
@@ -101,10 +126,11 @@ fn words(selection: &Selection) -> String {
 }
 
 fn list(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
+    let today = onus.today(seen.viewer.handle())?;
     let found = onus.milestones()?.milestones;
     // The newest are what people work towards.
     let mut rows: Vec<MilestoneRow> =
-        found.iter().rev().take(ROWS).map(|line| MilestoneRow::new(line, seen.now)).collect();
+        found.iter().rev().take(ROWS).map(|line| MilestoneRow::new(line, seen.now, today)).collect();
     for (row, line) in rows.iter_mut().zip(found.iter().rev()).take(COUNTED) {
         row.progress = Some(progress(&onus.milestone(&line.name)?.tasks));
     }
@@ -131,6 +157,7 @@ struct MilestonePage {
     seal: Option<(i64, String, bool)>,
     /// People close, and verifiers: the rules say so, if it is tried.
     offers_close: bool,
+    person: bool,
 }
 
 fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
@@ -147,7 +174,8 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         ("missing", missing.len()),
     ];
     let members: Vec<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
-    let burn_up = chart::burn_up(&onus.burn_up(seen.viewer.handle(), &members)?);
+    let today = onus.today(seen.viewer.handle())?;
+    let burn_up = chart::burn_up(&onus.burn_up(seen.viewer.handle(), &members)?, line.target);
     let cut = |length: usize| length.saturating_sub(ROWS);
     let (tasks_left_out, missing_left_out) = (cut(tasks.len()), cut(missing.len()));
     missing.truncate(ROWS);
@@ -161,7 +189,8 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         missing.into_iter().map(|finding| (plain(&finding), title(&finding))).collect();
     tasks.truncate(ROWS);
     let page = MilestonePage {
-        row: MilestoneRow::new(&line, seen.now),
+        row: MilestoneRow::new(&line, seen.now, today),
+        person: seen.viewer.is_person(),
         tasks,
         tasks_left_out,
         missing,

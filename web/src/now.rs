@@ -74,6 +74,8 @@ struct Want {
     command: String,
     /// The word on the button, and the call that it makes: path and body.
     act: &'static str,
+    /// What is said when it is done.
+    done: &'static str,
     call: Option<(String, String)>,
     /// A form of the task, where one call is not enough: its verb, and the word on its button.
     form: Option<(&'static str, &'static str)>,
@@ -88,6 +90,8 @@ struct Stuck {
     since: Html,
     /// What a person does about it: the verb of a form, and the word on its button.
     act: Option<(&'static str, &'static str)>,
+    /// Or the call that its button makes, where nothing has to be asked: the change, and what is said then.
+    change: Option<(String, String)>,
     /// The rest of the explanation, for whoever looks it up.
     hint: String,
 }
@@ -146,7 +150,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         more_completed: view.more_completed,
         held: view.held.iter().map(|one| WorkerNow::new(one, now)).collect(),
         throughput: throughput(&view.flow),
-        burn_up: chart::burn_up(&view.flow),
+        burn_up: chart::burn_up(&view.flow, None),
         person: seen.viewer.is_person(),
     };
     Ok(Drawn { title: "Now".to_owned(), main: rendered(&page)? })
@@ -267,6 +271,7 @@ impl Want {
             WantKind::Review => "Review",
             WantKind::ApproveException => "Approve an exception",
             WantKind::Answer => "Answer",
+            WantKind::Budget => "Let it go on",
             WantKind::Restore => "Restore a workstation",
             WantKind::ApproveTimesheet => "Approve a timesheet",
         };
@@ -283,9 +288,11 @@ impl Want {
             whom: want.whom.as_ref().map(ToString::to_string),
             command: want.command.clone(),
             act: if want.kind == WantKind::Restore { "Restore" } else { "Approve" },
+            done: if want.kind == WantKind::Restore { "is back from quarantine" } else { "is approved" },
             form: match (want.kind, &want.task) {
                 (WantKind::Review, Some(_)) => Some(("review", "Review")),
-                (WantKind::Answer, Some(_)) => Some(("unblock", "It is answered")),
+                (WantKind::Answer, Some(_)) => Some(("say", "Answer")),
+                (WantKind::Budget, Some(_)) => Some(("unblock", "Let it go on")),
                 _ => None,
             },
             call: want.call.as_ref().map(|call| (call.path.clone(), call.body.to_string())),
@@ -309,9 +316,11 @@ impl Stuck {
                 StuckKind::LeaseExpired => Some(("takeover", "Take over")),
                 StuckKind::Blocked => Some(("unblock", "Unblock")),
                 StuckKind::Unroutable => Some(("claim", "Who could take it?")),
-                // What it waits for is changed on its page.
                 StuckKind::NeverReady => None,
             },
+            change: stuck.on.as_ref().map(|on| {
+                (format!("{{\"depends_on\":[\"-{on}\"]}}"), format!("{} waits for {on} no more", stuck.task))
+            }),
             detail: match stuck.detail.strip_prefix("waits for ") {
                 Some(on) => format!("waits for {}", blocker(on)),
                 None => stuck.detail.clone(),

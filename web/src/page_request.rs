@@ -78,6 +78,14 @@ impl PageRequest {
         self.word(name).map(str::parse).transpose().map_err(|why| Refusal::invalid(format!("{name}: {why}")))
     }
 
+    /// The words of the query that say something.
+    pub fn words(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.query
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.trim()))
+            .filter(|(_, value)| !value.is_empty())
+    }
+
     /// The address of this page with one word of its query changed, or left out.
     pub fn with(&self, name: &str, value: Option<&str>) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());

@@ -6,6 +6,7 @@ mod view;
 
 use crate::html::{Html, blocker, ring, when};
 use crate::layout::rendered;
+use crate::limits;
 use crate::markdown::{is_harmless, markdown};
 use crate::{Drawn, Page, PageRequest};
 use onus_app::Onus;
@@ -89,6 +90,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         actions: actions(&choices, seen),
         graph: graph.draw()?,
         checks: checks.into_iter().map(|check| CheckLine::new(check, seen.now)).collect(),
+        limits: limits::rows(&story.limits),
         notes: notes(&story, seen),
         extra: story.task.extra_words(),
         handoff: story.handoff.as_ref().map(|handoff| {
@@ -123,12 +125,19 @@ fn printed(onus: &mut Onus, task: &TaskId) -> Result<Option<Printed>, Refusal> {
     if ends == 0 && !session.running {
         return Ok(None);
     }
-    let from = (ends - PRINTED).max(0);
-    let view = onus.output(session.id, from)?;
+    let mut from = (ends - PRINTED).max(0);
+    if from > 0 {
+        // A client's line makes no sense without its beginning.
+        let part = onus.output(session.id, from)?;
+        let line =
+            part.pieces.iter().find_map(|piece| piece.text.find('\n').map(|end| (piece.position, end)));
+        from = line.map_or(from, |(position, end)| position + i64::try_from(end).unwrap_or(0) + 1);
+    }
+    let view = onus.steps(session.id, from)?;
     Ok(Some(Printed {
         session: session.id,
         worker: session.worker.to_string(),
-        text: view.text(from),
+        steps: view.steps,
         next: view.next,
         closed: view.closed,
     }))

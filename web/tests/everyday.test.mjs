@@ -1,7 +1,10 @@
 // A day on the board of a furnished workspace: what was seen broken once, and what people do all day.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { World, accessible, screenshot } from "./support.mjs";
+import { World, accessible, onus, screenshot } from "./support.mjs";
 import { furnish } from "./week.mjs";
 
 let world;
@@ -79,13 +82,32 @@ for (const [name, viewport] of [["1024x768", { width: 1024, height: 768 }], ["39
     await small.locator("dialog .more-fields summary").click();
     assert.ok(await inSight(small.locator("dialog [type=submit]")));
     await small.keyboard.press("Escape");
-    for (const path of ["/board", "/board?view=list", "/now", "/fleet", "/milestones", "/milestones/sprint-12", "/effort", "/effort/day", "/audit", `/tasks/${week.done[0]}`, `/tasks/${week.silent}`]) {
+    for (const path of everyPage()) {
       await world.open(small, path);
       assert.equal(await noSideways(small), 0, path);
     }
     await small.context().close();
   });
 }
+
+/// Every page of the board with something on it.
+const everyPage = () => ["/board", "/board?view=list", "/board?lanes=worker", "/now", "/inbox", "/fleet", "/milestones", "/milestones/sprint-12", "/effort",
+  "/effort/day?worker=@forge", "/audit", `/audit/${week.silent}`, `/tasks/${week.done[0]}`, `/tasks/${week.silent}`, `/tasks/${week.blocked}`, `/tasks/${week.changed}/diff`];
+
+test("in the dark and on a tablet every page can be used, too", async () => {
+  const dark = await world.signedIn({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, colorScheme: "dark" });
+  for (const path of everyPage()) {
+    await world.open(dark, path);
+    await accessible(dark).catch((error) => assert.fail(`${path}: ${error.message}`));
+  }
+  await dark.context().close();
+  const tablet = await world.signedIn({ viewport: { width: 820, height: 1180 }, hasTouch: true });
+  for (const path of everyPage()) {
+    await world.open(tablet, path);
+    assert.equal(await noSideways(tablet), 0, path);
+  }
+  await tablet.context().close();
+});
 
 test("a claim is filled in: a place that is free, and who else could", async () => {
   await world.open(page, "/board");
@@ -169,6 +191,7 @@ test("the list is sorted, grouped and kept as a view", async () => {
   await page.getByRole("button", { name: "Save view" }).click();
   await dialog().getByLabel("Name").fill("By holder");
   await dialog().getByRole("button", { name: "Save" }).click();
+  await page.locator("#shared [aria-current]", { hasText: "By holder" }).waitFor();
   await world.open(page, "/board");
   await page.getByRole("link", { name: "By holder" }).click();
   await page.waitForURL(/group=holder/);
@@ -177,11 +200,73 @@ test("the list is sorted, grouped and kept as a view", async () => {
   await screenshot(page, "list");
 });
 
+test("a view is the team's: another browser sees it come and go, and the command line lists by it", async () => {
+  const other = await world.signedIn();
+  await world.open(other, "/board");
+  await other.getByRole("link", { name: "By holder" }).waitFor();
+  await world.open(page, "/board?tag=payments&priority=P1");
+  await page.getByRole("button", { name: "Save view" }).click();
+  await dialog().getByLabel("Name").fill("Payments, urgent");
+  await dialog().getByRole("button", { name: "Save" }).click();
+  await other.getByRole("link", { name: "Payments, urgent" }).waitFor();
+  const listed = world.run("list", "--view", "Payments, urgent", "--limit", "500").tasks;
+  assert.ok(listed.length > 0 && listed.every(({ tags, priority }) => tags.includes("payments") && priority === "P1"));
+  // One's own stays in this browser.
+  await world.open(page, "/board?role=docs");
+  await page.getByRole("button", { name: "Save view" }).click();
+  await dialog().getByLabel("Name").fill("Only mine");
+  await dialog().getByLabel("For everybody").uncheck();
+  await dialog().getByRole("button", { name: "Save" }).click();
+  await page.locator("#saved", { hasText: "Only mine" }).waitFor();
+  await accessible(page);
+  assert.ok(!world.run("view", "list").views.some(({ name }) => name === "Only mine"));
+  await page.getByRole("button", { name: "Remove the view Only mine" }).click();
+  await page.locator("#saved", { hasText: "Only mine" }).waitFor({ state: "hidden" });
+  await world.open(page, "/board?priority=P1&tag=payments");
+  await page.getByRole("button", { name: "Remove the view Payments, urgent" }).click();
+  await other.getByRole("link", { name: "Payments, urgent" }).waitFor({ state: "detached" });
+  await other.context().close();
+});
+
+test("a milestone's day is moved where it stands, and a late one is red", async () => {
+  await world.open(page, "/milestones/sprint-12");
+  await page.locator(".target-of .badge", { hasText: "days left" }).waitFor();
+  await page.locator(".chart .target").waitFor({ state: "attached" });
+  await page.locator("#edit-target").click();
+  await page.getByLabel("Target date").fill("2026-01-05");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator(".target-of .badge.bad", { hasText: "late" }).waitFor();
+  assert.equal(world.run("milestone", "show", "sprint-12").target, "2026-01-05");
+  await accessible(page);
+  await world.open(page, "/milestones");
+  await page.locator("#milestone-sprint-12 .badge.bad", { hasText: "late" }).waitFor();
+  await page.locator("[data-verb=add_milestone]").click();
+  await dialog().getByLabel("Name, such as").fill("sprint-13");
+  await dialog().getByLabel("Target date").fill("2999-12-31");
+  await dialog().getByLabel("All tasks of this sprint").fill("s13");
+  await dialog().getByRole("button", { name: "Add a milestone" }).click();
+  await page.locator("#milestone-sprint-13", { hasText: "2999-12-31" }).waitFor();
+});
+
+test("Effort tells what the work cost, by day and by task, and offers approval of finished periods only", async () => {
+  await world.open(page, "/effort");
+  await page.locator("section[aria-labelledby=cost] .chart rect").first().waitFor();
+  const first = await page.locator("section[aria-labelledby=by-task] tbody tr").first().innerText();
+  const costs = (await page.locator("section[aria-labelledby=by-task] tbody td:last-child").allInnerTexts()).map((cost) => Number.parseFloat(cost) || 0);
+  assert.deepEqual(costs, costs.toSorted((one, other) => other - one));
+  const { task } = world.run("show", first.match(/API-\d+/)[0]);
+  assert.ok(first.includes(task.title), first);
+  assert.equal(await page.getByRole("button", { name: /^Approve the time/ }).count(), 0, "the month goes on");
+  const day = new Date(Date.now() - 2 * 86_400_000).toISOString().slice(0, 10);
+  await world.open(page, `/effort?period=${day}`);
+  await page.getByRole("button", { name: "Approve the time of @forge" }).click();
+  await page.locator("#worker-\\@forge .badge.good", { hasText: "approved by @ann" }).waitFor();
+});
+
 test("a search finds what stands in bodies and notes, and what came complete from elsewhere", async () => {
   const id = world.add("Quiet coaches", "--body", "The **zeppelin** clause of the tariff");
   world.run("note", id, "see the marmalade ledger");
   const file = `${world.directory}/history.jsonl`;
-  const { writeFileSync } = await import("node:fs");
   writeFileSync(file, JSON.stringify({ title: "Paper tickets retired", state: "complete", resolution: "gone since 2019" }));
   world.run("import", "--format", "jsonl", file);
   for (const [words, found] of [["zeppelin", "Quiet coaches"], ["MARMALADE quiet", "Quiet coaches"], ["paper retired", "Paper tickets retired"]]) {
@@ -279,6 +364,18 @@ test("Week and Day of Effort are today's", async () => {
   assert.match(await page.getByRole("link", { name: "Day", exact: true }).getAttribute("href"), new RegExp(today));
 });
 
+test("Now tells what happened since I last looked", async () => {
+  const fresh = await world.signedIn();
+  await world.open(fresh, "/now");
+  assert.equal(await fresh.locator("#last-look").isVisible(), false, "nobody has looked yet");
+  await world.open(fresh, "/board");
+  await fresh.evaluate(() => localStorage.setItem("onus.looked", String(Date.now() - 90 * 60_000)));
+  await world.open(fresh, "/now");
+  await fresh.getByRole("link", { name: "since I last looked" }).click();
+  await fresh.waitForURL(/since=9[01]m/);
+  await fresh.context().close();
+});
+
 test("what is stuck has its button", async () => {
   await world.open(page, "/now");
   await page.getByRole("button", { name: `Unblock: ${week.blocked}` }).click();
@@ -295,30 +392,56 @@ test("what waits for a dropped task is told to wait for ever", async () => {
   const row = page.locator("section[aria-labelledby=stuck] li", { hasText: waiting });
   await row.getByText("waits for ever").waitFor();
   assert.match(await row.innerText(), new RegExp(`waits for ${lost}, which was dropped`));
+  await row.getByRole("button", { name: "Remove the dependency" }).click();
+  await row.waitFor({ state: "detached" });
+  assert.deepEqual(world.run("show", waiting).task.depends_on, []);
 });
 
 /// Codes, JSON and flags are for programs: people find them under "details", if at all.
 test("no page speaks in codes, JSON or flags outside of details", async () => {
-  for (const path of ["/board", "/board?view=list", "/now", "/inbox", "/fleet", "/milestones", "/milestones/sprint-12", "/effort", "/effort/day", "/audit", `/tasks/${week.done[0]}`, `/tasks/${week.blocked}`, "/tasks/API-9999"]) {
+  const found = [];
+  for (const path of [...everyPage(), "/tasks/API-9999", "/audit?show=refused", "/audit?show=checks"]) {
     await world.open(page, path);
     const raw = await page.evaluate(() => {
       const shown = document.getElementById("main").cloneNode(true);
-      for (const hidden of shown.querySelectorAll("details, option, .words-of, .note, pre")) hidden.remove();
-      const text = shown.textContent;
+      // What people and agents wrote is theirs; the lines of a diff are files.
+      for (const hidden of shown.querySelectorAll("details:not(.file), option, .words-of, .note, pre, td.code")) hidden.remove();
+      const forms = [...document.querySelectorAll("template[data-form]")].map((form) => form.content.textContent);
+      const labels = [...shown.querySelectorAll("[aria-label], [title], [placeholder]")].flatMap((one) => ["aria-label", "title", "placeholder"].map((name) => one.getAttribute(name) ?? ""));
+      const text = [shown.textContent, ...forms, ...labels].join("\n");
       return [...(text.match(/\b[a-z]+(?:_[a-z]+)+\b/g) ?? []), ...(text.match(/\{"[a-z_]+":/g) ?? []), ...(text.match(/(?:^|\s)--[a-z][a-z-]+/g) ?? [])];
     });
-    assert.deepEqual(raw, [], path);
+    found.push(...raw.map((word) => `${path}: ${word}`));
   }
+  assert.deepEqual(found, []);
 });
 
-test("ask, assign, review by keyboard alone", async () => {
+/// Goes on by Tab until the focus is on what has this name.
+async function reach(of, name) {
+  for (let n = 0; n < 200; n++) {
+    const at = await of.evaluate(() => {
+      const { activeElement: here } = document;
+      return here.getAttribute("aria-label") ?? here.closest("label")?.querySelector("span")?.textContent ?? here.textContent.trim();
+    });
+    if (at === name) return;
+    await of.keyboard.press("Tab");
+  }
+  assert.fail(`${name} is not reached`);
+}
+
+test("ask, assign, review and land by keyboard alone", async () => {
+  const tree = world.run("workstation", "add", "desk-keys", "--kind", "worktree").workstation.path;
   await world.open(page, "/board");
   await page.keyboard.press("c");
+  await page.locator("dialog [name=title]:focus").waitFor();
   await page.keyboard.type("Ride by keyboard");
   await page.keyboard.press("Enter");
-  await page.locator(".card", { hasText: "Ride by keyboard" }).waitFor();
+  // The palette finds what is on the page.
+  await page.locator("[id^=card-]", { hasText: "Ride by keyboard" }).waitFor();
+  await page.locator("dialog[open]").waitFor({ state: "detached" });
   await page.keyboard.press("Control+k");
   await page.keyboard.type("ride by keyboard");
+  await page.locator("#found li", { hasText: /API-\d+ Ride by keyboard/ }).waitFor();
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/tasks\/API-\d+$/);
   await world.live(page);
@@ -326,18 +449,50 @@ test("ask, assign, review by keyboard alone", async () => {
   await page.keyboard.press("Control+k");
   await page.keyboard.type("claim");
   await page.keyboard.press("Enter");
-  await dialog().locator("[name=workstation]").waitFor();
-  await page.waitForFunction(() => document.querySelector("dialog [name=workstation]").value !== "");
-  await dialog().locator("[name=workstation]").focus();
+  // A place that is free is filled in; this one wants another.
+  await page.waitForFunction(() => document.querySelector("dialog [name=workstation]")?.value);
+  await reach(page, "Where you will work");
+  await page.keyboard.press("Control+a");
+  await page.keyboard.type("desk-keys");
   await page.keyboard.press("Enter");
   await page.locator("#act-complete").waitFor();
-  await page.keyboard.press("Control+k");
-  await page.keyboard.type(`${id}: complete`);
+  // The work itself is done elsewhere.
+  const lease = await page.evaluate((id) => localStorage.getItem(`onus.lease.${id}`), id);
+  const env = { ...process.env, ONUS_AS: "@ann", ONUS_LEASE: lease };
+  writeFileSync(join(tree, "keys.txt"), "one\ntwo\n");
+  for (const args of [["add", "-A"], ["commit", "-q", "-m", "Ride"]]) execFileSync("git", args, { cwd: tree, env, stdio: "pipe" });
+
+  const mira = await (await world.browser()).newPage();
+  world.as = "@mira";
+  await mira.goto(world.link("@mira"));
+  world.as = undefined;
+  await mira.waitForURL(`${world.url}/*`, { waitUntil: "domcontentloaded" });
+  await world.open(mira, `/tasks/${id}/diff`);
+  await reach(mira, "Comment on line 2 of keys.txt");
+  await mira.keyboard.press("Enter");
+  await mira.keyboard.type("two, at last");
+  await reach(mira, "Comment");
+  await mira.keyboard.press("Enter");
+  await mira.locator("tr.comment", { hasText: "two, at last" }).waitFor();
+  await mira.evaluate(() => document.activeElement.blur());
+  await reach(mira, "Approve");
+  await mira.keyboard.press("Enter");
+  await mira.keyboard.type("good as it is");
+  await reach(mira, "Approve");
+  await mira.keyboard.press("Enter");
+  await mira.locator("#said", { hasText: `${id} is approved` }).waitFor();
+  await mira.context().close();
+
+  execFileSync(onus, ["merge", id], { cwd: tree, env, stdio: "pipe" });
+  await world.open(page, `/tasks/${id}/diff`);
+  await reach(page, "Land");
   await page.keyboard.press("Enter");
-  await dialog().locator("[name=resolution]").waitFor();
+  await page.locator("dialog [name=resolution]").waitFor();
   await page.keyboard.type("ridden");
-  await dialog().locator("[name=commit]").focus();
+  await reach(page, "Complete");
   await page.keyboard.press("Enter");
-  await page.locator("#act-reopen").waitFor();
-  assert.equal(world.run("show", id).task.state, "complete");
+  await page.locator("article.diff .state.complete").waitFor();
+  const { task, reviews } = world.run("show", id);
+  assert.deepEqual([task.state, reviews.map(({ by, verdict }) => [by, verdict])], ["complete", [["@mira", "approved"]]]);
+  assert.match(execFileSync("git", ["log", "--format=%s", "main"], { cwd: world.directory, encoding: "utf8" }), /^Ride$/m);
 });

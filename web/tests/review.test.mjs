@@ -126,8 +126,8 @@ test("two reviewers at once: one sends back, one approves, both are on record wi
   await page.getByRole("button", { name: "Send back" }).click();
   await page.keyboard.type("The second line is one too many");
   await Promise.all([mia, page].map((of) => of.locator("dialog [type=submit]").click()));
-  await page.locator("#said", { hasText: `Send back ${task}: done` }).waitFor();
-  await mia.locator("#said", { hasText: `Approve ${task}: done` }).waitFor();
+  await page.locator("#said", { hasText: `${task} is sent back` }).waitFor();
+  await mia.locator("#said", { hasText: `${task} is approved` }).waitFor();
   const reviews = world.run("show", task).reviews.map(({ by, verdict, commit }) => [by, verdict, commit]).toSorted();
   assert.deepEqual(reviews, [["@ann", "rejected", head], ["@mia", "approved", head]]);
   await mia.context().close();
@@ -156,7 +156,7 @@ test("approved after all and landed by its holder: every page says so by itself"
   await world.open(page, diff());
   await page.getByRole("button", { name: "Approve" }).click();
   await page.locator("dialog [type=submit]").click();
-  await page.locator("#said", { hasText: `Approve ${task}: done` }).waitFor();
+  await page.locator("#said", { hasText: `${task} is approved` }).waitFor();
   const env = { ...process.env, ONUS_AS: "@bot", ONUS_LEASE: lease };
   execFileSync(onus, ["complete", task, "--resolution", "one line less"], { cwd: tree, env, stdio: "pipe" });
   await page.locator("article.diff .state.complete").waitFor();
@@ -169,8 +169,10 @@ test("a line is seen when an agent prints it, without what drives a terminal", a
   world.run("workstation", "add", "ws-2", "--kind", "worktree");
   await world.open(page, `/tasks/${id}`);
   const go = join(world.directory, "go");
-  const script = `printf '%s\\n' "$HOSTILE"; echo first; while ! [ -e "$GO" ]; do sleep 0.1; done; echo second; exit 1`;
-  const env = { ...process.env, ONUS_AS: "@bot", HOSTILE: `${MARKUP}${TERMINAL}`, GO: go };
+  // What a coding client tells of itself comes as a step, and is as harmless.
+  const step = JSON.stringify({ type: "assistant", session_id: "s", message: { id: "m", content: [{ type: "tool_use", name: "Bash", input: { command: MARKUP } }] } });
+  const script = `printf '%s\\n' "$HOSTILE"; echo first; while ! [ -e "$GO" ]; do sleep 0.1; done; printf '%s\\n' "$STEP"; echo second; exit 1`;
+  const env = { ...process.env, ONUS_AS: "@bot", HOSTILE: `${MARKUP}${TERMINAL}`, GO: go, STEP: step };
   const run = spawn(onus, ["run", id, "--workstation", "ws-2", "--", "sh", "-c", script], { cwd: world.directory, env, stdio: "ignore" });
   const ended = new Promise((resolve) => run.once("exit", resolve));
   const box = page.locator("pre[data-output]");
@@ -180,6 +182,7 @@ test("a line is seen when an agent prints it, without what drives a terminal", a
   assert.doesNotMatch(await box.innerText(), /second/);
   writeFileSync(go, "");
   await box.getByText("second").waitFor();
+  assert.equal(await box.locator(".step.called").innerText(), `Bash ${MARKUP}`);
   await ended;
   await harmless(page);
 });
@@ -241,15 +244,15 @@ test("a review from the first key to the last, without a mouse", async () => {
   await reach("Comment on line 2 of keys.txt");
   await page.keyboard.press("Enter");
   await page.keyboard.type("three, please");
-  await page.keyboard.press("Tab");
+  await reach("Comment");
   await page.keyboard.press("Enter");
   await page.locator("tr.comment", { hasText: "three, please" }).waitFor();
   await page.locator("body").evaluate(() => document.activeElement.blur());
   await reach("Approve");
   await page.keyboard.press("Enter");
   await page.keyboard.type("good as it is");
-  await page.keyboard.press("Tab");
+  await reach("Approve");
   await page.keyboard.press("Enter");
-  await page.locator("#said", { hasText: `Approve ${id}: done` }).waitFor();
+  await page.locator("#said", { hasText: `${id} is approved` }).waitFor();
   assert.deepEqual(world.run("show", id).reviews.map(({ by, verdict }) => [by, verdict]), [["@ann", "approved"]]);
 });

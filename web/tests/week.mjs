@@ -148,6 +148,11 @@ export function furnish(world, { days = 6 } = {}) {
       }
       for (const { id, agent, lease } of begun) {
         at(world, hoursAgo(day, until) + 0.05, agent, "complete", id, "--resolution", "It works as asked; the tests show it.", "--lease", lease);
+        if (agent !== "@quill") {
+          const tokens = 40_000 + roll(400_000);
+          at(world, hoursAgo(day, until) + 0.04, agent, "session", "usage", id, "--input-tokens", String(tokens), "--output-tokens", String(Math.trunc(tokens / 9)),
+            "--cost", (tokens / 90_000).toFixed(2));
+        }
         week.done.push(id);
       }
     }
@@ -185,8 +190,21 @@ function present(world, week, open) {
   }
   at(world, 0.3, "@ann", "drop", open.frontend.at(-1), "--reason", "riders never asked for it");
   at(world, 0.2, "@ann", "workstation", "quarantine", "desk-mira", "--reason", "its disk is failing");
-  at(world, 0.2, "@ann", "milestone", "add", "sprint-12", "--title", "Refunds and night trains", "--sprint", "s12");
+  at(world, 0.2, "@ann", "milestone", "add", "sprint-12", "--title", "Refunds and night trains", "--sprint", "s12",
+    "--target", new Date(Date.now() + 4 * 86_400_000).toISOString().slice(0, 10));
+  at(world, 0.2, "@ann", "view", "save", "Payments first", "--tag", "payments");
+  change(world, week);
   week.silent = take("frontend");
   // A lease runs by a clock that no told time moves: this one is short, and runs out for real.
   hold(0, "@pixel", week.silent, "ws-web-1", "2s");
+}
+
+/// A person's own worktree, with a commit to be looked at.
+function change(world, week) {
+  const tree = at(world, 0, "@ann", "workstation", "add", "desk-tom", "--kind", "worktree").workstation.path;
+  week.changed = at(world, 0, "@ann", "add", "Round fares to whole cents", "--sprint", "s13").task.id;
+  const lease = at(world, 0, "@tom", "claim", week.changed, "--workstation", "desk-tom").lease.token;
+  writeFileSync(join(tree, "fares.txt"), "round half up\nin cents\n");
+  const env = { ...process.env, ONUS_AS: "@tom", ONUS_LEASE: lease };
+  for (const args of [["add", "-A"], ["commit", "-q", "-m", "Round fares"]]) execFileSync("git", args, { cwd: tree, env, stdio: "pipe" });
 }

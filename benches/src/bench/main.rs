@@ -5,12 +5,14 @@ mod cli;
 mod desk;
 mod drain;
 mod effort;
+mod fleet;
 mod git;
 mod hostile;
 mod listen;
 mod machine;
 mod mcp;
 mod measure;
+mod mirror;
 mod page;
 mod peers;
 mod place;
@@ -30,7 +32,7 @@ use place::Programs;
 use std::io::Write as _;
 use table::Table;
 
-const USAGE: &str = "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git|road|effort|serve|hostile|team|mcp]...\n       ./bench [--write] calls\n--write does not go with --quick";
+const USAGE: &str = "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git|road|effort|serve|hostile|team|mcp|mirror|fleet]...\n       ./bench [--write] calls\n--write does not go with --quick";
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +69,8 @@ struct Asked {
 /// Compared with a snapshot of its own instead of a goal, and not part of a full run.
 const CALLS: &str = "calls";
 
-const PARTS: &[&str] = &["cli", "store", "git", "road", "effort", "serve", "hostile", "team", "mcp"];
+const PARTS: &[&str] =
+    &["cli", "store", "git", "road", "effort", "serve", "hostile", "team", "mcp", "mirror", "fleet"];
 
 fn parse(words: Vec<String>) -> Option<Asked> {
     let mut asked =
@@ -107,9 +110,11 @@ fn measure(asked: &Asked) -> Outcome<Vec<(String, Vec<Table>)>> {
     for part in &asked.parts {
         let tables = match part.as_str() {
             "cli" => cli::run(&programs, &asked.extent)?,
+            "fleet" => fleet::run(&programs, &asked.extent)?,
             "git" => git::run(&programs, &asked.extent)?,
             "road" => road::run(&programs, &asked.extent)?,
             "effort" => effort::run(&programs, &asked.extent)?,
+            "mirror" => mirror::run(&programs, &asked.extent)?,
             "mcp" => mcp::run(&programs, &asked.extent)?,
             "team" => team::run(&programs, &asked.extent)?,
             "hostile" => hostile::run(&programs, &asked.extent)?,

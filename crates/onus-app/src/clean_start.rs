@@ -73,6 +73,13 @@ impl Onus {
             return Ok(started);
         };
         let Some(place) = self.place_of(&found) else {
+            if earlier == Earlier::Adopt {
+                let detail =
+                    format!("nothing was adopted: {} is no worktree of this clone", held.workstation);
+                started
+                    .warnings
+                    .push(format!("{detail}; take what you need from refs/onus/salvage/{}", task.id));
+            }
             return Ok(started);
         };
         let mark = (&task.id, held.epoch);

@@ -2,24 +2,25 @@
 
 mod archive;
 pub mod format;
+mod pages;
 
 use crate::Onus;
 use crate::progress::Progress;
 use crate::remote::calls;
-use crate::view::TaskView;
-use onus_core::id::TaskId;
+use crate::submit::unexpected;
 use onus_core::refusal::Refusal;
-use onus_core::task::Task;
-use onus_core::time::Timestamp;
 use onus_store::bulk;
 use onus_store::error::StoreError;
-use onus_store::port::{Store, Tx};
+use onus_store::port::Store;
 use onus_store::read::queue::Which;
 use serde::Serialize;
-use std::collections::HashMap;
 use std::io::{self, Write};
 
 pub(crate) use archive::{FORMAT, Header, Trailer};
+pub(crate) use pages::{ExportPosition, TasksPart};
+
+/// So many bytes of an export are sent at once, and a task more. Tests have no millions of bytes to export.
+pub(crate) const PART: usize = if cfg!(test) { 16 * 1024 } else { 4 * 1024 * 1024 };
 
 /// How many rows pass between two words about progress.
 const STRIDE: u64 = 1_000;
@@ -49,82 +50,62 @@ impl std::fmt::Display for ExportError {
 
 impl std::error::Error for ExportError {}
 
-/// A task with what was said when it ended.
-#[derive(Serialize)]
-struct TaskLine {
-    #[serde(flatten)]
-    task: TaskView,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    resolution: Option<String>,
-    /// What was said about it, here or elsewhere.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<NoteLine>,
-}
-
 impl Onus {
     /// Writes one JSON object per task, in the order in which they were asked for, and says how many. A part of the
-    /// queue may refer to tasks that are not in it.
+    /// queue may refer to tasks that are not in it. Through a server it comes in parts, so that nobody has all of it in memory:
+    /// each of them is of one moment.
     pub fn export_tasks(
         &mut self,
         which: Which,
         writer: &mut dyn Write,
         progress: &mut dyn Progress,
     ) -> Result<u64, ExportError> {
-        if let Some((lines, text)) = self.remote(|| calls::ExportTasks { which })? {
-            writer.write_all(text.as_bytes()).and_then(|()| writer.flush()).map_err(ExportError::Writing)?;
-            return Ok(lines);
+        let (mut lines, mut position) = (0, None);
+        while let Some(part) = self.next_part(|| calls::ExportTasks { which, position })? {
+            writer.write_all(part.text.as_bytes()).map_err(ExportError::Writing)?;
+            lines += part.lines;
+            position = part.next;
+            if position.is_none() {
+                writer.flush().map_err(ExportError::Writing)?;
+                return Ok(lines);
+            }
         }
         let mut sheet = LineWriter::new(writer);
         let read = self.store.read(|tx| {
             progress.begin("exporting", u64::try_from(bulk::count_tasks(tx)?).ok());
-            let mut notes = comments(tx)?;
-            let mut seen = 0;
-            bulk::resolved_tasks(tx, &mut |stored, resolution| {
-                seen += 1;
-                if seen % STRIDE == 0 {
-                    progress.at(seen);
-                }
-                if !matches(which, &stored.task) {
-                    return Ok(());
-                }
-                let notes = notes.remove(&stored.task.id).unwrap_or_default();
-                sheet.line(&TaskLine { task: TaskView::from(&stored.task), resolution, notes })
-            })
+            let mut position = ExportPosition::default();
+            while let Some(next) = pages::write(tx, which, position, &mut sheet, usize::MAX)? {
+                position = next;
+                progress.at(sheet.lines);
+            }
+            Ok(())
         });
         progress.end();
         sheet.finish(read)
     }
-}
 
-/// What was said about each task, in the order in which it was.
-fn comments(tx: &mut dyn Tx) -> onus_store::error::Result<HashMap<TaskId, Vec<NoteLine>>> {
-    let mut found: HashMap<TaskId, Vec<NoteLine>> = HashMap::new();
-    bulk::comments(tx, &mut |task, note| {
-        let (by, at, key) = match note.said {
-            Some(said) => (said.by, said.at, said.key),
-            None => (note.by, Some(note.at), None),
-        };
-        found.entry(task).or_default().push(NoteLine { by, at, key, text: note.text });
-        Ok(())
-    })?;
-    Ok(found)
-}
-
-/// A note as `import` takes it.
-#[derive(Serialize)]
-struct NoteLine {
-    by: String,
-    at: Option<Timestamp>,
-    key: Option<String>,
-    text: String,
-}
-
-fn matches(which: Which, task: &Task) -> bool {
-    let state = task.state.name();
-    match which {
-        Which::All => true,
-        Which::Active => !state.is_terminal(),
-        Which::Only(wanted) => state == wanted,
+    /// The part of the tasks from `position` on that is sent at once.
+    pub(crate) fn export_part(
+        &mut self,
+        which: Which,
+        position: Option<ExportPosition>,
+    ) -> Result<TasksPart, Refusal> {
+        let mut text = Vec::new();
+        let mut sheet = LineWriter::new(&mut text);
+        let mut next = Some(position.unwrap_or_default());
+        let read = self.store.read(|tx| {
+            while let Some(position) = next
+                && sheet.bytes < PART
+            {
+                next = pages::write(tx, which, position, &mut sheet, PART)?;
+            }
+            Ok(())
+        });
+        let lines = sheet.finish(read).map_err(|error| match error {
+            ExportError::Refused(refusal) => refusal,
+            ExportError::Writing(error) => unexpected(error),
+        })?;
+        Ok(TasksPart { lines, text: String::from_utf8(text).map_err(unexpected)?, next })
     }
 }
 
@@ -133,23 +114,27 @@ struct LineWriter<'w> {
     writer: &'w mut dyn Write,
     failed: Option<io::Error>,
     lines: u64,
+    bytes: usize,
     buffer: Vec<u8>,
 }
 
 impl LineWriter<'_> {
     fn new(writer: &mut dyn Write) -> LineWriter<'_> {
-        LineWriter { writer, failed: None, lines: 0, buffer: Vec::new() }
+        LineWriter { writer, failed: None, lines: 0, bytes: 0, buffer: Vec::new() }
     }
 
     fn line(&mut self, document: &impl Serialize) -> onus_store::error::Result<()> {
         self.buffer.clear();
-        let written =
-            serde_json::to_writer(&mut self.buffer, document).map_err(io::Error::from).and_then(|()| {
-                self.buffer.push(b'\n');
-                self.writer.write_all(&self.buffer)
-            });
+        let made = serde_json::to_writer(&mut self.buffer, document).map_err(io::Error::from);
+        self.buffer.push(b'\n');
         self.lines += 1;
-        written.map_err(|error| {
+        self.write(made)
+    }
+
+    /// Writes what is in the buffer, if it could be made.
+    fn write(&mut self, made: io::Result<()>) -> onus_store::error::Result<()> {
+        self.bytes = self.bytes.saturating_add(self.buffer.len());
+        made.and_then(|()| self.writer.write_all(&self.buffer)).map_err(|error| {
             let stopped = StoreError::unavailable(error.to_string());
             self.failed = Some(error);
             stopped

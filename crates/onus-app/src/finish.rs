@@ -15,7 +15,7 @@ use onus_core::handoff::{Standing, Words};
 use onus_core::id::CommitId;
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::settings::MergePolicy;
-use onus_core::task::{Check, State, Task};
+use onus_core::task::{Blocker, Check, State, Task};
 use onus_core::text::{Text, shortened};
 use onus_host::refs::{self, History};
 use onus_host::{ref_file, worktree};
@@ -76,6 +76,7 @@ impl Onus {
             return self.finished_view(&task, Done::default());
         }
         self.look_after_offer(&call.merge, &task)?;
+        self.look_after_review(call, &task)?;
         let done = self.end_of_work(call, &task, progress);
         if let Err(refusal) = &done {
             self.ask_for_review(call, &task, refusal);
@@ -223,6 +224,32 @@ impl Onus {
         self.run_on(&call.merge, task, &missing, &bench, progress)
     }
 
+    /// Whether somebody looked at the work since it waits for that.
+    pub fn was_reviewed(&mut self, task: &Task) -> Result<bool, Refusal> {
+        if !waits_for_review(task) {
+            return Ok(false);
+        }
+        let entries = self.log(Some(&task.id), None, i64::MAX)?.entries;
+        let last =
+            |verb: &str| entries.iter().filter(|entry| entry.verb == verb).map(|entry| entry.seq).max();
+        Ok(last("reviewed") > last("blocked"))
+    }
+
+    /// A task that waits for its review goes on once somebody has looked at it, whatever they say.
+    fn look_after_review(&mut self, call: &Finish<'_>, task: &Task) -> Result<(), Refusal> {
+        if !waits_for_review(task) {
+            return Ok(());
+        }
+        if !self.was_reviewed(task)? {
+            let detail = format!("{} waits for somebody to look at it", task.id);
+            return Err(Refusal::new(Code::ReviewMissing, detail)
+                .task(&task.id)
+                .hint(format!("onus review {} --approve, by somebody else", task.id)));
+        }
+        let unblock = envelope(call, &format!("reviewed {}", task.version), Command::Unblock)?;
+        self.submit(&unblock, &Target::Named).map(drop)
+    }
+
     /// The reviewer is asked once for each commit.
     fn ask_for_review(&mut self, call: &Finish<'_>, task: &Task, refusal: &Refusal) {
         let is_missing = refusal.code == Code::ReviewMissing
@@ -260,6 +287,14 @@ impl Onus {
         let Done { checks, behind, attempts } = done;
         Ok(FinishView { task: TaskView::from(task), landed, checks, attempts, handoff, behind })
     }
+}
+
+/// What a task that waits for its review is blocked on.
+pub const REVIEW: &str = "its review";
+
+/// Whether a task waits for its review, under a lease that its holder keeps.
+pub fn waits_for_review(task: &Task) -> bool {
+    matches!(&task.state, State::Blocked { on: Blocker::External(on), held: Some(_) } if on == REVIEW)
 }
 
 /// How much of a resolution is told in the handoff.

@@ -1,19 +1,24 @@
 //! `fleet status`: which agents there are, what each works on, and when it last said something (mission E7).
 
 use crate::Onus;
+use crate::limits::LimitView;
 use crate::remote::calls;
 use onus_core::id::{Handle, TaskId};
+use onus_core::limits::LimitScope;
 use onus_core::refusal::Refusal;
 use onus_core::time::Timestamp;
 use onus_core::worker::{Kind, WorkerState};
-use onus_store::output;
 use onus_store::port::Store as _;
+use onus_store::{load, output};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct FleetView {
     pub agents: Vec<AgentView>,
+    /// The process of the supervisor that runs on the caller's host; `null` where none does, and for whoever asks a server.
+    #[serde(default)]
+    pub supervisor: Option<i32>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -32,9 +37,20 @@ pub struct AgentView {
     pub tokens: i64,
     /// Absent where nobody knows.
     pub cost: Option<f64>,
+    /// What it has used today of what it may, where it has limits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<LimitView>,
 }
 
 impl Onus {
+    /// What names the workspace wherever its store is.
+    pub fn workspace_uid(&mut self) -> Result<String, Refusal> {
+        if let Some(answer) = self.remote(|| calls::Status {})? {
+            return Ok(answer.workspace);
+        }
+        Ok(self.ask(|tx| load::workspace(tx))?.uid)
+    }
+
     /// The agents: these, or all that are registered.
     pub fn fleet_status(&mut self, only: &[Handle]) -> Result<FleetView, Refusal> {
         if let Some(answer) = self.remote(|| calls::FleetStatus { only: only.to_vec() })? {
@@ -42,6 +58,7 @@ impl Onus {
         }
         let workers = self.workers(None)?.workers;
         let held = self.held()?;
+        let limits = self.limits(None)?.limits;
         let mut agents = Vec::new();
         let wanted = |handle: &Handle| only.is_empty() || only.contains(handle);
         for worker in workers.into_iter().filter(|one| one.kind == Kind::Agent && wanted(&one.handle)) {
@@ -52,8 +69,9 @@ impl Onus {
                 None => None,
             };
             let state = match own {
-                Some(own) if own.dead.is_some() || own.may_be_taken_over => "stale",
+                // Nobody need be at work on what waits.
                 Some(own) if own.state == "blocked" => "blocked",
+                Some(own) if own.dead.is_some() || own.may_be_taken_over => "stale",
                 Some(_) => "working",
                 None if worker.state == WorkerState::Paused => "paused",
                 None => "idle",
@@ -66,9 +84,14 @@ impl Onus {
                 last_output_at: said.map(|piece| piece.at),
                 tokens: last.as_ref().map_or(0, |session| session.tokens),
                 cost: last.as_ref().and_then(|session| session.cost),
+                limits: limits
+                    .iter()
+                    .filter(|one| one.scope == LimitScope::WorkerDay && one.of == worker.handle.as_str())
+                    .cloned()
+                    .collect(),
                 worker: worker.handle,
             });
         }
-        Ok(FleetView { agents })
+        Ok(FleetView { agents, supervisor: None })
     }
 }

@@ -15,7 +15,7 @@ mod write;
 
 pub use archive::RestoreView;
 
-use crate::progress::Progress;
+use crate::progress::{Progress, Silent};
 use crate::remote::calls;
 use crate::submit::unexpected;
 use crate::{Onus, registry, replay};
@@ -162,9 +162,23 @@ impl Onus {
         if let Some(answer) = self.remote_under(Some(request), call)? {
             return Ok(answer);
         }
+        self.import_by(Authority::Caller, import, progress)
+    }
+
+    /// Imports what a mirror of the settings says.
+    pub(crate) fn import_polled(&mut self, import: &Import<'_>) -> Result<ImportView, Refusal> {
+        self.import_by(Authority::Settings, import, &mut Silent)
+    }
+
+    fn import_by(
+        &mut self,
+        authority: Authority,
+        import: &Import<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<ImportView, Refusal> {
         let file = File::read(import.input);
-        let session =
-            ImportSession { import, settings: &self.settings, digest: Digest::of(import.input.as_bytes()) };
+        let digest = Digest::of(import.input.as_bytes());
+        let session = ImportSession { import, authority, settings: &self.settings, digest };
         let answered = match import.run {
             Run::Real => self.store.write(|tx| session.carry_out(tx, file, progress)),
             Run::Dry => self.store.read(|tx| Ok(session.rehearse(tx, file)))?,
@@ -173,8 +187,18 @@ impl Onus {
     }
 }
 
+/// On whose word tasks are brought up to date that are there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Authority {
+    /// Whoever imports: the words of others are a person's to bring in, for an agent could lower what its own work is judged by.
+    Caller,
+    /// A mirror that people have set up: what it owns it may change.
+    Settings,
+}
+
 struct ImportSession<'a> {
     import: &'a Import<'a>,
+    authority: Authority,
     settings: &'a Settings,
     digest: Digest,
 }
@@ -323,6 +347,8 @@ impl ImportSession<'_> {
             reviews: Vec::new(),
             base: None,
             session: None,
+            budgets: Vec::new(),
+            stopped_by: Vec::new(),
         }
     }
 }

@@ -41,6 +41,8 @@ const EVER: Span = Span { from: Timestamp(0), to: Timestamp(i64::MAX) };
 pub enum InboxKind {
     /// A blocked task waits for an answer.
     Question,
+    /// A limit stopped a task: an answer lets it go on.
+    Budget,
     /// Somebody said something.
     Message,
     /// Work is there to be looked at.
@@ -61,6 +63,7 @@ impl InboxKind {
     pub const fn name(self) -> &'static str {
         match self {
             InboxKind::Question => "question",
+            InboxKind::Budget => "budget",
             InboxKind::Message => "message",
             InboxKind::Review => "review",
             InboxKind::Check => "check",
@@ -120,7 +123,7 @@ impl Onus {
             let is_own =
                 held.iter().any(|held| want.task.as_ref() == Some(&held.task) && held.assignee == *me);
             match want.kind {
-                WantKind::Answer => false,
+                WantKind::Answer | WantKind::Budget => false,
                 WantKind::Review => !is_own && want.task.as_ref().is_none_or(|task| !known.contains(task)),
                 _ => worker.is_human(),
             }
@@ -148,14 +151,14 @@ impl Onus {
 
     /// The tasks that wait for this worker's answer, with what its holder said when it stopped.
     fn questions(&mut self, me: &Handle, wants: &[WantView]) -> Result<Vec<InboxItem>, Refusal> {
-        let mine =
-            wants.iter().filter(|want| want.kind == WantKind::Answer && want.whom.as_ref() == Some(me));
+        let is_question = |want: &&WantView| matches!(want.kind, WantKind::Answer | WantKind::Budget);
+        let mine = wants.iter().filter(is_question).filter(|want| want.whom.as_ref() == Some(me));
         self.ask(|tx| mine.map(|want| question(tx, want)).collect())
     }
 }
 
 fn question(tx: &mut dyn Tx, want: &WantView) -> StoreResult<InboxItem> {
-    let mut item = InboxItem { kind: InboxKind::Question, ..wanted(want) };
+    let mut item = wanted(want);
     let Some(task) = &want.task else { return Ok(item) };
     if let Some(stored) = load::task(tx, task)? {
         item.from = stored.task.assignment().map(|held| held.assignee.clone());
@@ -206,6 +209,7 @@ fn wanted(want: &WantView) -> InboxItem {
     InboxItem {
         kind: match want.kind {
             WantKind::Answer => InboxKind::Question,
+            WantKind::Budget => InboxKind::Budget,
             WantKind::Review => InboxKind::Review,
             WantKind::ApproveCheck => InboxKind::Check,
             WantKind::ApproveException => InboxKind::Exception,

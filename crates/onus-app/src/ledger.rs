@@ -25,6 +25,7 @@ use onus_core::refusal::Refusal;
 
 pub use checkpoint::{AnchorView, CheckpointView, GenerationView};
 pub use export::ExportedView;
+pub(crate) use export::LedgerExportPart;
 pub use finding::{FindingKind, FindingView};
 pub use range::RangeView;
 pub use verify::VerifyView;

@@ -12,6 +12,7 @@ mod offer;
 
 pub use arrived::Arrived;
 pub use checks::MergeCheckView;
+pub use offer::is_offered;
 
 use crate::Onus;
 use crate::handoff::made;
@@ -30,6 +31,7 @@ use onus_core::own_commits::{self, Holding, Made, Ownership};
 use onus_core::refusal::Refusal;
 use onus_core::settings::Land;
 use onus_core::task::Task;
+use onus_host::landing_turn::LandingTurn;
 use onus_host::refs::{self, Commit, History};
 use onus_host::repository::Repo;
 use onus_host::worktree::{self, Synced};
@@ -40,6 +42,9 @@ use std::path::PathBuf;
 
 /// How often it is tried anew because somebody else was quicker.
 const ATTEMPTS: usize = 12;
+
+/// Who was outrun so often lands before others of the same clone begin again: among many agents somebody always would.
+const OUTRUN: usize = 3;
 
 /// Who merges what.
 #[derive(Debug, Clone, Copy)]
@@ -133,7 +138,12 @@ impl Onus {
         trunk: &Trunk,
         progress: &mut dyn Progress,
     ) -> Result<Option<MergeView>, Refusal> {
+        let mut own_turn = None;
         for attempt in 1..=ATTEMPTS {
+            if own_turn.is_none() {
+                let turn = LandingTurn::take(&trunk.repo.common_dir)?;
+                own_turn = (attempt > OUTRUN).then_some(turn);
+            }
             if attempt > 1 {
                 progress.begin(&format!("{} has moved: attempt {attempt}", trunk.name()), None);
                 progress.end();

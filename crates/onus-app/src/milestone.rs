@@ -14,16 +14,21 @@ use crate::submit::unexpected;
 use onus_core::code::Code;
 use onus_core::event::MilestoneAdded;
 use onus_core::hash::Digest;
-use onus_core::id::{MilestoneName, Seq, TaskId};
-use onus_core::milestone::{self as rules, MEMBERS_MAX, Member, Story, Verification, findings, fingerprint};
+use onus_core::id::{MilestoneName, MirrorName, Seq, TaskId};
+use onus_core::milestone::{
+    self as rules, MEMBERS_MAX, Member, MilestoneEdit, Story, Verification, findings, fingerprint,
+};
+use onus_core::mirror::ToldSoFar;
+use onus_core::mirror::setting::{InMilestones, Mirror};
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::registry::{Registration, person};
 use onus_store::error::{Result as StoreResult, StoreError};
 use onus_store::milestone::{self, StoredMilestone};
+use onus_store::mirror as rows;
 use onus_store::port::{Outcome, Tx};
 use onus_store::read::ledger;
 use onus_store::{load, registry};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A milestone with everything that it is judged by, on one view of the store.
 #[derive(Debug)]
@@ -43,22 +48,44 @@ impl Onus {
         asker: impl Into<Asker<'a>>,
         wanted: &MilestoneAdded,
     ) -> Result<MilestoneAddedView, Refusal> {
+        let mirrors = self.needed_mirrors();
         self.administer(asker, &calls::AddMilestone { wanted: wanted.clone() }, |tx, caller| {
             let by = person(caller)?;
             let found = milestone::find(tx, &wanted.name)?;
             let unknown = unknown_tasks(tx, wanted)?;
             match rules::register(found.as_ref().map(|found| &found.milestone), wanted, &unknown)? {
                 outcome @ Registration::Existing => {
-                    let milestone = view_of(tx, &wanted.name)?;
+                    let milestone = view_of(tx, &wanted.name, &mirrors)?;
                     Ok(Outcome::Rollback(MilestoneAddedView { outcome, milestone }))
                 }
                 outcome @ Registration::Created => {
                     let entry = record(tx, by, wanted.clone())?;
                     milestone::insert(tx, &rules::evolve(None, &entry).map_err(unexpected)?)?;
-                    let milestone = view_of(tx, &wanted.name)?;
+                    let milestone = view_of(tx, &wanted.name, &mirrors)?;
                     Ok(Outcome::Commit(MilestoneAddedView { outcome, milestone }))
                 }
             }
+        })
+    }
+
+    /// Calls it otherwise, or moves the day by which it is meant to be reached.
+    pub fn edit_milestone<'a>(
+        &mut self,
+        asker: impl Into<Asker<'a>>,
+        name: &MilestoneName,
+        wanted: &MilestoneEdit,
+    ) -> Result<MilestoneView, Refusal> {
+        let call = calls::EditMilestone { name: name.clone(), wanted: wanted.clone() };
+        let mirrors = self.needed_mirrors();
+        self.administer(asker, &call, |tx, caller| {
+            let before = milestone::find(tx, name)?.ok_or_else(|| no_milestone(name))?.milestone;
+            let (by, event) = rules::edit(caller, &before, wanted)?;
+            let Some(event) = event else {
+                return Ok(Outcome::Rollback(view_of(tx, name, &mirrors)?));
+            };
+            let entry = record(tx, &by, event)?;
+            milestone::edit(tx, &rules::evolve(Some(before), &entry).map_err(unexpected)?)?;
+            Ok(Outcome::Commit(view_of(tx, name, &mirrors)?))
         })
     }
 
@@ -76,7 +103,9 @@ impl Onus {
         if let Some(answer) = self.remote(|| calls::MilestoneOf { name: name.clone() })? {
             return Ok(answer);
         }
-        let found = self.ask(|tx| milestone::find(tx, name)?.map(|stored| look(tx, stored)).transpose())?;
+        let mirrors = self.needed_mirrors();
+        let found =
+            self.ask(|tx| milestone::find(tx, name)?.map(|stored| look(tx, stored, &mirrors)).transpose())?;
         let seen = found.ok_or_else(|| no_milestone(name))?;
         bounded(&seen)?;
         Ok(MilestoneView::from(&seen))
@@ -88,9 +117,10 @@ impl Onus {
         asker: impl Into<Asker<'a>>,
         name: &MilestoneName,
     ) -> Result<MilestoneView, Refusal> {
+        let mirrors = self.needed_mirrors();
         self.administer(asker, &calls::CloseMilestone { name: name.clone() }, |tx, caller| {
             let stored = milestone::find(tx, name)?.ok_or_else(|| no_milestone(name))?;
-            let seen = look(tx, stored)?;
+            let seen = look(tx, stored, &mirrors)?;
             bounded(&seen)?;
             let before = &seen.stored.milestone;
             let (by, event) = rules::close(caller, before, seen.missing.clone(), seen.fingerprint)?;
@@ -101,8 +131,15 @@ impl Onus {
             let after = rules::evolve(Some(before.clone()), &entry).map_err(unexpected)?;
             let closed = after.closed.ok_or_else(|| unexpected("a milestone was closed and is not"))?;
             milestone::close(tx, name, &closed)?;
-            Ok(Outcome::Commit(view_of(tx, name)?))
+            Ok(Outcome::Commit(view_of(tx, name, &mirrors)?))
         })
+    }
+
+    /// The mirrors that must show what a milestone's tasks are.
+    fn needed_mirrors(&self) -> Vec<(MirrorName, Mirror)> {
+        let mirrors = self.settings.mirrors.iter();
+        let needed = mirrors.filter(|(_, mirror)| mirror.milestones == InMilestones::Required);
+        needed.map(|(name, mirror)| (name.clone(), mirror.clone())).collect()
     }
 }
 
@@ -117,15 +154,23 @@ fn unknown_tasks(tx: &mut dyn Tx, wanted: &MilestoneAdded) -> StoreResult<Vec<Ta
     Ok(unknown)
 }
 
-fn view_of(tx: &mut dyn Tx, name: &MilestoneName) -> Result<MilestoneView, Refusal> {
+fn view_of(
+    tx: &mut dyn Tx,
+    name: &MilestoneName,
+    mirrors: &[(MirrorName, Mirror)],
+) -> Result<MilestoneView, Refusal> {
     let stored = milestone::find(tx, name)?.ok_or_else(|| no_milestone(name))?;
-    let seen = look(tx, stored)?;
+    let seen = look(tx, stored, mirrors)?;
     bounded(&seen)?;
     Ok(MilestoneView::from(&seen))
 }
 
 /// Reads everything that a milestone is judged by.
-fn look(tx: &mut dyn Tx, stored: StoredMilestone) -> StoreResult<MilestoneFacts> {
+fn look(
+    tx: &mut dyn Tx,
+    stored: StoredMilestone,
+    mirrors: &[(MirrorName, Mirror)],
+) -> StoreResult<MilestoneFacts> {
     let closed = stored.milestone.closed;
     let mut members = Vec::new();
     let mut then = Vec::new();
@@ -134,11 +179,12 @@ fn look(tx: &mut dyn Tx, stored: StoredMilestone) -> StoreResult<MilestoneFacts>
         if closed.is_some_and(|closed| row.task.born <= closed.seq) {
             then.push((row.task.id.clone(), past));
         }
-        members.push(Member { task: row.task, story });
+        let told = told(tx, &row.task.id, mirrors)?;
+        members.push(Member { task: row.task, story, told });
     }
     let places = places(tx, &members)?;
     let name = &stored.milestone.name;
-    let missing = findings(&Verification { name, members: &members, places: &places });
+    let missing = findings(&Verification { name, members: &members, places: &places, mirrors });
     let now = members.iter().map(|member| (&member.task.id, &member.story));
     let print = fingerprint(&stored.milestone, now);
     let intact = closed.map(|closed| {
@@ -146,6 +192,23 @@ fn look(tx: &mut dyn Tx, stored: StoredMilestone) -> StoreResult<MilestoneFacts>
         fingerprint(&stored.milestone, past) == closed.fingerprint
     });
     Ok(MilestoneFacts { stored, members, missing, fingerprint: print, intact })
+}
+
+/// How far the mirrors that the milestone needs were told of a task.
+fn told(
+    tx: &mut dyn Tx,
+    task: &TaskId,
+    mirrors: &[(MirrorName, Mirror)],
+) -> StoreResult<BTreeMap<MirrorName, ToldSoFar>> {
+    let mut found = BTreeMap::new();
+    for (name, _) in mirrors {
+        if let Some(row) = rows::one(tx, name, &task.to_string())? {
+            let stuck = row.stuck.then(|| row.error.unwrap_or_default());
+            let so_far = ToldSoFar { delivered: row.delivered, stuck, told: row.told, drift: row.drift };
+            found.insert(name.clone(), so_far);
+        }
+    }
+    Ok(found)
 }
 
 /// What the record says about a task now, and what it said up to an entry.

@@ -10,9 +10,11 @@ use crate::token;
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
 use onus_core::id::{Handle, RequestId, Seq, TaskId};
-use onus_core::output::{Fits, PIECE_MAX, fits, left_out};
+use onus_core::output::step::{self, Step, StepReader};
+use onus_core::output::{Fits, PIECE_MAX, fits, left_out, redacted};
 use onus_core::refusal::Refusal;
 use onus_core::registry;
+use onus_core::session::Counts;
 use onus_core::text::is_unprintable;
 use onus_core::time::Timestamp;
 use onus_store::load;
@@ -35,6 +37,9 @@ pub struct OutputView {
     pub running: bool,
     /// Nothing more comes: the digest is on record.
     pub closed: bool,
+    /// What a coding client did, step by step, where that was asked for instead of the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepView>,
     /// In order. Where one begins behind the end of the one before it, what was between them is left out.
     pub pieces: Vec<PieceView>,
     /// Where to go on: the first byte behind these pieces.
@@ -53,7 +58,59 @@ pub struct PieceView {
     pub text: String,
 }
 
+/// One thing that an agent did or said, as its client tells it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct StepView {
+    pub at: Timestamp,
+    /// `began` (the client's session), `said`, `called` (a tool), `edited` (a file), `answered` and `refused` (what a tool gave
+    /// back), `used`, `warned`, `failed`, or `printed`: what is no step of a known client.
+    pub kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+}
+
+impl StepView {
+    /// What a client wrote as JSON is looked through once more in plain words.
+    pub fn new(step: &Step, at: Timestamp) -> StepView {
+        let used = match step {
+            Step::Used { counts } => Some(counts),
+            _ => None,
+        };
+        StepView {
+            at,
+            kind: step.kind().to_owned(),
+            tool: step.tool().map(redacted),
+            text: redacted(&step.text()),
+            tokens: used.map(Counts::tokens),
+            cost: used.and_then(|counts| counts.cost_micros).map(crate::timesheet::units),
+        }
+    }
+
+    pub fn line(&self) -> String {
+        step::line(&self.kind, self.tool.as_deref(), &self.text)
+    }
+}
+
 impl OutputView {
+    /// The steps in these pieces, as far as they are whole.
+    pub fn read_steps(&self, reader: &mut StepReader) -> Vec<StepView> {
+        let mut steps = Vec::new();
+        for piece in &self.pieces {
+            let found = reader.push(piece.position, &piece.text);
+            steps.extend(found.iter().map(|step| StepView::new(step, piece.at)));
+        }
+        if !self.more && (self.closed || !self.running) {
+            let at = self.pieces.last().map_or(Timestamp(0), |piece| piece.at);
+            steps.extend(reader.finish().iter().map(|step| StepView::new(step, at)));
+        }
+        steps
+    }
+
     /// The text, with a line for what is left out before a piece. `from` is where the reader stands.
     pub fn text(&self, from: i64) -> String {
         let (mut text, mut at) = (String::new(), from);
@@ -160,6 +217,7 @@ impl Onus {
                 task: listed.task,
                 worker: listed.worker,
                 closed: output::is_closed(tx, session)?,
+                steps: Vec::new(),
                 pieces,
                 next,
                 more,
@@ -167,6 +225,19 @@ impl Onus {
             }))
         })?;
         view.ok_or_else(|| no_session(session))
+    }
+
+    /// The same as steps, beginning where another answer of this kind said to go on. At least one, where there is one.
+    pub fn steps(&mut self, session: Seq, from: i64) -> Result<OutputView, Refusal> {
+        let mut reader = StepReader::from(from);
+        let mut view = self.output(session, from)?;
+        let mut steps = view.read_steps(&mut reader);
+        // A line may be longer than an answer.
+        while steps.is_empty() && view.more {
+            view = self.output(session, view.next)?;
+            steps = view.read_steps(&mut reader);
+        }
+        Ok(OutputView { steps, pieces: Vec::new(), next: reader.next(), ..view })
     }
 }
 

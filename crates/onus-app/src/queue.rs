@@ -1,5 +1,6 @@
 //! `list`, `ready`, `stale` and `status`: where the work stands.
 
+use crate::limits;
 use crate::remote::calls;
 use crate::submit::{Judge, claim};
 use crate::view::{CountsView, HeldView, ListView, NotReadyView, ReadyView, StaleView, StatusView, TaskView};
@@ -111,7 +112,7 @@ impl Onus {
         let Some(actor) = actor else { return Ok(view) };
         // A map that cannot be read is the claim's trouble; the queue is what it is.
         let Ok(policy) = self.policy() else { return Ok(view) };
-        if policy.in_force().is_some() {
+        if policy.in_force().is_some() || limits::are_set(&self.settings) {
             let tasks = view.tasks.iter().take(JUDGED);
             view.not_for_caller = self.judge(&policy, |judge| {
                 tasks.map(|task| not_for(judge, actor, task)).filter_map(Result::transpose).collect()
@@ -283,6 +284,7 @@ fn not_for(judge: &mut Judge<'_>, actor: &Handle, task: &TaskView) -> Result<Opt
                 | Code::ScopeOverlap
                 | Code::ScopeViolation
                 | Code::SelfReview
+                | Code::BudgetExceeded
         )
     };
     let mut reasons: Vec<String> = Vec::new();

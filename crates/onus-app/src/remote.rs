@@ -14,6 +14,7 @@ use crate::Onus;
 use crate::idempotent_admin::Asker;
 use crate::submit::{Receipt, ReceiptKind, Target, base_of, unexpected};
 use call::Call;
+use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
 use onus_core::id::{CommitId, Handle, ProjectKey, RequestId, TaskId, shown};
 use onus_core::lease::Token;
@@ -23,11 +24,27 @@ use onus_core::text::Text;
 use onus_store::port::{CallEffect, RemoteCall, Store};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// How often a part of something long is asked for that the server will not give yet, and how long it is let rest in between.
+const PART_ATTEMPTS: usize = 20;
+const PART_REST: Duration = Duration::from_millis(200);
 
 impl Onus {
     /// Asks whoever has the store; none where that is this very process.
     pub(crate) fn remote<C: Call>(&mut self, call: impl FnOnce() -> C) -> Result<Option<C::Answer>, Refusal> {
         self.remote_under(None, call)
+    }
+
+    /// One of many parts: a server that is told to give them too fast says so, and that is a reason to wait only.
+    pub(crate) fn next_part<C: Call>(&mut self, call: impl Fn() -> C) -> Result<Option<C::Answer>, Refusal> {
+        for _ in 0..PART_ATTEMPTS {
+            match self.remote(&call) {
+                Err(refusal) if refusal.code == Code::TooManyRequests => std::thread::sleep(PART_REST),
+                answer => return answer,
+            }
+        }
+        self.remote(call)
     }
 
     /// The same under a request id: it may be asked again when nobody knows whether it was heard.

@@ -2,6 +2,7 @@
 
 use crate::Onus;
 use crate::handoff::{self, HandoffView};
+use crate::limits::LimitView;
 use crate::remote::calls;
 use crate::session::{self, SessionView};
 use crate::view::{AssignmentView, EntryView, LandedView, LedgerView, NoteView, ReviewView, TaskView};
@@ -58,6 +59,9 @@ pub struct StoryView {
     /// What of it is in the main of record.
     #[serde(default)]
     pub landed: Option<LandedView>,
+    /// What was used of the limits that it is under.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<LimitView>,
     pub ledger: Vec<EntryView>,
     /// There is more: ask for what came before this entry.
     #[serde(default)]
@@ -130,12 +134,18 @@ impl Onus {
                 },
                 root_cause,
                 landed,
+                limits: Vec::new(),
                 ledger: entries.iter().map(EntryView::from).collect(),
                 task: TaskView::from(&task),
                 earlier,
             }))
         })?;
-        found.ok_or_else(|| unknown_task(id))
+        let story = found.ok_or_else(|| unknown_task(id))?;
+        let limits = match story.task.state.is_terminal() {
+            true => Vec::new(),
+            false => self.limits(Some(id))?.limits,
+        };
+        Ok(StoryView { limits, ..story })
     }
 
     /// The record: of one task, or the latest entries of all.

@@ -2,6 +2,7 @@
 
 mod batch;
 mod behind;
+mod limited;
 mod next;
 mod rehearsal;
 mod sender;
@@ -10,6 +11,7 @@ pub use batch::Order;
 pub(crate) use rehearsal::{Judge, Rehearsal, claim, findings, request};
 
 use crate::last_commit::Memory;
+use crate::limits::UsedSoFar;
 use crate::remote::{Sent, calls};
 use crate::token::{self, Shown};
 use crate::{Onus, Sight, replay, workstation};
@@ -206,6 +208,7 @@ struct Call<'a> {
     common: &'a mut Common,
     /// The process that sent it, where it came over a network and says so.
     sender: Option<&'a Process>,
+    used: UsedSoFar,
 }
 
 /// What the commands of one transaction share.
@@ -243,7 +246,8 @@ impl<'a> Call<'a> {
         common: &'a mut Common,
     ) -> Result<Call<'a>, Refusal> {
         let (fingerprint, now) = (fingerprint(envelope, target)?, tx.now()?);
-        Ok(Call { outside, policy, envelope, target, fingerprint, now, common, sender: None })
+        let (sender, used) = (None, UsedSoFar::default());
+        Ok(Call { outside, policy, envelope, target, fingerprint, now, common, sender, used })
     }
 
     fn carry_out(&mut self, tx: &mut dyn Tx) -> Result<Outcome<SubmitAnswer>, Refusal> {
@@ -319,6 +323,8 @@ impl<'a> Call<'a> {
             Command::Add { .. } => tx.lost().is_some(),
             command => command.is_grant() && self.is_behind(tx)?,
         };
+        let budgets = self.budgets(tx, envelope, &loaded)?;
+        let stopped_by = self.stopped_by(tx, envelope, &loaded)?;
         let ground = loaded.ground;
         let base = match self.outside.sight {
             Sight::Workstations => {
@@ -356,6 +362,8 @@ impl<'a> Call<'a> {
             reviews: loaded.reviews,
             session: loaded.session,
             base,
+            budgets,
+            stopped_by,
         })
     }
 
@@ -394,7 +402,9 @@ impl<'a> Call<'a> {
             return Ok(Outcome::Rollback(Err(refusal)));
         };
         let is_passed_over = self.is_about_task(&refusal, facts.place.asked.as_ref());
-        if is_passed_over || !(is_grant && refusal.code.is_policy()) {
+        // Whoever polls for the next task all day leaves no trace of a limit either.
+        let is_polled = matches!(self.target, Target::Next(_)) && refusal.code == Code::BudgetExceeded;
+        if is_passed_over || is_polled || !(is_grant && refusal.code.is_policy()) {
             return Ok(Outcome::Rollback(Err(refusal)));
         }
         let event = Event::from(Refused {

@@ -166,6 +166,77 @@ fn every_question_is_answered_as_near_by() {
     assert_eq!(here, there);
 }
 
+/// More tasks and more notes than are read at once, and more than is sent at once.
+#[test]
+fn an_export_comes_in_parts_and_is_the_same() {
+    let mut desk = Desk::new();
+    let said = |task: usize, count: usize| -> Vec<Value> {
+        let note = |n| json!({ "by": "github:bob", "at": "2025-06-01T10:00:00Z", "key": format!("{task}-{n}"), "text": format!("note {n} {}", "x".repeat(500)) });
+        (0..count).map(note).collect()
+    };
+    let line = |task| {
+        let (state, notes) = match task {
+            1 | 129 => ("open", 64),
+            3 => ("open", 200),
+            4 => ("dropped", 130),
+            64 | 65 => ("open", 1),
+            _ => ("open", 0),
+        };
+        json!({ "title": format!("task {task}"), "state": state, "notes": said(task, notes) }).to_string()
+    };
+    let lines: Vec<String> = (1..=130).map(line).collect();
+    assert_eq!(desk.import(&lines.join("\n")).created, 130);
+    let mut far = far_from(&desk, "@ada");
+    for (which, count) in [(Which::All, 130), (Which::Active, 129)] {
+        let mut there = Vec::new();
+        assert_eq!(far.export_tasks(which, &mut there, &mut Silent).unwrap(), count);
+        let there = String::from_utf8(there).unwrap();
+        assert_eq!(there, desk.export(which));
+        let told: Vec<Value> = there.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(told.len() as u64, count);
+        for task in told {
+            let number = task["title"].as_str().unwrap().trim_start_matches("task ").parse().unwrap();
+            let expected: Value = serde_json::from_str(&line(number)).unwrap();
+            let notes = task.get("notes").cloned().unwrap_or_else(|| json!([]));
+            let texts = |notes: &Value| -> Vec<Value> {
+                notes.as_array().unwrap().iter().map(|note| note["text"].clone()).collect()
+            };
+            assert_eq!(texts(&notes), texts(&expected["notes"]), "{number}");
+        }
+    }
+    let part: Value =
+        serde_json::from_str(&raw(&mut far, "export_tasks", &json!(["All", null])).unwrap()).unwrap();
+    assert!(part["text"].as_str().unwrap().len() < 100_000 && part["next"].is_object());
+    let part: Value = serde_json::from_str(&raw(&mut far, "export_ledger", &json!([null])).unwrap()).unwrap();
+    assert!(part["text"].as_str().unwrap().len() < 1_000_000 && part["next"].is_i64());
+}
+
+/// Whoever asks by number gets no more at once than anybody may have.
+#[test]
+fn no_number_asks_for_everything() {
+    let mut desk = Desk::new();
+    let lines: Vec<String> =
+        (0..10_010).map(|n| json!({ "title": format!("task {n}") }).to_string()).collect();
+    desk.import(&lines.join("\n"));
+    let mut far = far_from(&desk, "@ada");
+    let most = json!(i64::MAX);
+    for (name, arguments, list) in [
+        ("log", json!([null, 0, most]), "entries"),
+        ("list", json!(["All", {}, null, most]), "tasks"),
+        (
+            "search_ledger",
+            json!([{ "task": null, "actor": null, "verb": null, "when": {}, "before": null, "limit": most }]),
+            "entries",
+        ),
+    ] {
+        let answer: Value = serde_json::from_str(&raw(&mut far, name, &arguments).unwrap()).unwrap();
+        assert_eq!(answer[list].as_array().map(Vec::len), Some(10_000), "{name}");
+    }
+    let range: Value =
+        serde_json::from_str(&raw(&mut far, "verify_range", &json!([0, most])).unwrap()).unwrap();
+    assert_eq!(range["entries"], 10_000);
+}
+
 #[test]
 fn who_asks_is_the_servers_to_say() {
     let desk = Desk::new();

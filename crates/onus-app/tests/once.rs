@@ -94,7 +94,8 @@ impl Stage for Onus {
             Change::Retire(name) => self.retire(asker, &place(name), why, false).map(told),
             Change::AddMilestone(name) => {
                 let selection = Selection { sprint: Some("12".into()), ..Selection::default() };
-                let wanted = MilestoneAdded { name: name.parse().unwrap(), title: None, selection };
+                let wanted =
+                    MilestoneAdded { name: name.parse().unwrap(), title: None, selection, target: None };
                 self.add_milestone(asker, &wanted).map(told)
             }
             Change::Issue => {

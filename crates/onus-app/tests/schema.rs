@@ -8,6 +8,7 @@ use onus_app::fleet::FleetView;
 use onus_app::handoff::HandoffView;
 use onus_app::import::{ImportView, RestoreView};
 use onus_app::ledger::{CheckpointView, GenerationView, VerifyView};
+use onus_app::limits::LimitsView;
 use onus_app::merge::MergeView;
 use onus_app::milestone::{MilestoneAddedView, MilestonesView, VerifiedView};
 use onus_app::preflight::PreflightView;
@@ -37,6 +38,7 @@ fn document() -> String {
     generator.subschema_for::<StaleView>();
     generator.subschema_for::<StatusView>();
     generator.subschema_for::<StoryView>();
+    generator.subschema_for::<LimitsView>();
     generator.subschema_for::<WorkersView>();
     generator.subschema_for::<WorkstationsView>();
     generator.subschema_for::<RouteView>();
@@ -70,6 +72,7 @@ fn document() -> String {
     generator.subschema_for::<UsageView>();
     generator.subschema_for::<MilestoneAddedView>();
     generator.subschema_for::<MilestonesView>();
+    generator.subschema_for::<onus_app::saved_view::ViewsView>();
     generator.subschema_for::<VerifiedView>();
     generator.subschema_for::<IssuedView>();
     generator.subschema_for::<TokensView>();

@@ -7,7 +7,7 @@ use onus_app::idempotent_admin::Asker;
 use onus_app::progress::Silent;
 use onus_app::remote::{self, CallName};
 use onus_core::command::{Command, Run, Stage};
-use onus_core::event::{MilestoneAdded, WorkstationAdded};
+use onus_core::event::{MilestoneAdded, ViewSaved, WorkstationAdded};
 use onus_core::evidence::{Ground, Proof};
 use onus_core::id::{CheckId, CommitId};
 use onus_core::lease::Token;
@@ -70,7 +70,7 @@ fn live_more(case: &mut Case) {
     case.submit("@ada", "T-5", None, Command::Review { opinion: Box::new(opinion.unwrap()) });
     land(case, &token);
     let milestone: MilestoneAdded = serde_json::from_value(
-        json!({ "name": "m1", "title": "One", "selection": { "tasks": ["T-1", "T-2"] } }),
+        json!({ "name": "m1", "title": "One", "selection": { "tasks": ["T-1", "T-2"] }, "target": "2026-11-30" }),
     )
     .unwrap();
     case.onus.add_milestone(Some(&ada), &milestone).unwrap();
@@ -78,6 +78,9 @@ fn live_more(case: &mut Case) {
         serde_json::from_value(json!({ "name": "m2", "title": "Two", "selection": { "tag": "one" } }))
             .unwrap();
     case.onus.add_milestone(Some(&ada), &tagged).unwrap();
+    let view: ViewSaved =
+        serde_json::from_value(json!({ "name": "Ours", "query": { "tag": "one" } })).unwrap();
+    case.onus.save_view(Some(&ada), &view).unwrap();
     let place = WorkstationAdded {
         probes: vec!["tcp:127.0.0.1:1".parse().unwrap()],
         ..WorkstationAdded::logical("ws-9".parse().unwrap())

@@ -53,6 +53,7 @@ mod status;
 mod takeover;
 mod timesheet;
 mod validate;
+mod view;
 mod worker;
 mod workstation;
 
@@ -79,6 +80,7 @@ pub(crate) enum Verb {
     Add(add::Add),
     Edit(edit::Edit),
     List(list::List),
+    View(view::View),
     Show(show::Show),
     Ready(ready::Ready),
     Claim(claim::Claim),
@@ -166,6 +168,7 @@ pub(crate) fn run(cli: &Cli, out: &mut Output) -> Result<ExitCode, Refusal> {
         Verb::Add(verb) => call(&|world| verb.run(world, out)),
         Verb::Edit(verb) => call(&|world| verb.run(world, out)),
         Verb::List(verb) => call(&|world| verb.run(world, out)),
+        Verb::View(verb) => call(&|world| verb.run(world, out)),
         Verb::Show(verb) => call(&|world| verb.run(world, out)),
         Verb::Ready(verb) => call(&|world| verb.run(world, out)),
         Verb::Claim(verb) => call(&|world| verb.run(world, out)),

@@ -13,6 +13,7 @@ mod route;
 mod story;
 mod table;
 mod token;
+mod view;
 
 pub(crate) use diff::diff;
 pub(crate) use dispatch::{change_line, dispatch};
@@ -22,10 +23,11 @@ pub(crate) use inbox::inbox;
 pub(crate) use milestone::{milestone, milestones};
 pub(crate) use mirror::{mirror_check, mirror_diff, mirrors};
 pub(crate) use preflight::preflight;
-pub(crate) use report::{anomalies, audit, incident, now, sprint};
+pub(crate) use report::{anomalies, audit, incident, limit_of, limits, now, sprint};
 pub(crate) use route::{explain, history, route};
 pub(crate) use story::story;
 pub(crate) use token::{issued, tokens};
+pub(crate) use view::views;
 
 use anstyle::{AnsiColor, Style};
 use onus_app::doctor::DoctorView;
@@ -72,6 +74,12 @@ fn state_style(state: StateName) -> Style {
 /// `in progress`, not the name of a field.
 fn state_words(state: StateName) -> String {
     paint(state_style(state), state.name().replace('_', " "))
+}
+
+/// What a blocked task waits for, without the word by which a program tells the kinds apart.
+fn blocker(text: &str) -> &str {
+    let plain = ["task:", "person:", "external:"].iter().find_map(|kind| text.strip_prefix(kind));
+    plain.unwrap_or(text)
 }
 
 fn priority_style(priority: Priority) -> Style {
@@ -183,14 +191,19 @@ pub(crate) fn change(view: &ChangeView, said: &str) -> String {
     let mut text = format!("{} {said}", paint(BOLD, &task.id));
     match (&task.assignment, &task.blocked_on) {
         (Some(held), Some(on)) => {
-            let _ =
-                write!(text, " on {on}; {} keeps it, {}", held.assignee, lease_end(held.lease_expires_at));
+            let _ = write!(
+                text,
+                "; it waits for {}; {} keeps it, {}",
+                blocker(on),
+                held.assignee,
+                lease_end(held.lease_expires_at)
+            );
         }
         (Some(held), None) => {
             let _ = write!(text, "; {} holds it, {}", held.assignee, lease_end(held.lease_expires_at));
         }
         (None, Some(on)) => {
-            let _ = write!(text, " on {on}");
+            let _ = write!(text, "; it waits for {}", blocker(on));
         }
         (None, None) if said == task.state.name() => {}
         (None, None) => {

@@ -190,6 +190,58 @@ fn only_the_map_or_a_person_opens_another_workstation() {
 }
 
 #[test]
+fn a_person_says_anew_what_a_live_assignment_allows() {
+    let (site, tree) = site();
+    let task = add(&site, &[]);
+    let granted = claim(&site, &task, &["path:docs/**", "verb:note"]);
+    let lease = text(&granted["lease"]["token"]);
+    let held = ["--as", "@bot", "--lease", lease];
+    let edit = |words: &[&str]| {
+        let flags: Vec<&str> = words.iter().flat_map(|one| ["--constraint", *one]).collect();
+        site.by_person(&[&["edit", &task], &flags[..]].concat())["task"]["assignment"]["constraints"].clone()
+    };
+    assert!(!commit(&site, &tree, "src/a.rs", lease));
+    assert_eq!(edit(&["+path:src/**", "-verb:note"]), json!(["path:docs/**", "path:src/**"]));
+    assert!(commit(&site, &tree, "src/a.rs", lease), "what it allows counts at once");
+    // The holder itself does not, whoever asked for the task.
+    let own = site.run(&[&["edit", &task, "--constraint", "none", "--json"], &held[..]].concat());
+    assert_eq!(own.exit, Some(5), "{own:#?}");
+    assert!(own.stderr.contains("human_required"), "{own:#?}");
+    assert_eq!(edit(&["path:src/**", "verb:check"]), json!(["path:src/**", "verb:check"]));
+    let refused = site.run(&[&["note", &task, "so far", "--json"], &held[..]].concat());
+    assert_eq!(refused.code(), "not_permitted", "{refused:#?}");
+    // The holder reads it among its notes, and it is on record from what to what.
+    let story = site.ok(&["show", &task]);
+    let notes = story["notes"].to_string();
+    assert!(notes.contains("you may do only: path:src/** · verb:check"), "{notes}");
+    let log = site.ok(&["ledger", "log", "--task", &task]);
+    let entry = log["entries"].as_array().unwrap().iter().rfind(|one| one["verb"] == "constrained").unwrap();
+    assert_eq!(entry["data"]["before"], json!(["path:docs/**", "path:src/**"]));
+    assert_eq!(text(&entry["actor"]), site.person);
+    let wrong = ["edit", &task, "--constraint", "verb:fly", "--as", &site.person, "--json"];
+    assert_eq!(site.run(&wrong).code(), "invalid_input");
+    assert_eq!(edit(&["none"]), json!([]));
+    site.ok(&[&["release", &task, "--note", "enough"], &held[..]].concat());
+    let free = site.run(&["edit", &task, "--constraint", "network:none", "--as", &site.person, "--json"]);
+    assert_eq!((free.code().as_str(), free.exit), ("wrong_state", Some(5)), "{free:#?}");
+    site.assert_sound();
+}
+
+#[test]
+fn what_the_map_demands_stays_on_a_live_assignment() {
+    let (site, _) = site();
+    site.commit_map(MAP);
+    let task = add(&site, &["--type", "offline"]);
+    site.ok(&["claim", &task, "--as", "@bot"]);
+    let refused = site.run(&["edit", &task, "--constraint", "none", "--as", &site.person, "--json"]);
+    assert_eq!((refused.code().as_str(), refused.exit), ("not_permitted", Some(5)), "{refused:#?}");
+    assert!(refused.stderr.contains("the identity map demands network:none"), "{refused:#?}");
+    site.by_person(&["edit", &task, "--constraint", "+verb:note"]);
+    assert_eq!(site.task(&task)["assignment"]["constraints"], json!(["verb:note", "network:none"]));
+    site.assert_sound();
+}
+
+#[test]
 fn what_is_no_constraint_is_refused() {
     let (site, _) = site();
     let task = add(&site, &[]);

@@ -1,7 +1,7 @@
 //! Writers killed with SIGKILL at any moment: an acknowledged write is never lost, and a call whose answer was lost
 //! is resolved by its request id with exactly one effect (rules: every call ends ok, refused or unknown).
 
-use crate::support::{Agent, Answer, Rng, Site, finish, start, text};
+use crate::support::{Agent, Answer, Rng, Site, finish, is_soak, start, text};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -135,7 +135,11 @@ const SPAN: u32 = 3;
 
 #[test]
 fn killed_writers_lose_nothing_that_was_acknowledged() {
-    let cycles = if std::env::var_os("ONUS_SOAK").is_some() { 1_000 } else { 60 };
+    let cycles = match std::env::var_os("ONUS_TEST_STORE") {
+        _ if is_soak() => 1_000,
+        None => 60,
+        Some(_) => 20,
+    };
     let site = Site::new();
     let agents = site.agents(WRITERS);
     let before = site.tasks().len();
@@ -160,7 +164,10 @@ fn killed_writers_lose_nothing_that_was_acknowledged() {
             killed += story.replayed;
             assert_eq!(titles.insert(story.title, story.task.unwrap()), None);
         }
-        site.assert_sound();
+        // What a kill has broken stays broken: the whole record is read now and then, and at the end.
+        if cycle % 20 == 19 || is_soak() {
+            site.assert_sound();
+        }
         if cycle % 100 == 99 {
             eprintln!("crash: {} of {cycles} cycles, {killed} calls killed", cycle + 1);
         }
@@ -191,8 +198,11 @@ fn a_killed_import_can_be_sent_again() {
         std::thread::sleep(Duration::from_millis(rng.below(300)));
         child.kill().unwrap();
         finish(child);
-        site.assert_sound();
+        if is_soak() {
+            site.assert_sound();
+        }
     }
+    site.assert_sound();
     let whole = site.run(&args);
     assert!(whole.is_ok(), "{whole:#?}");
     assert_eq!(site.tasks().len(), TASKS, "every line once, however often it was sent");

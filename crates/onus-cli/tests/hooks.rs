@@ -1,7 +1,7 @@
 //! Git asks Onus before a branch moves: real worktrees, a real bare repository, real pushes (mission B5, B6, E1).
 
 use crate::support::fleet::{Fleet, Said};
-use crate::support::{HANG, Rng, Site, finish, start, text};
+use crate::support::{HANG, Rng, Site, finish, is_soak, start, text};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -365,12 +365,16 @@ fn a_takeover_waits_for_a_push_that_is_on_its_way() {
     assert_eq!(fleet.at(&fleet.shared(), "agent/ws-a"), seen, "it landed after the takeover: {pushed:?}");
 }
 
-/// Two hundred takeovers against pushes at every moment of their way: what the shared branch is when the takeover
-/// returns is what it stays. Each fleet has a repository and a store of its own: they race side by side.
+/// Takeovers against pushes at every moment of their way: what the shared branch is when the takeover returns is what it
+/// stays. Each fleet has a repository and a store of its own: they race side by side. `ONUS_SOAK` makes it two hundred races.
 #[test]
 fn a_stale_push_never_lands_after_a_takeover() {
     // The barrier is git's: other stores than the embedded one need no more than a look.
-    let rounds = if std::env::var_os("ONUS_TEST_STORE").is_some() { 10 } else { 50 };
+    let rounds = match (is_soak(), std::env::var_os("ONUS_TEST_STORE").is_some()) {
+        (true, false) => 50,
+        (_, false) | (true, true) => 10,
+        (false, true) => 6,
+    };
     let ends: Vec<(usize, usize)> = std::thread::scope(|scope| {
         let fleets: Vec<_> =
             (1..=4).map(|seed| scope.spawn(move || pushes_against_takeovers(seed, rounds))).collect();

@@ -1,6 +1,7 @@
 //! What runs print: kept, read while they run and afterwards, without secrets (threat 19).
 
 use crate::support::fleet::Fleet;
+use crate::support::server::Server;
 use crate::support::wrapper::{ran, run, until};
 use crate::support::{Site, finish, start, text};
 use serde_json::Value;
@@ -127,4 +128,58 @@ fn a_command_that_says_nothing_is_ended() {
     let handoff = site.ok(&["handoff", "T-1", "--show"])["handoff"].clone();
     assert!(text(&handoff["summary"]).contains("said nothing for 1 s"), "{handoff}");
     assert_eq!(printed(site, "T-1"), "begun\n");
+}
+
+/// What a real Claude Code printed.
+const CLAUDE: &str = include_str!("../../onus-core/tests/transcripts/claude.jsonl");
+
+/// At every door; and JSON, which writes some secrets in another way, tells none.
+#[test]
+fn a_coding_clients_lines_are_steps() {
+    let fleet = Fleet::new();
+    let site = &fleet.site;
+    site.add("work");
+    let secrets = ["pa\"ss\\wo rd-77", "ghp_0123456789abcdefghijKLMNOP"];
+    let blurted = serde_json::json!({ "type": "assistant", "session_id": "s", "message": { "id": "m", "content":
+        [{ "type": "text", "text": format!("<b>I blurt</b> {} {}", secrets[0], secrets[1]) }] } });
+    let file = site.root().join("lines");
+    std::fs::write(&file, format!("{CLAUDE}{blurted}\nplain <i>end</i>\n")).unwrap();
+    // The other output tears no line.
+    let line =
+        format!("head -c 800 {0}; sleep 0.2; echo between >&2; sleep 0.2; tail -c +801 {0}", file.display());
+    let mut command = run(site, "a", &["T-1", "--no-complete"], &line);
+    let answer = finish(start(command.env("QUOTED_SECRET", secrets[0])));
+    assert_eq!(answer.exit, Some(0), "{answer:?}");
+    let kept = printed(site, "T-1");
+    for told in
+        ["▸ Bash echo hi\n", "✎ Write /w/repo/hello.txt\n", "Σ 5000 tokens, cost 0.0254\n", "between\n"]
+    {
+        assert!(kept.contains(told), "{told}: {kept}");
+    }
+    assert!(kept.ends_with("● <b>I blurt</b> [redacted] [redacted]\nplain <i>end</i>\n"), "{kept}");
+    assert!(!kept.contains("\"type\""), "{kept}");
+    let raw = finish(start(&mut site.command(&["logs", "T-1", "--raw"]))).stdout;
+    assert!(raw.contains("\"type\":\"assistant\"") && raw.contains("\nplain"), "{raw}");
+    let view = site.ok(&["logs", "T-1"]);
+    let edited = view["steps"].as_array().unwrap().iter().find(|step| step["kind"] == "edited").unwrap();
+    assert_eq!((text(&edited["tool"]), text(&edited["text"])), ("Write", "/w/repo/hello.txt"));
+    let server = Server::start(site);
+    let token = site.token(&site.person);
+    let path = format!("/v1/sessions/{}/output", view["session"]);
+    let steps = server.get(&token, &format!("{path}?format=steps")).ok();
+    assert_eq!(steps["steps"], view["steps"]);
+    assert!(steps["pieces"].as_array().unwrap().is_empty() && steps["next"] == view["next"], "{steps}");
+    let plain = server.get(&token, &path).ok();
+    assert!(plain.get("steps").is_none() && !plain["pieces"].as_array().unwrap().is_empty(), "{plain}");
+    server.get(&token, &format!("{path}?format=pictures")).refused(400, "invalid_input");
+    let cookie = format!("onus-{}={token}", server.address().rsplit(':').next().unwrap());
+    let page = server.try_call("GET", "/tasks/T-1", &[("cookie", &cookie)], None).unwrap().body;
+    let page = text(&page);
+    assert!(page.contains("<span class=\"step called\"><b>Bash</b> echo hi</span>"), "{page}");
+    assert!(!page.contains("<b>I blurt") && !page.contains("<i>end"), "words are only ever text");
+    for place in [kept.as_str(), &raw, &view.to_string(), &steps.to_string(), &plain.to_string(), page] {
+        for secret in ["pa\"ss", "pa\\\"ss", "pa&quot;ss", "pa&#34;ss", "rd-77", secrets[1]] {
+            assert!(!place.contains(secret), "{secret}: {place}");
+        }
+    }
 }

@@ -3,6 +3,8 @@
 use crate::support::tracker::{Tracker, field, history, notes};
 use crate::support::{Agent, Site, text};
 use serde_json::{Value, json};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 /// Tells the mirrors everything, once.
 fn sync(site: &Site) -> Value {
@@ -55,6 +57,9 @@ fn a_hand_over_is_in_redmines_own_history_and_time_is_booked() {
     {
         assert!(told.iter().any(|note| note.contains(words)), "{words}: {told:#?}");
     }
+
+    assert!(told.iter().all(|note| !note.contains("onus-handoff")), "a handoff is told in words: {told:#?}");
+    assert!(told.iter().any(|note| note.contains("**Next slice**")), "{told:#?}");
 
     // To the second, and so to the minute.
     let sheet = site.ok(&["timesheet"]);
@@ -184,6 +189,87 @@ fn issues_become_tasks_once_and_changes_there_are_drift() {
     by(&site, &agents[0], &lease, &["note", &id, "still at it"]);
     sync(&site);
     assert_eq!(field(&tracker.read(&issues[0]), "Agent Name"), "@a1");
+    site.assert_sound();
+}
+
+#[test]
+fn many_issues_are_polled_page_by_page_and_each_is_one_task() {
+    let Some(tracker) = Tracker::shared() else { return };
+    let (site, agents) = mirrored(&tracker, "    worker: \"@redmine\"\n    poll: 1ms\n");
+    let count = if std::env::var_os("ONUS_SOAK").is_some() { 10_000 } else { 320 };
+    let store = rusqlite::Connection::open(tracker.directory.join("db.sqlite3")).unwrap();
+    store.busy_timeout(Duration::from_secs(60)).unwrap();
+    store.execute_batch(&onus_testkit::redmine_issues(&tracker.project, count)).unwrap();
+    for _ in 0..2 {
+        let stand = sync(&site);
+        assert_eq!((stand["pending"].as_i64(), stand["last_error"].as_str()), (Some(0), None), "{stand:#}");
+        let export = site.run(&["export", "--state", "all"]);
+        assert_eq!(export.stdout.lines().count(), count, "each issue is one task");
+    }
+    // Nothing was written to an issue that nobody works on, and one that somebody works on is told all.
+    let wrote: i64 = store
+        .query_row("SELECT count(*) FROM journals j JOIN issues i ON i.id = j.journalized_id JOIN projects p ON p.id = \
+             i.project_id WHERE p.identifier = ?1", [&tracker.project], |row| row.get(0))
+        .unwrap();
+    assert_eq!(wrote, 0);
+    let first = text(&site.tasks()[0]["id"]).to_owned();
+    claim(&site, &first, &agents[0]);
+    sync(&site);
+    let issue = text(&site.task(&first)["origin_ask_ref"]).replace("redmine:", "");
+    assert_eq!(field(&tracker.read(&issue), "Onus Task"), first);
+    // A change there arrives, and nothing else does.
+    let renamed = json!({ "issue": { "subject": "Asked anew" } });
+    assert_eq!(tracker.put(&format!("/issues/{issue}.json"), &renamed), 204);
+    sync(&site);
+    assert_eq!(text(&site.task(&first)["title"]), "Asked anew");
+    site.assert_sound();
+}
+
+#[test]
+fn a_milestone_can_need_that_every_field_was_read_back_equal() {
+    let Some(tracker) = Tracker::shared() else { return };
+    let more = "    create: always\n    worker: \"@redmine\"\n    poll: 1ms\n    milestones: required\n";
+    let (site, _) = mirrored(&tracker, more);
+    site.git(&["add", "--all"]);
+    site.git(&["commit", "--quiet", "--message=settings"]);
+    let added = site.by_person(&["add", "Prove it", "--sprint", "12", "--check", "test -d ."]);
+    let task = text(&added["task"]["id"]).to_owned();
+    site.ok(&["claim", &task, "--as", "@a1", "--workstation", "ws-1"]);
+    site.ok(&["check", &task, "--as", "@a1"]);
+    site.ok(&["complete", &task, "--as", "@a1", "--resolution", "done"]);
+    site.by_person(&["milestone", "add", "twelve", "--sprint", "12"]);
+    let close = || site.run(&["milestone", "close", "twelve", "--as", &site.person, "--json"]);
+    let missing = |what: &str| {
+        let verified = site.run(&["milestone", "verify", "twelve", "--as", &site.person, "--json"]);
+        let findings = verified.error()["findings"].as_array().cloned().unwrap_or_default();
+        assert_eq!(findings.len(), 1, "{what}: {verified:#?}");
+        assert_eq!(findings[0]["task"], task.as_str());
+        text(&findings[0]["detail"]).to_owned()
+    };
+    assert_eq!(missing("nobody told it"), format!("redmine was never told of {task}"));
+    assert_eq!(close().code(), "milestone_incomplete");
+    assert_eq!(sync(&site)["stuck"], 0);
+    let shown = site.by_person(&["milestone", "show", "twelve"]);
+    assert_eq!(shown["missing"], json!([]), "{shown:#}");
+
+    // Somebody changes it there: seen by the next poll, and told field by field.
+    let issue = tracker.issues()[0].clone();
+    let fields = issue["custom_fields"].as_array().unwrap();
+    let agent = fields.iter().find(|field| field["name"] == "Agent Name").unwrap()["id"].clone();
+    let meddle = json!({ "issue": { "custom_fields": [{ "id": agent, "value": "@nobody" }] } });
+    assert_eq!(tracker.put(&format!("/issues/{}.json", issue["id"]), &meddle), 204);
+    let run = site.command(&["mirror", "run", "redmine"]).stderr(Stdio::null()).stdout(Stdio::null()).spawn();
+    let mut run = run.unwrap();
+    let until = Instant::now() + Duration::from_secs(120);
+    while site.ok(&["mirror", "status"])["mirrors"][0]["drift"].as_array().unwrap().is_empty() {
+        assert!(Instant::now() < until, "nobody saw the change");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    run.kill().unwrap();
+    run.wait().unwrap();
+    assert_eq!(missing("changed"), format!("the agent of {task} says `@nobody` in redmine, not `@a1`"));
+    sync(&site);
+    assert_eq!(close().exit, Some(0));
     site.assert_sound();
 }
 

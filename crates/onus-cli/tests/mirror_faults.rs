@@ -8,8 +8,8 @@ use serde_json::Value;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-/// Longer than any pause that the test lets come.
-const PATIENCE: Duration = Duration::from_secs(240);
+/// Longer than any pause that the test lets come, and than hundreds of changes take to be told.
+const PATIENCE: Duration = Duration::from_secs(1_800);
 
 /// `onus mirror run`, ended the hard way.
 struct SenderProcess(Child);

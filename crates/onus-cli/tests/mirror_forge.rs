@@ -3,7 +3,8 @@
 use crate::support::forge::{Forge, KEY};
 use crate::support::server::Server;
 use crate::support::{HANG, Site, text};
-use serde_json::Value;
+use onus_testkit::OutsideKit;
+use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 fn mirrored(forge: &Forge) -> Site {
@@ -27,8 +28,8 @@ fn sync(site: &Site) -> Value {
     stand
 }
 
-fn both_ways(is_gitlab: bool) {
-    let forge = Forge::start(is_gitlab);
+fn both_ways(is_gitlab: bool, judge: Option<u16>) {
+    let forge = Forge::judged(is_gitlab, judge);
     let site = mirrored(&forge);
     let agents = site.agents(1);
     let channel = if is_gitlab { "gitlab" } else { "github" };
@@ -49,6 +50,7 @@ fn both_ways(is_gitlab: bool) {
     let by = ["--as", "@a1", "--lease", text(&claimed["lease"]["token"])];
     site.ok(&[&["note", &task, "the hinge is loose"][..], &by].concat());
     sync(&site);
+    assert_eq!(site.task(&task)["tags"], json!(["bug"]), "labels of others are tags here");
     let mut labels = forge.labels(asked);
     labels.sort_unstable();
     assert_eq!(labels, ["agent:@a1", "at:ws-1", "bug", "doing", &format!("onus:{task}")]);
@@ -90,17 +92,33 @@ fn both_ways(is_gitlab: bool) {
         refused.stderr.contains("the key is not accepted") && !refused.stderr.contains("wrong"),
         "{refused:#?}"
     );
+    if judge.is_some() {
+        let (asked, violations) = forge.judgement();
+        assert!(asked > 20, "{asked}");
+        assert!(violations.is_empty(), "{violations:#?}");
+    }
     site.assert_sound();
 }
 
 #[test]
 fn issues_of_github_go_both_ways() {
-    both_ways(false);
+    both_ways(false, None);
+}
+
+/// Every request of ours is held against what GitHub publishes about its interface. It takes a server of 300 MB.
+#[test]
+fn githubs_own_description_finds_no_fault_with_what_we_ask() {
+    if std::env::var_os("ONUS_SOAK").is_none() {
+        return;
+    }
+    let Some(kit) = OutsideKit::get() else { return };
+    let judge = kit.github();
+    both_ways(false, Some(judge.port));
 }
 
 #[test]
 fn issues_of_gitlab_go_both_ways() {
-    both_ways(true);
+    both_ways(true, None);
 }
 
 #[test]
@@ -146,11 +164,21 @@ fn a_server_tells_by_itself_and_one_that_was_killed_leaves_nothing_out_or_twice(
         server = Server::start(&site);
     }
     until("all was told", &|| site.ok(&["mirror", "status"])["mirrors"][0]["pending"] == 0);
-    let mut answer = ureq::get(format!("{}/metrics", server.url)).call().unwrap();
-    let told = answer.body_mut().read_to_string().unwrap();
-    assert!(told.contains("mirror_pending_tasks{mirror=\"github\"} 0"), "{told}");
+    let says = |name: &str, count: usize| {
+        let mut answer = ureq::get(format!("{}/metrics", server.url)).call().unwrap();
+        let told = answer.body_mut().read_to_string().unwrap();
+        told.contains(&format!("{name}{{mirror=\"github\"}} {count}"))
+    };
+    assert!(says("mirror_pending_tasks", 0) && says("mirror_stuck_tasks", 0));
     assert_eq!(forge.issues().len(), 3, "each task is one issue");
     for number in 1..=3 {
         assert_eq!(forge.comments(number).len(), 1, "known once: {:#?}", forge.comments(number));
     }
+    // What waits for a person is told to whoever watches the server.
+    forge.refuse(true);
+    site.add("Nobody takes it");
+    until("it is stuck", &|| says("mirror_stuck_tasks", 1));
+    forge.refuse(false);
+    site.by_person(&["mirror", "retry", "github"]);
+    until("it was told", &|| says("mirror_pending_tasks", 0) && says("mirror_stuck_tasks", 0));
 }

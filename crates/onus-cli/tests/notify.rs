@@ -2,12 +2,14 @@
 
 use crate::support::clock::Clock;
 use crate::support::receiver::{BROKEN, LOST, REFUSED, Receiver, TAKEN};
-use crate::support::{Site, text};
+use crate::support::{Site, finish, start, text};
 use onus_core::notify::signature::signature;
-use serde_json::Value;
+use onus_testkit::OutsideKit;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -320,6 +322,113 @@ fn mail_has_an_id_of_its_own_and_check_sends_a_test_by_every_channel() {
 }
 
 #[test]
+fn mail_goes_by_tls_to_a_server_that_is_who_it_says() {
+    let Some(kit) = OutsideKit::get() else { return };
+    let site = Site::new();
+    let Some((certificate, key)) = site.certificate() else { return };
+    std::fs::write(site.repo().join("password"), "password\n").unwrap();
+    for (mode, scheme) in [("starttls", "smtp"), ("tls", "smtps")] {
+        let maildir = site.root().join(mode);
+        let server = kit.mail(&maildir, &certificate, &key, mode);
+        let told = |address: &str| {
+            settings(
+                &site,
+                &format!(
+                    "channels:\n  mail: {{kind: smtp, url: \"{scheme}://127.0.0.1:{}\", user: onus, secret_file: password, from: \
+                     onus@example.org, to: {address}}}\nnotify:\n  - {{when: completed, to: mail}}\n",
+                    server.port
+                ),
+            );
+        };
+        let check = |trusted: Option<&str>| {
+            let mut command = site.command(&["mirror", "check", "mail", "--json"]);
+            trusted.map(|file| command.env("SSL_CERT_FILE", file));
+            finish(start(&mut command))
+        };
+        told("grace@example.org");
+        // Nobody has signed it: neither the password nor the mail is shown to it.
+        let doubted = check(None);
+        assert_eq!(
+            (doubted.exit, doubted.code().as_str()),
+            (Some(5), "mirror_stuck"),
+            "{mode}: {doubted:#?}"
+        );
+        let mails = || std::fs::read_dir(maildir.join("new")).map_or(0, Iterator::count);
+        assert_eq!(mails(), 0);
+        assert_eq!(check(Some(&certificate)).exit, Some(0), "{mode}");
+        assert_eq!(mails(), 1, "{mode}");
+        // One that is not there is a person's affair; a server that has no time is tried again.
+        for (address, stuck) in [("bounce@example.org", 1), ("slow@example.org", 0)] {
+            told(address);
+            begin(&site);
+            let task = site.add("Nobody reads this");
+            complete(&site, &task);
+            let mut sync = site.command(&["mirror", "sync", "mail", "--json"]);
+            let synced = finish(start(sync.env("SSL_CERT_FILE", &certificate))).json();
+            let stand = &synced["mirrors"][0];
+            assert_eq!(
+                (&stand["stuck"], &stand["pending"]),
+                (&json!(stuck), &json!(1)),
+                "{address}: {stand:#}"
+            );
+            site.by_person(&["mirror", "skip", "mail", &task, "--reason", "only tried"]);
+            site.by_person(&["mirror", "retry", "mail"]);
+        }
+        assert_eq!(mails(), 1, "{mode}");
+    }
+}
+
+#[test]
+fn the_reference_library_takes_our_webhooks_and_teams_and_desktops_get_their_shapes() {
+    let (hook, teams) = (Receiver::start(|_| TAKEN), Receiver::start(|_| TAKEN));
+    let site = Site::new();
+    settings(
+        &site,
+        &format!(
+            "channels:\n  audit: {{kind: webhook, url: \"{}\", secret_file: secret}}\n  room: {{kind: teams, url: \"{}\"}}\n  desk: \
+             {{kind: desktop}}\nnotify:\n  - {{when: completed, to: audit}}\n  - {{when: completed, to: room}}\n  - {{when: completed, \
+             to: desk}}\n",
+            hook.url(),
+            teams.url()
+        ),
+    );
+    // What a desktop has in place of a server.
+    let bin = site.root().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let said = site.root().join("said");
+    let script = format!("#!/bin/sh\nfor word; do printf '%s\\n' \"$word\"; done >>'{}'\n", said.display());
+    std::fs::write(bin.join("notify-send"), script).unwrap();
+    std::fs::set_permissions(bin.join("notify-send"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    begin(&site);
+    let task = site.add("Tell <all> & \"sundry\"");
+    complete(&site, &task);
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut sync = site.command(&["mirror", "sync", "--json"]);
+    assert!(sync.env("PATH", path).output().unwrap().status.success());
+
+    let [heard] = &hook.taken()[..] else { panic!("{:#?}", hook.taken()) };
+    let header = |name: &str| heard.header(name).to_owned();
+    let headers =
+        json!({ "webhook-id": header("webhook-id"), "webhook-timestamp": header("webhook-timestamp"),
+        "webhook-signature": header("webhook-signature") })
+        .to_string();
+    if let Some(kit) = OutsideKit::get() {
+        assert!(kit.webhook_verifies(SECRET, &headers, &heard.body), "{heard:#?}");
+        assert!(!kit.webhook_verifies(SECRET, &headers, &heard.body.replace("sundry", "none")));
+    }
+    let card: Value = serde_json::from_str(&teams.taken()[0].body).unwrap();
+    let content = &card["attachments"][0]["content"];
+    assert_eq!((text(&card["type"]), text(&content["type"])), ("message", "AdaptiveCard"));
+    assert_eq!(text(&card["attachments"][0]["contentType"]), "application/vnd.microsoft.card.adaptive");
+    assert!(text(&content["body"][0]["text"]).contains(&task), "{card:#}");
+    let said = std::fs::read_to_string(said).unwrap();
+    let words: Vec<&str> = said.lines().collect();
+    assert_eq!(&words[..2], ["--app-name=Onus", "--"], "{said}");
+    assert!(words[2].contains(&task), "{said}");
+    assert!(!words[3..].join("").contains("<all>"), "the body is markup there: {said}");
+}
+
+#[test]
 fn settings_that_do_not_fit_together_are_all_told_at_once() {
     let site = Site::new();
     settings(
@@ -349,4 +458,31 @@ fn settings_that_do_not_fit_together_are_all_told_at_once() {
     );
     let refused = site.run(&["mirror", "check", "far", "--json"]);
     assert!(refused.stderr.contains("link-local"), "{refused:#?}");
+}
+
+#[test]
+fn who_wants_to_hear_of_limits_hears_of_stops_and_of_refusals() {
+    let site = Site::new();
+    settings(
+        &site,
+        "limits: {task: {tokens: 1000}}\nchannels:\n  told: {kind: command, command: 'printf \"%s\\n\" \"$ONUS_EVENT\" >> told'}\n\
+         notify:\n  - {when: budget, to: told}\n",
+    );
+    let task = site.add("work");
+    site.by_person(&["worker", "add", "@bot", "--kind", "agent"]);
+    site.by_person(&["workstation", "add", "ws-bot", "--kind", "logical"]);
+    begin(&site);
+    let claim = ["claim", &task, "--as", "@bot", "--workstation", "ws-bot"];
+    let lease = text(&site.ok(&claim)["lease"]["token"]).to_owned();
+    site.ok(&["session", "usage", &task, "--input-tokens", "1200", "--as", "@bot"]);
+    let ask = ["block", &task, "--on", &format!("person:{}", site.person), "--release-lease"];
+    site.ok(&[&ask[..], &["--as", "@bot", "--lease", &lease]].concat());
+    site.by_person(&["release", &task, "--force", "--reason", "not an answer"]);
+    assert_eq!(site.run(&[&claim[..], &["--json"]].concat()).code(), "budget_exceeded");
+    site.ok(&["mirror", "sync"]);
+    let told = std::fs::read_to_string(site.repo().join("told")).unwrap();
+    let events: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let verbs: Vec<&str> = events.iter().map(|event| text(&event["data"]["verb"])).collect();
+    assert_eq!(verbs, ["blocked", "refused"], "{told}");
+    assert!(told.contains("T-1 has used 1200 of 1000 tokens"), "{told}");
 }

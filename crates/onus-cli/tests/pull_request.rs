@@ -1,8 +1,10 @@
 //! Landing by pull request: `complete` offers the branch at a server that follows the providers' published descriptions to the
 //! letter, the task waits, and is complete once the request is merged there.
 
+use crate::support::server::Server;
 use crate::support::team::{Team, ask, commit, files};
-use crate::support::{Answer, Bench, text};
+use crate::support::wrapper::until;
+use crate::support::{Answer, Bench, finish, start, text};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -218,7 +220,7 @@ fn team(shape: Shape) -> (Team, Bench, Arc<Forge>) {
 fn set(team: &Team, forge: &Forge, key: &str) {
     let (provider, url, key) = (forge.shape.name, &forge.url, team.site.root().join(key));
     let settings = format!(
-        "git:\n  land: pr\n  pull_requests: {{ provider: {provider}, url: \"{url}\", repository: team/shop, key_file: \"{}\" }}\n",
+        "git:\n  land: pr\n  pull_requests: {{ provider: {provider}, url: \"{url}\", repository: team/shop, key_file: \"{}\", poll: 200ms }}\n",
         key.display()
     );
     std::fs::write(team.site.repo().join("onus.yaml"), settings).unwrap();
@@ -229,10 +231,10 @@ fn complete(team: &Team, one: &Bench, task: &str) -> Answer {
 }
 
 /// What somebody does there with a button.
-fn merge_there(team: &Team) {
+fn merge_there(team: &Team, branch: &str) {
     let site = &team.site;
     site.git_in(&team.other, &["fetch", "--quiet", "origin"]);
-    site.git_in(&team.other, &["merge", "--quiet", "--no-ff", "-m", "pr", "origin/agent/ws-one"]);
+    site.git_in(&team.other, &["merge", "--quiet", "--no-ff", "-m", "pr", &format!("origin/{branch}")]);
     site.git_in(&team.other, &["push", "--quiet", "origin", "main"]);
 }
 
@@ -272,7 +274,7 @@ fn complete_offers_the_branch_and_ends_once_it_is_merged() {
         assert_eq!((forge.count("POST"), forge.count(shape.change)), (1, 1), "{}", shape.name);
         assert_eq!(forge.requests.lock().unwrap()[0].sha, more);
         // Merged there: complete, and never twice.
-        merge_there(&team);
+        merge_there(&team, "agent/ws-one");
         forge.decide("merged");
         let done = complete(&team, &one, &task);
         assert_eq!(done.exit, Some(0), "{}: {done:#?}", shape.name);
@@ -280,6 +282,39 @@ fn complete_offers_the_branch_and_ends_once_it_is_merged() {
         assert_eq!(files(site, &team.origin, "main"), ["a", "b"]);
         site.assert_sound();
     }
+}
+
+/// Nobody says `complete` again: a server in the clone asks, and so does the supervisor of a fleet.
+#[test]
+fn a_merged_request_completes_by_itself() {
+    let (team, one, forge) = team(SHAPES[0]);
+    let site = &team.site;
+    let task = ask(site, &["by hand"]);
+    team.ok(&one, &["claim", &task]);
+    commit(site, &one, "a", "1\n");
+    assert_eq!(complete(&team, &one, &task).code(), "not_merged");
+    let server = Server::start(site);
+    until("it asks", || forge.count("GET") > 3);
+    assert_eq!(site.task(&task)["state"], "blocked");
+    merge_there(&team, "agent/ws-one");
+    forge.decide("merged");
+    until("it is complete", || site.task(&task)["state"] == "complete");
+    drop(server);
+    let line = "echo 1 >$ONUS_TASK.txt; git add . && git commit --quiet --message work";
+    let agents = json!([{ "worker": "@sh", "preset": "shell", "command": [line] }]);
+    let file = site.repo().join("onus.yaml");
+    let settings = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{settings}fleet: {{ interval: 200ms }}\nagents: {agents}\n")).unwrap();
+    let task = ask(site, &["by the fleet"]);
+    let supervisor = start(&mut site.command(&["fleet", "up", "--as", &site.person]));
+    until("it waits", || site.task(&task)["state"] == "blocked");
+    merge_there(&team, "agent/sh");
+    forge.decide("merged");
+    until("it is complete", || site.task(&task)["state"] == "complete");
+    site.by_person(&["fleet", "down"]);
+    assert_eq!(finish(supervisor).exit, Some(0));
+    assert_eq!(forge.count("POST"), 2);
+    site.assert_sound();
 }
 
 #[test]

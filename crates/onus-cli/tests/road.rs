@@ -155,6 +155,10 @@ fn a_takeover_brings_the_old_holders_work_along_where_it_is_asked_to() {
     let person = site.person.clone();
     let place = ["--workstation", two.agent.workstation.as_str()];
     let why = ["--force", "--reason", "silent", "--adopt"];
+    // A checkout has no branch of its own that work could be brought to, which is said.
+    let here = [&["takeover", &task, "--as", &person, "--workstation", "ws-repo"], &why[..]].concat();
+    let here = site.run(&here);
+    assert!(here.is_ok() && here.stderr.contains("nothing was adopted: ws-repo is no worktree"), "{here:#?}");
     let taken = [&["takeover", &task, "--as", &person], &place[..], &why[..], &["--json"]].concat();
     let taken = finish(start(site.command(&taken).current_dir(&two.dir)));
     assert_eq!(taken.exit, Some(0), "{taken:#?}");

@@ -4,7 +4,7 @@
 //! one whose turn it is.
 
 use crate::support::team::{Team, ask, commit, files};
-use crate::support::{Bench, ONUS, finish, start, text};
+use crate::support::{Answer, Bench, ONUS, finish, start, text};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,45 +13,54 @@ use std::process::Command;
 const MOST: u32 = 200;
 
 struct Killer {
-    bin: PathBuf,
+    path: String,
     count: PathBuf,
     turn: PathBuf,
 }
 
+/// Puts a `git` of our own before the real one, which `{real}` stands for in its text; gives the path to look for programs in.
+/// Where its parent is not `onus complete` itself it is the real one: hooks of that git run in other processes.
+fn own_git(team: &Team, text: &str) -> String {
+    let bin = team.site.root().join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let real = finish(start(Command::new("sh").args(["-c", "command -v git"]))).stdout.trim().to_owned();
+    let others =
+        "if ! tr '\\0' ' ' < /proc/$PPID/cmdline | grep -q ' complete '; then exec {real} \"$@\"; fi";
+    let script = format!("#!/bin/sh\n{others}\n{text}").replace("{real}", &real);
+    std::fs::write(bin.join("git"), script).unwrap();
+    std::fs::set_permissions(bin.join("git"), PermissionsExt::from_mode(0o755)).unwrap();
+    format!("{}:{}", bin.display(), std::env::var("PATH").unwrap())
+}
+
+fn completes(team: &Team, bench: &Bench, task: &str, path: &str) -> Answer {
+    let mut onus = Command::new(ONUS);
+    team.site.surroundings(&mut onus).current_dir(&bench.dir).env("PATH", path);
+    onus.args(["complete", task, "--resolution", "done", "--as", &bench.agent.handle, "--json"]);
+    finish(start(&mut onus))
+}
+
 impl Killer {
+    /// Two runs at once may both be counted before either looks: whoever comes at the turn or behind it kills.
     fn new(team: &Team) -> Killer {
-        let bin = team.site.root().join("bin");
-        std::fs::create_dir_all(&bin).unwrap();
-        let killer = Killer { count: bin.join("count"), turn: bin.join("turn"), bin };
-        let real = finish(start(Command::new("sh").args(["-c", "command -v git"]))).stdout.trim().to_owned();
-        // Only git that `onus complete` itself runs counts; hooks of that git run in other processes.
-        let script = format!(
-            "#!/bin/sh\n\
-             read -r turn when < {turn}\n\
-             if ! tr '\\0' ' ' < /proc/$PPID/cmdline | grep -q ' complete '; then exec {real} \"$@\"; fi\n\
+        let (count, turn) = (team.site.root().join("count"), team.site.root().join("turn"));
+        let text = format!(
+            "read -r turn when < {turn}\n\
              echo x >> {count}\n\
              n=$(wc -l < {count})\n\
-             if [ $n -ne $turn ]; then exec {real} \"$@\"; fi\n\
-             if [ $when = after ]; then {real} \"$@\"; fi\n\
+             if [ $n -lt $turn ]; then exec {{real}} \"$@\"; fi\n\
+             if [ $when = after ]; then {{real}} \"$@\"; fi\n\
              kill -9 $PPID\n",
-            turn = killer.turn.display(),
-            count = killer.count.display(),
+            turn = turn.display(),
+            count = count.display(),
         );
-        let git = killer.bin.join("git");
-        std::fs::write(&git, script).unwrap();
-        std::fs::set_permissions(&git, PermissionsExt::from_mode(0o755)).unwrap();
-        killer
+        Killer { path: own_git(team, &text), count, turn }
     }
 
     /// Completes, and dies at this run of git; false where there are not so many.
     fn kills(&self, team: &Team, bench: &Bench, task: &str, turn: u32, when: &str) -> bool {
         std::fs::write(&self.turn, format!("{turn} {when}\n")).unwrap();
         std::fs::write(&self.count, "").unwrap();
-        let mut onus = Command::new(ONUS);
-        team.site.surroundings(&mut onus).current_dir(&bench.dir);
-        onus.args(["complete", task, "--resolution", "done", "--as", &bench.agent.handle, "--json"]);
-        let path = format!("{}:{}", self.bin.display(), std::env::var("PATH").unwrap());
-        let ended = finish(start(onus.env("PATH", path)));
+        let ended = completes(team, bench, task, &self.path);
         match ended.exit {
             None => true,
             Some(0) => false,
@@ -109,5 +118,32 @@ fn complete_dies_at_every_step_and_is_repeated() {
     // Each landed once: a commit for each file, and the one that was there first.
     let count = site.git_in(&team.origin, &["rev-list", "--count", "main"]);
     assert_eq!(count, (expected.len() + 1).to_string());
+    team.assert_in_order();
+}
+
+/// A fetch or a push that is ended by a signal tells nothing of the shared repository: it is asked again, whether the push had
+/// arrived or not.
+#[test]
+fn a_git_that_dies_without_a_word_is_asked_again() {
+    let team = Team::new();
+    let site = &team.site;
+    site.by_person(&["init", "--remote", "origin"]);
+    let one = site.bench("one");
+    let died = site.root().join("died");
+    for (verb, first) in [("fetch", ""), ("push", ""), ("push", "{real} \"$@\"")] {
+        let text = format!(
+            "case \" $* \" in *' {verb} '*) [ -e {died} ] || {{ touch {died}; {first}\nkill -PIPE $$; }};; esac\n\
+             exec {{real}} \"$@\"\n",
+            died = died.display(),
+        );
+        let path = own_git(&team, &text);
+        let task = ask(site, &["work"]);
+        team.ok(&one, &["claim", &task]);
+        let made = commit(site, &one, &task, "1\n");
+        let done = completes(&team, &one, &task, &path);
+        assert_eq!(done.exit, Some(0), "{verb}: {done:#?}");
+        assert_eq!(done.json()["landed"]["commits"], serde_json::json!([made]), "{verb}");
+        std::fs::remove_file(&died).unwrap();
+    }
     team.assert_in_order();
 }

@@ -30,12 +30,14 @@ mod effort;
 mod evidence;
 mod exception;
 mod fleet;
+mod fleet_clients;
 mod git_table;
 mod guides;
 mod handoff;
 mod hooks;
 mod inbox;
 mod lanes;
+mod limits;
 mod logs;
 mod mcp;
 mod merge;
@@ -72,6 +74,8 @@ mod setup;
 mod support;
 mod token;
 mod transcript;
+mod views;
+mod words;
 
 #[test]
 fn no_file_is_forgotten() {

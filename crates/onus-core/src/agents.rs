@@ -2,6 +2,7 @@
 
 use crate::code::Code;
 use crate::id::{Handle, Role, WorkstationName};
+use crate::limits::Limit;
 use crate::refusal::{Finding, Refusal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,10 @@ const COUNT_MAX: u16 = 200;
 
 /// Stands for the task in the words of a command.
 pub const PROMPT: &str = "{prompt}";
+
+/// Claude Code hears at its next step what was said to it (`onus say`), without a file in its worktree.
+const HEARING: &str =
+    r#"{"hooks":{"PostToolUse":[{"hooks":[{"type":"command","command":"onus hook agent post-tool-use"}]}]}}"#;
 
 /// One kind of agent, and how many of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -39,6 +44,16 @@ pub struct AgentSettings {
     /// What separates them from the rest of the machine.
     #[serde(default)]
     pub sandbox: SandboxSetting,
+    /// What each of them may use up in a day, in the place of `limits.worker_day`.
+    #[serde(default)]
+    pub limits: Limit,
+}
+
+impl AgentSettings {
+    /// Whether a worker is one of these agents.
+    pub fn is_about(&self, worker: &Handle) -> bool {
+        (1..=self.count.min(COUNT_MAX)).any(|number| handle(self, number).is_ok_and(|own| own == *worker))
+    }
 }
 
 /// Where an agent may write, and whether it has the network.
@@ -102,6 +117,20 @@ impl Preset {
         Preset::ALL.iter().copied().find(|preset| preset.name() == text)
     }
 
+    /// The words of its call that go on with a session of its own; none where it cannot.
+    pub fn resumed(self, session: &str) -> Option<Vec<String>> {
+        let [options, at]: [&[&str]; 2] = match self {
+            Preset::Claude | Preset::Gemini => [&["--resume"], &[]],
+            Preset::Codex => [&["resume"], &[PROMPT]],
+            Preset::Opencode => [&["--session"], &[PROMPT]],
+            Preset::Shell => return None,
+        };
+        // What stands last in a call stays there.
+        let words = self.words().iter().filter(|word| !at.contains(word));
+        let all = words.chain(options).copied().chain([session]).chain(at.iter().copied());
+        Some(all.map(str::to_owned).collect())
+    }
+
     /// The words of its call; of a shell those before the line.
     const fn words(self) -> &'static [&'static str] {
         match self {
@@ -114,6 +143,8 @@ impl Preset {
                 "--verbose",
                 "--allowedTools",
                 "Bash Read Write Edit Glob Grep",
+                "--settings",
+                HEARING,
             ],
             // Its own sandbox would keep it from the git directory of a worktree.
             Preset::Codex => &["codex", "exec", "--json", "--sandbox", "danger-full-access", PROMPT],
@@ -132,6 +163,8 @@ pub struct Agent {
     pub role: Option<Role>,
     pub tier: Option<String>,
     pub command: Vec<String>,
+    /// The client, where its own words are called: it may go on with a session that was interrupted.
+    pub client: Option<Preset>,
     pub env: BTreeMap<String, String>,
     pub sandbox: SandboxSetting,
 }
@@ -170,6 +203,7 @@ pub fn agents(settings: &[AgentSettings]) -> Result<Vec<Agent>, Refusal> {
                 role: kind.roles.get(index % kind.roles.len().max(1)).cloned(),
                 tier: kind.preset.map(|preset| preset.name().to_owned()),
                 command: command.clone(),
+                client: kind.preset.filter(|_| kind.command.is_empty()),
                 sandbox: kind.sandbox,
             });
         }
@@ -251,6 +285,7 @@ mod tests {
             roles: Vec::new(),
             env: BTreeMap::new(),
             sandbox: SandboxSetting::default(),
+            limits: Limit::default(),
         }
     }
 
@@ -261,6 +296,22 @@ mod tests {
             found.iter().map(|agent| format!("{} {}", agent.worker, agent.workstation)).collect();
         assert_eq!(names, ["@claude-1 claude-1", "@claude-2 claude-2"]);
         assert_eq!(found[0].command[..3], ["claude", "-p", PROMPT]);
+    }
+
+    #[test]
+    fn a_client_goes_on_with_its_own_session() {
+        for (preset, end) in [
+            (Preset::Claude, "--resume s"),
+            (Preset::Codex, "danger-full-access resume s {prompt}"),
+            (Preset::Gemini, "--skip-trust --resume s"),
+            (Preset::Opencode, "json --session s {prompt}"),
+        ] {
+            let words = preset.resumed("s").unwrap().join(" ");
+            assert!(words.ends_with(end) && words.matches(PROMPT).count() == 1, "{words}");
+        }
+        assert_eq!(Preset::Shell.resumed("s"), None);
+        let own = agents(&[kind("@a", Some(Preset::Claude), &["./mine"], 1)]).unwrap();
+        assert_eq!(own[0].client, None, "words of one's own are called as they are");
     }
 
     #[test]

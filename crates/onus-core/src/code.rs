@@ -50,6 +50,7 @@ codes! {
     WorkstationQuarantined "workstation_quarantined" 409  5 "The workstation is quarantined",
     LaneFull               "lane_full"               409  5 "The lane is full",
     ScopeOverlap           "scope_overlap"           409  5 "The scope overlaps a live assignment",
+    BudgetExceeded         "budget_exceeded"         409  5 "A limit is reached",
     ScopeViolation         "scope_violation"         403  5 "A path lies outside the assignment's scope",
     HumanRequired          "human_required"          403  5 "Only a person may do this",
     Unauthenticated        "unauthenticated"         401  5 "The token does not prove who calls",
@@ -106,9 +107,11 @@ impl Code {
             }
             Code::MapInvalid => Some(Class::MisconfiguredMap),
             Code::DependencyIncomplete | Code::LaneFull | Code::ScopeOverlap => Some(Class::Sequencing),
-            Code::RoutingDenied | Code::SelfReview | Code::NotPermitted | Code::ScopeViolation => {
-                Some(Class::Policy)
-            }
+            Code::RoutingDenied
+            | Code::SelfReview
+            | Code::NotPermitted
+            | Code::ScopeViolation
+            | Code::BudgetExceeded => Some(Class::Policy),
             _ => None,
         }
     }
@@ -131,6 +134,7 @@ impl Code {
                 | Code::LaneFull
                 | Code::ScopeOverlap
                 | Code::ScopeViolation
+                | Code::BudgetExceeded
                 | Code::SelfReview
                 | Code::HumanRequired
                 | Code::NotPermitted

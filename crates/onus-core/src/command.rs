@@ -254,6 +254,8 @@ pub struct Changes {
     pub depends_on: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checks: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub constraints: Option<Vec<String>>,
 }
 
 impl Changes {
@@ -507,15 +509,15 @@ impl Command {
     }
 
     /// Whether the identity map has a say.
-    pub const fn needs_policy(&self) -> bool {
-        self.is_grant()
-            || matches!(
-                self,
-                Command::Complete { .. }
-                    | Command::Merge { .. }
-                    | Command::Review { .. }
-                    | Command::RecordCheck { .. }
-            )
+    pub fn needs_policy(&self) -> bool {
+        match self {
+            Command::Complete { .. }
+            | Command::Merge { .. }
+            | Command::Review { .. }
+            | Command::RecordCheck { .. } => true,
+            Command::Edit { changes } => changes.constraints.is_some(),
+            _ => self.is_grant(),
+        }
     }
 
     /// Whether it would make somebody the holder.

@@ -98,6 +98,11 @@ pub fn of_grant(policy: &Policy, spec: &Spec, asked: &[Constraint]) -> Vec<Const
     all
 }
 
+/// Several, for people.
+pub fn words(constraints: &[Constraint]) -> String {
+    constraints.iter().map(ToString::to_string).collect::<Vec<_>>().join(" · ")
+}
+
 /// Each changed path that no constraint allows, with the reason.
 pub fn against_path(constraints: &[Constraint], path: &str) -> Option<String> {
     let mut globs = constraints

@@ -29,9 +29,10 @@ use crate::code::Code;
 use crate::command::{Command, Warrant};
 use crate::event::{Event, Renewal};
 use crate::facts::{Caller, Facts, Fresh};
-use crate::id::{TaskId, WorkstationName};
+use crate::id::{Handle, TaskId, WorkstationName};
+use crate::limits::{self, Moment};
 use crate::process::Vital;
-use crate::refusal::Refusal;
+use crate::refusal::{Finding, Refusal};
 use crate::task::{Assignment, Task};
 use crate::text::{REASON_MAX, line};
 use crate::time::{Millis, Now};
@@ -175,11 +176,14 @@ impl Context<'_> {
     /// The assignment, if the caller proves to be its holder. Every mutation by a holder goes through here.
     fn holder(&self) -> Result<&Assignment, Refusal> {
         let Some(token) = &self.facts.token else {
-            return Err(Refusal::new(
-                Code::LeaseRequired,
-                format!("only the holder of {} may do this", self.task.id),
-            )
-            .hint(self.way_in()));
+            let id = &self.task.id;
+            let state = self.task.state.name();
+            let detail = if state.is_terminal() {
+                format!("{id} is {state}: nobody holds it any more")
+            } else {
+                format!("only the holder of {id} may do this")
+            };
+            return Err(Refusal::new(Code::LeaseRequired, detail).hint(self.way_in()));
         };
         let held = self.task.assignment().filter(|held| {
             token.generation == self.facts.generation
@@ -222,6 +226,7 @@ impl Context<'_> {
     fn way_in(&self) -> String {
         let id = &self.task.id;
         match self.task.assignment() {
+            None if self.task.state.name().is_terminal() => format!("onus show {id}"),
             None => format!("onus claim {id}"),
             Some(held) => {
                 format!(
@@ -245,6 +250,17 @@ impl Context<'_> {
 
     fn late_by_ms(&self, held: &Assignment) -> Option<i64> {
         held.lease.late_by(self.now).map(|late| late.0)
+    }
+
+    /// The limits that the task, its agent, its sprint or everybody has reached.
+    fn limits_reached(&self, moment: Moment) -> Vec<Finding> {
+        let currency = &self.facts.settings.effort.currency;
+        limits::findings(&self.facts.budgets, moment, currency, (&self.task.id, &self.grantee().handle))
+    }
+
+    /// Who says whether work goes on that a limit stops.
+    fn whom_to_ask(&self) -> &Handle {
+        self.facts.settings.limits.ask.as_ref().unwrap_or(&self.task.created_by)
     }
 
     fn task_type(&self) -> Option<&str> {

@@ -13,6 +13,7 @@ use crate::time::Timestamp;
 pub enum Effect {
     AssignmentStarted(Assignment),
     AssignmentRenewed(Assignment),
+    AssignmentConstrained(Assignment),
     AssignmentEnded {
         epoch: Epoch,
         at: Timestamp,
@@ -128,6 +129,9 @@ pub fn effects(before: Option<&Task>, entry: &Stamped, after: &Task) -> Vec<Effe
             None => effects.push(Effect::AssignmentStarted(new.clone())),
             Some(old) if old.lease != new.lease || old.resting != new.resting => {
                 effects.push(Effect::AssignmentRenewed(new.clone()));
+            }
+            Some(old) if old.constraints != new.constraints => {
+                effects.push(Effect::AssignmentConstrained(new.clone()));
             }
             Some(_) => {}
         }

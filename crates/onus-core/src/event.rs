@@ -143,6 +143,10 @@ events! {
     MilestoneAdded = "milestone_added",
     /// Nothing was missing any more.
     MilestoneClosed = "milestone_closed",
+    /// A milestone is called, or meant to be reached, otherwise.
+    MilestoneEdited = "milestone_edited",
+    /// Filters of the board were kept under a name, or no longer are.
+    ViewSaved = "view_saved",
     /// The holder waits for another worker's word.
     ReviewRequested = "review_requested",
     /// The holder goes on with what an earlier holder of the task had committed.
@@ -163,8 +167,12 @@ events! {
     MessagesRead = "messages_read",
     /// A reviewer's words about one line of a commit.
     LineCommented = "line_commented",
+    /// A person lets a task go on beyond the limits that it has reached.
+    LimitsLifted = "limits_lifted",
     /// Nobody has begun with it here, and the system that it came from says that it has ended, waits, or goes on.
     Followed = "followed",
+    /// A person said anew what the holder is allowed.
+    Constrained = "constrained",
 }
 
 fn is_false(b: &bool) -> bool {
@@ -291,6 +299,9 @@ data! {
         late_by_ms: Option<i64>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         handoff: Option<Text>,
+        /// The limits that stopped it, with their figures.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        limits: Vec<Finding>,
     }
 
     Unblocked {
@@ -373,6 +384,12 @@ data! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         blocked: Option<Blocker>,
     }
+
+    /// From here on the task is measured by what it uses itself.
+    LimitsLifted { limits: Vec<Finding> }
+
+    /// What a live assignment allows.
+    Constrained { before: Vec<Constraint>, after: Vec<Constraint> }
 
     Reopened { reason: String }
     Dropped { reason: String }

@@ -5,8 +5,10 @@ use crate::id::{CommitId, Generation, Handle, TaskId, WorkstationName};
 use crate::identity_map::{Policy, Signals};
 use crate::lane::Occupied;
 use crate::lease::Token;
+use crate::limits::Budget;
 use crate::probe::ProbeResult;
 use crate::process::Vital;
+use crate::refusal::Finding;
 use crate::session::Recorded;
 use crate::settings::Settings;
 use crate::task::{StateName, Task};
@@ -113,6 +115,10 @@ pub struct Facts<'a> {
     pub base: Option<CommitId>,
     /// For a correction or a usage: the session that it is about, as it stands on record.
     pub session: Option<Recorded>,
+    /// For a grant to an agent, and while it holds the task: the limits that it is under, and what was used of them.
+    pub budgets: Vec<Budget>,
+    /// For an answer: the limits by which the work was stopped.
+    pub stopped_by: Vec<Finding>,
 }
 
 /// What a decision may use up: drawn by the caller, because core has no randomness.

@@ -4,6 +4,7 @@
 //! a task, [`effect::effects`] what it does to the rows beside it, [`ledger`] how it is written down.
 
 pub mod agents;
+pub mod amount;
 pub mod boundary;
 pub mod check;
 pub mod code;
@@ -25,6 +26,7 @@ pub mod intake;
 pub mod lane;
 pub mod lease;
 pub mod ledger;
+pub mod limits;
 pub mod line_comment;
 pub mod main_of_record;
 pub mod milestone;
@@ -41,6 +43,7 @@ pub mod queue;
 pub mod refusal;
 pub mod registry;
 pub mod report;
+pub mod saved_view;
 pub mod scope;
 pub mod search;
 pub mod session;

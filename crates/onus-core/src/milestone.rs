@@ -10,14 +10,15 @@ pub use findings::{Member, Verification, findings};
 pub use story::{Completion, Ran, Story, fingerprint};
 
 use crate::code::Code;
-use crate::event::{Event, MilestoneAdded, MilestoneClosed, Stamped};
+use crate::event::{Event, MilestoneAdded, MilestoneClosed, MilestoneEdited, Stamped};
 use crate::facts::Caller;
 use crate::hash::Digest;
 use crate::id::{Handle, MilestoneName, Seq, TaskId};
 use crate::refusal::{Finding, Refusal};
-use crate::registry::{Registration, known};
+use crate::registry::{Registration, known, person};
 use crate::task::{Inconsistent, Spec, Task};
-use crate::text::{LABEL_MAX, LIST_MAX, TITLE_MAX, line};
+use crate::text::{LABEL_MAX, LIST_MAX, TITLE_MAX, counted, line};
+use crate::time::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -57,6 +58,8 @@ pub struct Milestone {
     pub name: MilestoneName,
     pub title: Option<String>,
     pub selection: Selection,
+    /// The day by which it is meant to be reached.
+    pub target: Option<Date>,
     /// The entry that added it.
     pub born: Seq,
     pub closed: Option<Closed>,
@@ -72,13 +75,19 @@ pub struct Closed {
 /// What an entry makes of a milestone. Folding the workspace's own chain with it gives the row.
 pub fn evolve(before: Option<Milestone>, entry: &Stamped) -> Result<Milestone, Inconsistent> {
     match (&entry.event, before) {
-        (Event::MilestoneAdded(MilestoneAdded { name, title, selection }), None) => Ok(Milestone {
+        (Event::MilestoneAdded(MilestoneAdded { name, title, selection, target }), None) => Ok(Milestone {
             name: name.clone(),
             title: title.clone(),
             selection: selection.clone(),
+            target: *target,
             born: entry.seq,
             closed: None,
         }),
+        (Event::MilestoneEdited(MilestoneEdited { title, target, .. }), Some(old))
+            if old.closed.is_none() =>
+        {
+            Ok(Milestone { title: title.clone(), target: *target, ..old })
+        }
         (Event::MilestoneClosed(MilestoneClosed { fingerprint, .. }), Some(old)) if old.closed.is_none() => {
             Ok(Milestone { closed: Some(Closed { seq: entry.seq, fingerprint: *fingerprint }), ..old })
         }
@@ -90,6 +99,7 @@ pub fn evolve(before: Option<Milestone>, entry: &Stamped) -> Result<Milestone, I
 pub fn changed(event: &Event) -> Option<&MilestoneName> {
     match event {
         Event::MilestoneAdded(MilestoneAdded { name, .. })
+        | Event::MilestoneEdited(MilestoneEdited { name, .. })
         | Event::MilestoneClosed(MilestoneClosed { name, .. }) => Some(name),
         _ => None,
     }
@@ -107,8 +117,15 @@ pub fn register(
     }
     match found {
         None => Ok(Registration::Created),
-        Some(found) if (&found.title, &found.selection) == (&wanted.title, &wanted.selection) => {
+        Some(found)
+            if (&found.title, &found.selection, found.target)
+                == (&wanted.title, &wanted.selection, wanted.target) =>
+        {
             Ok(Registration::Existing)
+        }
+        Some(found) if found.selection == wanted.selection => {
+            Err(Refusal::invalid(format!("the milestone {} is there already", wanted.name))
+                .hint(format!("onus milestone edit {} --title TEXT --target DATE", wanted.name)))
         }
         Some(_) => {
             Err(Refusal::invalid(format!("the milestone {} is there already, with other tasks", wanted.name))
@@ -142,6 +159,96 @@ fn faults(wanted: &MilestoneAdded, unknown: &[TaskId]) -> Vec<Finding> {
         Finding::new(Code::UnknownTask, format!("there is no task {task}")).hint("onus list --state all")
     }));
     found
+}
+
+/// Calls a milestone otherwise, or moves the day by which it is meant to be reached: who does, and the event; none where
+/// nothing is other than it was. People only, and not once it is closed.
+pub fn edit(
+    caller: &Caller,
+    milestone: &Milestone,
+    wanted: &MilestoneEdit,
+) -> Result<(Handle, Option<Event>), Refusal> {
+    let by = person(caller)?.clone();
+    let Milestone { name, .. } = milestone;
+    if milestone.closed.is_some() {
+        let refusal = Refusal::new(Code::WrongState, format!("{name} is closed: what was verified stays"));
+        return Err(refusal.hint(format!("onus milestone show {name}")));
+    }
+    let title = match &wanted.title {
+        None => milestone.title.clone(),
+        Some(title) => Some(line("the title", title, TITLE_MAX).map_err(Refusal::invalid)?),
+    };
+    let target = match wanted.target {
+        None => milestone.target,
+        Some(TargetDate::None) => None,
+        Some(TargetDate::On(day)) => Some(day),
+    };
+    if (&title, target) == (&milestone.title, milestone.target) {
+        return Ok((by, None));
+    }
+    Ok((by, Some(MilestoneEdited { name: name.clone(), title, target }.into())))
+}
+
+/// What somebody wants to be other; what is absent stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MilestoneEdit {
+    /// What it is for
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The day by which it is meant to be reached, such as 2026-11-30; `none` takes it away
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<TargetDate>,
+}
+
+/// A day, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TargetDate {
+    None,
+    On(Date),
+}
+
+impl std::fmt::Display for TargetDate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            TargetDate::None => f.write_str("none"),
+            TargetDate::On(day) => day.fmt(f),
+        }
+    }
+}
+
+impl std::str::FromStr for TargetDate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<TargetDate, String> {
+        if text == "none" { Ok(TargetDate::None) } else { text.parse().map(TargetDate::On) }
+    }
+}
+
+/// How a day that is aimed at stands to today, in words: `12 days left`, `due today`, `3 days late`.
+pub fn due_in_words(target: Date, today: Date) -> String {
+    match days_left(target, today) {
+        0 => "due today".to_owned(),
+        left if left > 0 => format!("{} left", counted(left, "day")),
+        late => format!("{} late", counted(-late, "day")),
+    }
+}
+
+/// How many days are left; fewer than none once it is late.
+pub fn days_left(target: Date, today: Date) -> i64 {
+    i64::from((target.0 - today.0).get_days())
+}
+
+crate::serde_by_display!(TargetDate);
+
+impl JsonSchema for TargetDate {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "TargetDate".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "pattern": "^(none|\\d{4}-\\d{2}-\\d{2})$"})
+    }
 }
 
 /// Closes a milestone of which nothing is missing: who does, and the event; none where it is closed already. People

@@ -4,12 +4,14 @@
 mod backoff;
 pub mod drift;
 mod fields;
+mod read_back;
 pub mod setting;
 mod words;
 
 pub use backoff::backoff;
 pub use fields::{AGENT, STATUS, TASK, TYPE, WORKSTATION, wanted};
-pub use words::{concerns, is_marked, mark, mark_of_trial, marks_in, words};
+pub use read_back::{ToldSoFar, unequal};
+pub use words::{concerns, concerns_there, is_marked, mark, mark_of_trial, marks_in, words};
 
 use crate::event::Event;
 use crate::id::{Handle, OriginRef, Seq, TaskId, WorkstationName};
@@ -71,9 +73,15 @@ impl LastHolder {
             self.held = Some((held.assignee.clone(), held.workstation.clone()));
         }
         self.forced |= is_forced(event);
+        Picture { forced: self.forced, ..Picture::of(task, self.held.clone()) }
+    }
+}
+
+impl Picture {
+    /// A task that was held last by somebody, somewhere.
+    pub fn of(task: &Task, held: Option<(Handle, WorkstationName)>) -> Picture {
         let state = task.state.name();
-        let held = self.held.clone().filter(|_| state != StateName::Open);
-        let (agent, workstation) = held.unzip();
+        let (agent, workstation) = held.filter(|_| state != StateName::Open).unzip();
         Picture {
             id: task.id.clone(),
             title: task.spec.title.clone(),
@@ -85,7 +93,7 @@ impl LastHolder {
             agent,
             workstation,
             origin: task.spec.origin.clone(),
-            forced: self.forced,
+            forced: false,
             created_at: task.created_at,
         }
     }

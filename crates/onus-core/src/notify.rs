@@ -84,7 +84,8 @@ fn is_occasion(when: Occasion, person: Option<&Handle>, event: &Event) -> bool {
         | (Occasion::Milestone, Event::MilestoneAdded(_) | Event::MilestoneClosed(_)) => true,
         (Occasion::LeaseLost, Event::Released(released)) => released.forced,
         (Occasion::LeaseLost, Event::Claimed(claimed)) => claimed.grant.forced,
-        (Occasion::Budget, Event::Refused(refused)) => refused.code.name() == "budget_exceeded",
+        (Occasion::Budget, Event::Refused(refused)) => refused.code == Code::BudgetExceeded,
+        (Occasion::Budget, Event::Blocked(blocked)) => !blocked.limits.is_empty(),
         (Occasion::Stuck, Event::Refused(refused)) => refused.code == Code::MirrorStuck,
         _ => false,
     }
@@ -102,7 +103,14 @@ mod tests {
         let rule = |to: &str| NotifyRule { when: Occasion::BlockedOnMe, to: to.parse().unwrap() };
         let rules = [rule("@ada"), rule("team")];
         let on = |whom: &Handle| -> Event {
-            Blocked { on: Blocker::Person(whom.clone()), kept: None, late_by_ms: None, handoff: None }.into()
+            Blocked {
+                on: Blocker::Person(whom.clone()),
+                kept: None,
+                late_by_ms: None,
+                handoff: None,
+                limits: Vec::new(),
+            }
+            .into()
         };
         let told = |to: &str, event: &Event| occasion(&rules, &to.parse().unwrap(), event).is_some();
         assert!(told("@ada", &on(&ada)) && !told("@ada", &on(&bob)) && !told("@bob", &on(&bob)));

@@ -5,6 +5,7 @@
 
 mod plain;
 mod redact;
+pub mod step;
 
 pub use plain::Plain;
 pub use redact::{Redactor, is_secret_name, redacted};

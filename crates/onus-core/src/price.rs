@@ -74,6 +74,7 @@ mod tests {
             cache_read_tokens: 10_000,
             cache_creation_tokens: 0,
             cost_micros,
+            turns: 0,
         };
         Usage { key: "k".into(), source: "s".into(), model: model.map(str::to_owned), counts }
     }

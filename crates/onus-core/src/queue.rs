@@ -22,8 +22,11 @@ pub fn incomplete<'a>(dependencies: impl Iterator<Item = &'a Dependency>) -> Vec
             let asked = state.filter(|_| *is_request).and_then(|state| decision(KIND, state));
             let word = asked.unwrap_or_else(|| state.map_or("missing", StateName::name));
             let what = if asked.is_some() { "a contract request that is" } else { "which is" };
-            Finding::new(Code::DependencyIncomplete, format!("it depends on {id}, {what} {word}"))
-                .hint(format!("onus show {id}"))
+            Finding::new(
+                Code::DependencyIncomplete,
+                format!("it depends on {id}, {what} {}", word.replace('_', " ")),
+            )
+            .hint(format!("onus show {id}"))
         })
         .collect()
 }

@@ -41,6 +41,9 @@ pub struct Counts {
     /// Absent where the records do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micros: Option<i64>,
+    /// Answers of the model, where the records tell them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub turns: i64,
 }
 
 fn is_zero(n: &i64) -> bool {
@@ -60,11 +63,26 @@ impl Counts {
         if let Some(cost) = other.cost_micros {
             *self.cost_micros.get_or_insert(0) += cost;
         }
+        self.turns += other.turns;
     }
 
-    fn each(&self) -> [i64; 5] {
+    /// What is left of it when an earlier count of the same work is taken away. Turns are counted anew by each run.
+    pub fn beyond(&self, earlier: &Counts) -> Counts {
+        let left = |now: i64, then: i64| (now - then).max(0);
+        Counts {
+            input_tokens: left(self.input_tokens, earlier.input_tokens),
+            output_tokens: left(self.output_tokens, earlier.output_tokens),
+            cache_read_tokens: left(self.cache_read_tokens, earlier.cache_read_tokens),
+            cache_creation_tokens: left(self.cache_creation_tokens, earlier.cache_creation_tokens),
+            cost_micros: self.cost_micros.map(|cost| left(cost, earlier.cost_micros.unwrap_or(0))),
+            turns: self.turns,
+        }
+    }
+
+    fn each(&self) -> [i64; 6] {
         let cost = self.cost_micros.unwrap_or(0);
-        [self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_creation_tokens, cost]
+        let [read, kept] = [self.cache_read_tokens, self.cache_creation_tokens];
+        [self.input_tokens, self.output_tokens, read, kept, cost, self.turns]
     }
 }
 

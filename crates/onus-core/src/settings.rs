@@ -3,6 +3,7 @@
 use crate::agents::AgentSettings;
 use crate::id::{ChannelName, Handle, MirrorName, ProjectKey};
 use crate::intake::channel::Channel;
+use crate::limits::LimitSettings;
 use crate::mirror::setting::Mirror;
 use crate::notify::setting::{NotifyChannel, NotifyRule, PersonSettings, Transition};
 use crate::price::Prices;
@@ -38,6 +39,8 @@ pub struct Settings {
     /// Command lines that run after a change: `{completed: ["./after-done"]}`. Where one fails it is tried again.
     pub on: BTreeMap<Transition, Vec<String>>,
     pub run: RunSettings,
+    /// What agents may use up before a person looks (mission E10).
+    pub limits: LimitSettings,
     /// The agents that `onus fleet up` starts.
     pub agents: Vec<AgentSettings>,
     pub fleet: FleetSettings,
@@ -249,6 +252,15 @@ pub struct PullRequestSettings {
     /// The key may travel unprotected: behind a private tunnel only.
     #[serde(default)]
     pub insecure: bool,
+    /// How often a server or a fleet's supervisor asks whether what waits there is merged.
+    #[serde(default = "PullRequestSettings::poll")]
+    pub poll: Millis,
+}
+
+impl PullRequestSettings {
+    const fn poll() -> Millis {
+        Millis::secs(30)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

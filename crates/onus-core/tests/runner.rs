@@ -8,6 +8,7 @@ mod intake;
 mod property;
 mod scenario;
 mod scope;
+mod step;
 mod support;
 mod timesheet;
 mod token;

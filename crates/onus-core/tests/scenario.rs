@@ -5,6 +5,7 @@ mod dispatch;
 mod edit;
 mod evidence;
 mod lease;
+mod limits;
 mod milestone;
 mod moves;
 mod say;

@@ -44,9 +44,18 @@ impl Env {
 
     /// Where anchors of stores outside git are: beside the keys.
     pub fn anchors(&self) -> Result<PathBuf, Refusal> {
+        self.beside_keys("anchors")
+    }
+
+    /// Where the supervisors of this host keep their locks, one directory for each workspace.
+    pub fn fleets(&self) -> Result<PathBuf, Refusal> {
+        self.beside_keys("fleets")
+    }
+
+    fn beside_keys(&self, name: &str) -> Result<PathBuf, Refusal> {
         match &self.key_dir {
-            Some(dir) => Ok(absolute_key_dir(dir)?.with_file_name("anchors")),
-            None => Ok(self.data()?.join("anchors")),
+            Some(dir) => Ok(absolute_key_dir(dir)?.with_file_name(name)),
+            None => Ok(self.data()?.join(name)),
         }
     }
 

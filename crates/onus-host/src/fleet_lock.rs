@@ -1,4 +1,5 @@
-//! One supervisor for each clone and host: a lock that ends with its process, and the number of that process in it.
+//! One supervisor for each workspace and host: a lock that ends with its process, with the number of that process in it and
+//! the place where it was started.
 
 use crate::file::refused;
 use onus_core::refusal::Refusal;
@@ -29,30 +30,38 @@ fn open(dir: &Path) -> Result<File, Refusal> {
 }
 
 impl FleetLock {
-    /// None where another process has it.
-    pub fn take(dir: &Path) -> Result<Option<FleetLock>, Refusal> {
+    /// None where another process has it. `place` is told to whoever comes later.
+    pub fn take(dir: &Path, place: &Path) -> Result<Option<FleetLock>, Refusal> {
         let mut file = open(dir)?;
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Ok(None);
         }
-        let written = file
-            .set_len(0)
-            .and_then(|()| file.rewind())
-            .and_then(|()| file.write_all(std::process::id().to_string().as_bytes()));
+        let text = format!("{}\n{}\n", std::process::id(), place.display());
+        let written =
+            file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(text.as_bytes()));
         written.map_err(|error| refused("write", &path(dir), &error))?;
         Ok(Some(FleetLock { _file: file }))
     }
 }
 
+/// A supervisor that runs on this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Supervisor {
+    pub pid: i32,
+    /// Where it was started.
+    pub place: String,
+}
+
 /// The supervisor that runs here.
-pub fn supervisor(dir: &Path) -> Result<Option<i32>, Refusal> {
+pub fn supervisor(dir: &Path) -> Result<Option<Supervisor>, Refusal> {
     let mut file = open(dir)?;
     if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
         return Ok(None);
     }
     let mut text = String::new();
     file.read_to_string(&mut text).map_err(|error| refused("read", &path(dir), &error))?;
-    Ok(text.trim().parse().ok())
+    let (pid, place) = text.split_once('\n').unwrap_or((&text, ""));
+    Ok(pid.trim().parse().ok().map(|pid| Supervisor { pid, place: place.trim_end().to_owned() }))
 }
 
 /// What a supervisor is told.
@@ -66,10 +75,10 @@ pub enum Word {
 /// Tells the supervisor something; whether there is one.
 pub fn tell(dir: &Path, word: Word) -> Result<bool, Refusal> {
     let signal = match word {
-        Word::Look => Signal::HUP,
+        Word::Look => Signal::USR1,
         Word::End => Signal::TERM,
     };
-    let pid = supervisor(dir)?.and_then(Pid::from_raw);
+    let pid = supervisor(dir)?.and_then(|found| Pid::from_raw(found.pid));
     Ok(pid.is_some_and(|pid| kill_process(pid, signal).is_ok()))
 }
 

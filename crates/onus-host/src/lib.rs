@@ -24,6 +24,7 @@ pub mod hook;
 pub mod http_client;
 pub mod identity_map;
 pub mod key;
+pub mod landing_turn;
 pub mod lease_file;
 pub mod mirror;
 pub mod probe;

@@ -18,7 +18,7 @@ pub use pull_request::{PullOffer, PullRequest, PullRequests, PullState};
 use onus_core::event::Event;
 use onus_core::id::MirrorName;
 use onus_core::mirror::setting::{Mirror, MirrorKind};
-use onus_core::mirror::{Counterpart, Tidings, Undelivered, concerns};
+use onus_core::mirror::{Counterpart, Tidings, Undelivered};
 use onus_core::refusal::Refusal;
 use onus_core::time::Timestamp;
 use serde_json::Value as Json;
@@ -31,9 +31,7 @@ pub const ASKED: &str = "asked";
 /// An outside system, as the outbox sees it.
 pub trait FarEnd: std::fmt::Debug + Send {
     /// Which entries it is told of.
-    fn wants(&self, event: &Event) -> bool {
-        concerns(event)
-    }
+    fn wants(&self, event: &Event) -> bool;
 
     /// Whether it begins with what happens after it was set up, instead of with the whole story.
     fn begins_now(&self) -> bool {

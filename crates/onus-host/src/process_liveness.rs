@@ -7,9 +7,10 @@ use onus_core::hash::Digest;
 use onus_core::lease::Lease;
 use onus_core::process::{Birth, Process, Vital};
 use rustix::io::Errno;
-use rustix::process::{Pid, getpid, test_kill_process, test_kill_process_group};
+use rustix::process::{Pid, Signal, getpid, kill_process_group, test_kill_process, test_kill_process_group};
 use std::fs;
 use std::io;
+use std::time::{Duration, Instant};
 
 /// This process as the wrapper of the group that `leader` leads.
 pub(crate) fn supervising(leader: Pid) -> io::Result<Process> {
@@ -69,6 +70,34 @@ pub fn of(lease: &Lease) -> Vital {
     lease.process.as_ref().map(told).unwrap_or_default()
 }
 
+/// How long what is asked to end may take.
+const ENDING: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Ends what a wrapper that is gone left behind: its warden, which would have done so, went with it. Whatever has a wrapper,
+/// or is not for this host to judge, is left alone.
+pub fn end_left_behind(lease: &Lease) {
+    let Some(process) = lease.process.as_ref().filter(|process| is_of_here(process)) else { return };
+    let Some(leader) = Pid::from_raw(process.group.pid) else { return };
+    let is_left = || wrapper(process.wrapper) == Vital::Gone && group(process.group) == Vital::Lives;
+    for signal in [Signal::TERM, Signal::KILL] {
+        if !is_left() {
+            return;
+        }
+        let _ = kill_process_group(leader, signal);
+        let until = Instant::now() + ENDING;
+        while is_left() && Instant::now() < until {
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+/// The same boot of this host, and the same numbers: the same one in another container is another process.
+fn is_of_here(process: &Process) -> bool {
+    let (host, boot) = clock::ids();
+    process.host == host && process.boot == boot && space().is_ok_and(|space| space == process.space)
+}
+
 fn told(process: &Process) -> Vital {
     let (host, boot) = clock::ids();
     if process.host != host {
@@ -81,10 +110,14 @@ fn told(process: &Process) -> Vital {
     if space().ok().as_ref() != Some(&process.space) {
         return Vital::Unknown;
     }
-    match (wrapper(process.wrapper), group(process.group)) {
-        (Vital::Gone, Vital::Gone) => Vital::Gone,
-        (Vital::Lives, _) | (_, Vital::Lives) => Vital::Lives,
-        _ => Vital::Unknown,
+    // Looking for a group's members takes all of /proc: only where nobody is seen without it.
+    match wrapper(process.wrapper) {
+        Vital::Lives => Vital::Lives,
+        alone => match (alone, group(process.group)) {
+            (Vital::Gone, Vital::Gone) => Vital::Gone,
+            (_, Vital::Lives) => Vital::Lives,
+            _ => Vital::Unknown,
+        },
     }
 }
 

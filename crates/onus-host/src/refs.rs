@@ -13,7 +13,7 @@ mod transaction;
 
 pub use barrier::barrier;
 pub use diff::{Changes, Detail, DiffFile, DiffLine, Hunk, Side};
-pub use forward::{Forwarded, fast_forward};
+pub use forward::{FastForward, Forwarded, fast_forward};
 pub(crate) use history::paths;
 pub use history::{Commit, History, Sample, Trailers};
 pub use loose::changed_paths as changed_by_one;

@@ -278,7 +278,7 @@ impl Watch<'_> {
         for beat in heart.beats() {
             self.woken_until = None;
             match beat {
-                Beat::Live(_) => {
+                Beat::Live { .. } => {
                     self.warned = false;
                     tell(News::Renewed { left: heart.left(), renewals: heart.renewals() });
                 }

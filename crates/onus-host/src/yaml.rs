@@ -166,7 +166,7 @@ fn in_words(error: &Error, words: &Words) -> (String, String) {
             let key = key.as_deref().map_or_else(|| "a key".to_owned(), shown_text);
             (format!("{key} is set twice"), "remove one of the two lines".to_owned())
         }
-        Error::InvalidScalar { ty: "u32" | "u8", .. } => ("not a whole number".to_owned(), remedy()),
+        Error::InvalidScalar { ty: "u32" | "u64" | "u8", .. } => ("not a whole number".to_owned(), remedy()),
         Error::NullIntoString { .. } => ("it has no value".to_owned(), remedy()),
         Error::Unexpected { expected: "mapping start", .. } => {
             (format!("{entries} in the form `key: value` belong here"), remedy())

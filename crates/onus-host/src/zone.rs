@@ -74,6 +74,12 @@ fn zoned(zone: &str, at: Timestamp) -> Result<jiff::Zoned, String> {
     Ok(at.to_zoned(get(zone)?))
 }
 
+/// The day that it is on this machine's wall.
+pub fn today(now: Timestamp) -> Option<Date> {
+    let now = jiff::Timestamp::from_millisecond(now.0).ok()?;
+    Some(Date(now.to_zoned(TimeZone::system()).date()))
+}
+
 /// A moment on this machine's own wall clock: `14:05` today, `2026-11-16 14:05` on another day.
 pub fn local(at: Timestamp, now: Timestamp) -> Option<String> {
     let zone = TimeZone::system();

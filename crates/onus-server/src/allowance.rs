@@ -65,6 +65,11 @@ impl Allowance {
         Ok(Portion { of: Arc::clone(self), share: share.clone(), amount })
     }
 
+    /// What a caller has of it.
+    pub(crate) fn taken_by(&self, share: &Share) -> usize {
+        self.taken().by.get(share).copied().unwrap_or_default()
+    }
+
     fn taken(&self) -> MutexGuard<'_, TakenShare> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,6 +3,7 @@
 use crate::allowance::{Portion, Share};
 use crate::answer_body::keep_until_sent;
 use crate::problem::Problem;
+use crate::readers::ReaderTurn;
 use crate::serve::Server;
 use axum::body::{Body, Bytes};
 use axum::http::header::{self, HeaderMap};
@@ -10,6 +11,7 @@ use axum::http::{Response, StatusCode};
 use http_body_util::LengthLimitError;
 use hyper::body::Body as _;
 use onus_core::refusal::Refusal;
+use std::sync::Arc;
 
 /// So many bytes of one caller's requests are in memory at once.
 pub(crate) const READING_EACH: usize = 16 * 1024 * 1024;
@@ -27,14 +29,16 @@ pub(crate) async fn read(
     limit: usize,
 ) -> Result<(Bytes, Portion), Problem> {
     let length = body.size_hint().exact().and_then(|length| usize::try_from(length).ok());
+    if length.is_some_and(|length| length > limit) {
+        return Err(too_long(limit));
+    }
     let portion = server.reading.take(share, length.unwrap_or(limit).min(limit))?;
     let reading = tokio::time::timeout(server.config.patience, axum::body::to_bytes(body, limit));
     let bytes = match reading.await {
         Err(_) => return Err(Problem::input(StatusCode::REQUEST_TIMEOUT, "the body did not come in time")),
         Ok(Ok(bytes)) => bytes,
         Ok(Err(error)) if is_too_long(&error) => {
-            let detail = format!("the body is longer than {limit} bytes");
-            return Err(Problem::input(StatusCode::PAYLOAD_TOO_LARGE, detail));
+            return Err(too_long(limit));
         }
         Ok(Err(error)) => {
             return Err(Refusal::invalid(format!("the body did not come whole: {error}")).into());
@@ -49,17 +53,29 @@ pub(crate) async fn read(
     }
 }
 
+fn too_long(limit: usize) -> Problem {
+    Problem::input(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is longer than {limit} bytes"))
+}
+
 fn is_too_long(error: &axum::Error) -> bool {
     std::error::Error::source(error).is_some_and(|cause| cause.is::<LengthLimitError>())
 }
 
+/// The turn that an answer took ends when the answer is sent.
+pub(crate) fn keep_turn(response: &mut Response<Body>, turn: Option<ReaderTurn>) {
+    if let Some(turn) = turn {
+        response.extensions_mut().insert(Arc::new(turn));
+    }
+}
+
 impl Server {
     /// An answer counts until its caller has taken it.
-    pub(crate) fn counted(&self, share: &Share, response: Response<Body>) -> Response<Body> {
+    pub(crate) fn counted(&self, share: &Share, mut response: Response<Body>) -> Response<Body> {
+        let turn = response.extensions_mut().remove::<Arc<ReaderTurn>>();
         let length = response.body().size_hint().exact().filter(|length| *length >= SENDING_COUNTS);
         let Some(length) = length else { return response };
         match self.sending.take(share, usize::try_from(length).unwrap_or(usize::MAX)) {
-            Ok(portion) => response.map(|body| keep_until_sent(body, portion)),
+            Ok(portion) => response.map(|body| keep_until_sent(body, (portion, turn))),
             Err(refusal) => self.refused("", None, refusal.into()),
         }
     }

@@ -5,8 +5,9 @@
 
 use crate::allowance::Share;
 use crate::auth;
-use crate::body::read;
+use crate::body::{keep_turn, read};
 use crate::problem::Problem;
+use crate::readers::ReaderTurn;
 use crate::serve::{Server, named};
 use crate::traces::Trace;
 use axum::body::Body;
@@ -35,9 +36,10 @@ pub(crate) async fn called(server: Arc<Server>, name: String, request: Request) 
     let trace = Trace::of(server.traces.as_ref(), "call", request.headers());
     trace.tell("onus.call", Some(&name));
     let response = match answered(&server, name.clone(), request).await {
-        Ok(body) => {
+        Ok((body, turn)) => {
             let mut response = Response::new(Body::from(body));
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            keep_turn(&mut response, turn);
             response
         }
         Err(problem) => server.refused("call", None, problem),
@@ -55,7 +57,11 @@ pub(crate) async fn called(server: Arc<Server>, name: String, request: Request) 
     response
 }
 
-async fn answered(server: &Arc<Server>, name: String, request: Request) -> Result<String, Problem> {
+async fn answered(
+    server: &Arc<Server>,
+    name: String,
+    request: Request,
+) -> Result<(String, Option<ReaderTurn>), Problem> {
     let (parts, body) = request.into_parts();
     let presented = auth::presented(&parts.headers)?;
     let call = CallName::known(&name)?;
@@ -84,9 +90,9 @@ async fn answered(server: &Arc<Server>, name: String, request: Request) -> Resul
         });
         let (call, shown) = carried.await?;
         let receipt = server.submitted(vec![call], Some(shown)).await?.into_iter().next();
-        return Ok(remote::receipt(receipt.ok_or_else(crate::route::unanswered)??)?);
+        return Ok((remote::receipt(receipt.ok_or_else(crate::route::unanswered)??)?, None));
     }
-    let answer = server.readers.ask(&share, weight, move |store| {
+    let answer = server.readers.ask_with_turn(&share, weight, move |store| {
         let shown = admit(store)?;
         let actor = shown.principal.worker.as_ref();
         let asker = Asker { actor, request: request.as_ref(), shown: Some(&shown) };

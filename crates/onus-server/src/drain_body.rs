@@ -15,6 +15,9 @@ const LINGER: Duration = Duration::from_secs(5);
 /// How many bytes of it.
 const ENOUGH: usize = 8 * 1024 * 1024;
 
+/// A rest after each piece of it: whoever sends what nobody wants waits, and not the others.
+const REST: Duration = Duration::from_millis(5);
+
 /// The body of a request, until its end has come.
 #[derive(Debug)]
 pub(crate) struct Unread(Option<Incoming>);
@@ -65,5 +68,6 @@ async fn forget(mut body: Incoming) {
     while length < ENOUGH {
         let Some(Ok(frame)) = body.frame().await else { return };
         length += frame.data_ref().map_or(0, Bytes::len);
+        tokio::time::sleep(REST).await;
     }
 }

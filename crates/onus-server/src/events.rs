@@ -47,19 +47,20 @@ pub(crate) struct EventView {
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
     pub(crate) seq: Seq,
-    pub(crate) verb: String,
     /// It is about the workspace itself: its workers, workstations, tokens.
     pub(crate) is_workspace: bool,
-    pub(crate) document: Arc<str>,
+    /// As it goes out, made once for all listeners.
+    pub(crate) text: Arc<str>,
 }
 
 impl Event {
     pub(crate) fn new(entry: EntryView) -> Event {
         let (seq, verb, is_workspace) = (entry.seq, entry.verb.clone(), entry.task.is_none());
         let view = EventView { state: leads_to(&verb), entry };
-        // A struct of texts, numbers and JSON always becomes JSON.
+        // A struct of texts, numbers and JSON always becomes JSON, and that in one line.
         let document = serde_json::to_string(&view).unwrap_or_default();
-        Event { seq, verb, is_workspace, document: document.into() }
+        let text = format!("id: {seq}\nevent: {verb}\ndata: {document}\n\n");
+        Event { seq, is_workspace, text: text.into() }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::allowance::{Portion, Share};
 use crate::problem::Problem;
+use crate::routes::OutputFormat;
 use crate::serve::Server;
 use crate::store::Store;
 use crate::{auth, routes};
@@ -44,11 +45,11 @@ pub(crate) async fn followed(server: Arc<Server>, session: String, request: Requ
             let number = number.map_err(|_| {
                 Refusal::invalid(format!("{} is not the number of a session", shown(&session)))
             })?;
-            let next = begins(&headers, &uri)?;
+            let (next, format) = begins(&headers, &uri)?;
             store.output(number, next)?;
-            Ok((token, number, next))
+            Ok((token, number, next, format))
         };
-        let (token, session, next) = server.readers.ask(&share, Weight::Light, admitted).await?;
+        let (token, session, next, format) = server.readers.ask(&share, Weight::Light, admitted).await?;
         let portion = server.streams.take(&Share::Bearer(token.hash()), 1)?;
         Ok::<_, Refusal>(Follower {
             server: Arc::clone(&server),
@@ -56,6 +57,7 @@ pub(crate) async fn followed(server: Arc<Server>, session: String, request: Requ
             token,
             session,
             next,
+            format,
             ended: false,
             _portion: portion,
         })
@@ -73,15 +75,25 @@ pub(crate) async fn followed(server: Arc<Server>, session: String, request: Requ
 }
 
 /// A browser that comes back repeats its first address: what it has seen since is in the header.
-fn begins(headers: &HeaderMap, uri: &Uri) -> Result<i64, Refusal> {
-    let header = headers.get("last-event-id").map(|value| value.to_str().unwrap_or_default());
-    let query = uri.query().unwrap_or_default();
-    let text = header.or_else(|| query.strip_prefix("from=")).unwrap_or("0");
-    if !query.is_empty() && !query.starts_with("from=") {
-        return Err(Refusal::invalid("the query: only `from` is known, and only once"));
+fn begins(headers: &HeaderMap, uri: &Uri) -> Result<(i64, OutputFormat), Refusal> {
+    let (mut from, mut format) = (None, None);
+    for pair in uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+        match pair.split_once('=') {
+            Some(("from", value)) if from.is_none() => from = Some(value),
+            Some(("format", "text")) if format.is_none() => format = Some(OutputFormat::Text),
+            Some(("format", "steps")) if format.is_none() => format = Some(OutputFormat::Steps),
+            _ => {
+                let detail = "the query: only `from` and `format` (text, steps) are known, each once";
+                return Err(Refusal::invalid(detail));
+            }
+        }
     }
+    let header = headers.get("last-event-id").map(|value| value.to_str().unwrap_or_default());
+    let text = header.or(from).unwrap_or("0");
     let byte = text.parse::<i64>().ok().filter(|byte| *byte >= 0);
-    byte.ok_or_else(|| Refusal::invalid(format!("from: {} is no byte of an output", shown(text))))
+    let byte =
+        byte.ok_or_else(|| Refusal::invalid(format!("from: {} is no byte of an output", shown(text))))?;
+    Ok((byte, format.unwrap_or_default()))
 }
 
 /// Where one reader stands.
@@ -91,6 +103,7 @@ struct Follower {
     token: TokenText,
     session: Seq,
     next: i64,
+    format: OutputFormat,
     ended: bool,
     _portion: Portion,
 }
@@ -102,13 +115,13 @@ impl Follower {
             if self.ended {
                 return None;
             }
-            let (token, session, from) = (self.token.clone(), self.session, self.next);
+            let (token, session, from, format) = (self.token.clone(), self.session, self.next, self.format);
             let look = move |store: &mut Store| {
                 store.recognise_until(&token)?;
-                store.output(session, from)
+                format.of(store, session, from)
             };
             let view = self.server.readers.ask(&self.share, Weight::Light, look).await.ok()?;
-            if !view.pieces.is_empty() {
+            if !view.pieces.is_empty() || !view.steps.is_empty() {
                 return self.told(&view);
             }
             if view.closed {

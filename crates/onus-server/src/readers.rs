@@ -2,9 +2,11 @@
 //! the writer.
 //!
 //! Callers take turns, however many questions each of them has waiting, and none has all the threads: whoever asks little is
-//! answered soon. What takes long has threads of its own, on which each caller has one question at a time.
+//! answered soon. What takes long has threads of its own, on which each caller has one question at a time, until its answer is
+//! sent. Whoever asks for much of what should be short is answered there as well.
 
 use crate::allowance::Share;
+use crate::processor_time::{ProcessorTime, thread_time};
 use crate::store::{Open, Store, is_lost, reopen};
 use onus_app::weight::Weight;
 use onus_core::code::Code;
@@ -12,6 +14,7 @@ use onus_core::refusal::Refusal;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// So many questions may wait; the next one is told to come back.
@@ -30,12 +33,14 @@ const HEAVY_THREADS: usize = 2;
 const GIVES_WAY: i32 = 10;
 
 /// Says whether the connection must be replaced.
-type Job = Box<dyn FnOnce(&mut Store) -> bool + Send>;
+type Job = Box<dyn FnOnce(&mut Store, ReaderTurn) -> bool + Send>;
 
 #[derive(Debug)]
 pub struct Readers {
     light: Arc<QuestionQueue>,
     heavy: Arc<QuestionQueue>,
+    /// What each caller has used of the processors for questions that should be short.
+    spent: Arc<ProcessorTime>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -43,9 +48,21 @@ pub struct Readers {
 struct QuestionQueue {
     waiting: Mutex<WaitingQuestion>,
     come: Condvar,
-    /// So many questions of one caller are answered at the same time, and so many may wait.
+    /// So many questions of one caller are answered at the same time.
     at_once: usize,
-    waiting_each: usize,
+}
+
+/// A caller's question that is being answered; dropped, the caller's next one may be.
+#[derive(Debug)]
+pub(crate) struct ReaderTurn {
+    line: Arc<QuestionQueue>,
+    share: Share,
+}
+
+impl Drop for ReaderTurn {
+    fn drop(&mut self) {
+        self.line.answered(&self.share);
+    }
 }
 
 #[derive(Default)]
@@ -71,21 +88,22 @@ impl std::fmt::Debug for QuestionQueue {
 }
 
 impl QuestionQueue {
-    fn new(at_once: usize, waiting_each: usize) -> Arc<QuestionQueue> {
-        Arc::new(QuestionQueue { waiting: Mutex::default(), come: Condvar::new(), at_once, waiting_each })
+    fn new(at_once: usize) -> Arc<QuestionQueue> {
+        Arc::new(QuestionQueue { waiting: Mutex::default(), come: Condvar::new(), at_once })
     }
 
     fn waiting(&self) -> MutexGuard<'_, WaitingQuestion> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn join(&self, share: Share, job: Job) -> Result<(), Refusal> {
+    /// Of one caller's questions so many may wait.
+    fn join(&self, share: Share, waiting_each: usize, job: Job) -> Result<(), Refusal> {
         let mut waiting = self.waiting();
         if waiting.count >= WAITING {
             return Err(busy("too many questions wait already"));
         }
         let caller = waiting.callers.entry(share.clone()).or_default();
-        if caller.jobs.len() >= self.waiting_each {
+        if caller.jobs.len() >= waiting_each {
             let detail = format!("{} questions of this token wait already", caller.jobs.len());
             return Err(
                 Refusal::new(Code::TooManyRequests, detail).hint("wait for the answers, then try again")
@@ -164,21 +182,23 @@ impl WaitingQuestion {
 impl Readers {
     pub fn start(open: &Open, count: usize) -> Result<Readers, Refusal> {
         // One thread is left to the others, however much one caller asks.
-        let light = QuestionQueue::new(count.saturating_sub(1).max(1), WAITING_EACH);
-        let heavy = QuestionQueue::new(1, HEAVY_EACH);
+        let light = QuestionQueue::new(count.saturating_sub(1).max(1));
+        let heavy = QuestionQueue::new(1);
+        let spent = Arc::new(ProcessorTime::default());
         let mut threads = Vec::with_capacity(count + HEAVY_THREADS);
         for line in std::iter::repeat_n(&light, count).chain(std::iter::repeat_n(&heavy, HEAVY_THREADS)) {
             let gives_way = Arc::ptr_eq(line, &heavy);
             let (store, open, line) = (open()?, Arc::clone(open), Arc::clone(line));
+            let spent = (!gives_way).then(|| Arc::clone(&spent));
             threads.push(std::thread::spawn(move || {
                 if gives_way {
                     // Linux counts this for the thread alone, and for those it starts. Without it all is only slower.
                     let _ = rustix::process::nice(GIVES_WAY);
                 }
-                answer(store, &open, &line);
+                answer(store, &open, &line, spent.as_deref());
             }));
         }
-        Ok(Readers { light, heavy, threads })
+        Ok(Readers { light, heavy, spent, threads })
     }
 
     /// Runs `question` on one of the threads, when it is the caller's turn.
@@ -188,22 +208,35 @@ impl Readers {
         weight: Weight,
         question: impl FnOnce(&mut Store) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
+        self.ask_with_turn(share, weight, question).await.map(|(answer, _)| answer)
+    }
+
+    /// The same, with the turn where it took long: as long as the caller keeps that it gets no other answer that does.
+    pub(crate) async fn ask_with_turn<T: Send + 'static>(
+        &self,
+        share: &Share,
+        weight: Weight,
+        question: impl FnOnce(&mut Store) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<(T, Option<ReaderTurn>), Refusal> {
         let (reply, answer) = oneshot::channel();
-        let line = match weight {
-            Weight::Light => &self.light,
-            Weight::Heavy => &self.heavy,
+        let (line, waiting_each) = match weight {
+            Weight::Heavy => (&self.heavy, HEAVY_EACH),
+            Weight::Light if self.spent.is_over(share, Instant::now()) => (&self.heavy, WAITING_EACH),
+            Weight::Light => (&self.light, WAITING_EACH),
         };
-        let job = Box::new(move |store: &mut Store| {
+        // Strangers have one turn together, which none of them may keep.
+        let keeps = weight == Weight::Heavy && *share != Share::Strangers;
+        let job = Box::new(move |store: &mut Store, turn: ReaderTurn| {
             // Nobody waits for the answer any more: what is only asked need not be looked up.
             if reply.is_closed() {
                 return false;
             }
             let answer = question(store);
             let lost = is_lost(&answer);
-            drop(reply.send(answer));
+            drop(reply.send(answer.map(|answer| (answer, keeps.then_some(turn)))));
             lost
         });
-        line.join(share.clone(), job)?;
+        line.join(share.clone(), waiting_each, job)?;
         answer.await.unwrap_or_else(|_| Err(busy("the server is shutting down")))
     }
 
@@ -217,10 +250,14 @@ impl Readers {
     }
 }
 
-fn answer(mut store: Store, open: &Open, line: &QuestionQueue) {
+fn answer(mut store: Store, open: &Open, line: &Arc<QuestionQueue>, spent: Option<&ProcessorTime>) {
     while let Some((share, job)) = line.next() {
-        let lost = job(&mut store);
-        line.answered(&share);
+        let began = thread_time();
+        let turn = ReaderTurn { line: Arc::clone(line), share: share.clone() };
+        let lost = job(&mut store, turn);
+        if let Some(spent) = spent {
+            spent.count(&share, thread_time().saturating_sub(began), Instant::now());
+        }
         if lost {
             reopen(&mut store, open);
         }
@@ -340,13 +377,40 @@ mod tests {
 
     #[test]
     fn a_caller_who_does_not_wait_for_answers_is_told_to() {
-        let line = QuestionQueue::new(1, 2);
-        let job = || -> Job { Box::new(|_| false) };
-        line.join(bearer(1), job()).unwrap();
-        line.join(bearer(1), job()).unwrap();
-        assert_eq!(line.join(bearer(1), job()).unwrap_err().code, Code::TooManyRequests);
-        line.join(bearer(2), job()).unwrap();
+        let line = QuestionQueue::new(1);
+        let join = |n| line.join(bearer(n), 2, Box::new(|_, _| false));
+        join(1).unwrap();
+        join(1).unwrap();
+        assert_eq!(join(1).unwrap_err().code, Code::TooManyRequests);
+        join(2).unwrap();
         let turns: Vec<Share> = (0..2).map(|_| line.next().unwrap().0).collect();
         assert_eq!(turns, [bearer(1), bearer(2)], "callers take turns");
+    }
+
+    #[test]
+    fn an_answer_that_took_long_keeps_its_turn_until_it_is_sent() {
+        let directory = tempfile::tempdir().unwrap();
+        let readers = readers(directory.path(), 2);
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+            let (light, heavy) = (Weight::Light, Weight::Heavy);
+            let (one, other) = (bearer(1), bearer(2));
+            let (_, turn) = readers.ask_with_turn(&one, heavy, |_| Ok(())).await.unwrap();
+            let mut second = std::pin::pin!(readers.ask(&one, heavy, |_| Ok(2)));
+            assert!(futures_util::poll!(second.as_mut()).is_pending());
+            readers.ask(&other, heavy, |_| Ok(())).await.unwrap();
+            readers.ask(&one, light, |_| Ok(())).await.unwrap();
+            // Whoever has used much of what should be short stands in the same line.
+            readers.spent.count(&one, std::time::Duration::from_secs(60), Instant::now());
+            let mut third = std::pin::pin!(readers.ask(&one, light, |_| Ok(3)));
+            assert!(futures_util::poll!(third.as_mut()).is_pending());
+            readers.ask(&other, light, |_| Ok(())).await.unwrap();
+            assert!(futures_util::poll!(second.as_mut()).is_pending());
+            assert!(futures_util::poll!(third.as_mut()).is_pending());
+            drop(turn.unwrap());
+            assert_eq!((second.await.unwrap(), third.await.unwrap()), (2, 3));
+            let (_, turn) = readers.ask_with_turn(&Share::Strangers, heavy, |_| Ok(())).await.unwrap();
+            assert!(turn.is_none(), "strangers have one turn together");
+        });
+        readers.finish();
     }
 }

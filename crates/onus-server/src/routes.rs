@@ -11,8 +11,9 @@ mod registry;
 mod reports;
 mod tasks;
 mod verbs;
+mod views;
 
-pub(crate) use effort::OUTPUT;
+pub(crate) use effort::{OUTPUT, OutputFormat};
 
 use crate::route::Route;
 
@@ -25,6 +26,7 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(registry::routes());
     table.extend(effort::routes());
     table.extend(milestones::routes());
+    table.extend(views::routes());
     table.extend(mirrors::routes());
     table.extend(reports::routes());
     table

@@ -2,17 +2,19 @@
 
 use crate::admission::Bearers;
 use crate::allowance::{Allowance, Seat, Share};
-use crate::body::read;
+use crate::body::{keep_turn, read};
 use crate::config::Config;
 use crate::events::{Hub, newest};
 use crate::indexer::Indexer;
 use crate::metrics::Metrics;
+use crate::offers::Offers;
 use crate::origin::Origins;
 use crate::outbox::Outbox;
 use crate::precondition::KnownVersions;
 use crate::problem::Problem;
 use crate::rate::Rate;
 use crate::readers::Readers;
+use crate::refusal_delay::RefusalDelay;
 use crate::route::{After, Answer, Asked, Next, Route, RouteKind};
 use crate::store::{Open, Store};
 use crate::traces::{Trace, Traces};
@@ -51,6 +53,7 @@ pub(crate) struct Server {
     pub(crate) traces: Option<Traces>,
     origins: Origins,
     pub(crate) rate: Rate,
+    refusals: RefusalDelay,
     pub(crate) bearers: Bearers,
     connections: Arc<Allowance>,
     pub(crate) streams: Arc<Allowance>,
@@ -62,6 +65,8 @@ pub(crate) struct Server {
     events: JoinHandle<()>,
     /// Tells the mirrors, where there are any.
     outbox: Option<Outbox>,
+    /// Looks after pull requests, where the team lands by them.
+    offers: Option<Offers>,
     indexer: Indexer,
 }
 
@@ -89,6 +94,7 @@ impl Server {
             traces: config.traces.as_deref().map(Traces::start).transpose()?,
             origins: Origins::new(&config),
             rate: Rate::new(config.rate),
+            refusals: RefusalDelay::default(),
             bearers: Bearers::default(),
             connections: Allowance::new("connections", part(4), usize::MAX),
             streams: Allowance::new("event streams", part(8), part(2)),
@@ -97,6 +103,7 @@ impl Server {
             ending,
             events,
             outbox: Outbox::start(open)?,
+            offers: Offers::start(open)?,
             config,
         })
     }
@@ -109,6 +116,9 @@ impl Server {
     pub(crate) fn finish(self) {
         if let Some(outbox) = self.outbox {
             outbox.finish();
+        }
+        if let Some(offers) = self.offers {
+            offers.finish();
         }
         self.indexer.finish();
         self.writer.finish();
@@ -193,7 +203,9 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
                     return response;
                 }
                 request.extensions_mut().insert(share.clone());
-                guard.counted(&share, next.run(request).await)
+                let response = guard.counted(&share, next.run(request).await);
+                guard.refusals.wait(&share, response.status()).await;
+                response
             }
         }))
 }
@@ -324,9 +336,9 @@ async fn asked(
     let (guard, act) = (Arc::clone(server), Arc::clone(route));
     let (uri, weight) = (parts.uri, route.weight);
     let part = seen.trace.part("ask");
-    let (shown, next) = server
+    let ((shown, next), turn) = server
         .readers
-        .ask(&share, weight, move |store| {
+        .ask_with_turn(&share, weight, move |store| {
             let make = |shown| Asked { shown, task, name, uri, body, key, version };
             match act.sort {
                 RouteKind::Command => guard.commanded(store, &act, parse(&presented)?, make),
@@ -361,7 +373,9 @@ async fn asked(
             }
         }
     };
-    Ok(response(answer, &known, seen.key.as_deref()))
+    let mut response = response(answer, &known, seen.key.as_deref());
+    keep_turn(&mut response, turn);
+    Ok(response)
 }
 
 impl Server {

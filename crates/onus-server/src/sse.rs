@@ -5,10 +5,10 @@ use crate::allowance::{Portion, Share};
 use crate::events::{Behind, Event, Subscriber, newest};
 use crate::serve::Server;
 use crate::store::Store;
-use axum::http::{HeaderMap, Uri};
-use axum::response::sse::{Event as Sent, KeepAlive, Sse};
-use axum::response::{IntoResponse, Response};
-use futures_util::stream::{self, Stream};
+use axum::body::{Body, Bytes};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue, Response, Uri};
+use futures_util::stream;
 use onus_app::weight::Weight;
 use onus_core::id::Seq;
 use onus_core::refusal::Refusal;
@@ -24,6 +24,11 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
 /// So many entries are read at once for a listener that is behind: each listener has its own in memory.
 const CAUGHT_UP: i64 = 64;
+
+/// So many streams of one token are told of a change at once, and each of the others so much later: what one caller wants to be
+/// told hundreds of times must not stand before what others ask.
+const TOLD_AT_ONCE: usize = 16;
+const TOLD_LATER: Duration = Duration::from_micros(400);
 
 /// How often a listener's token is looked at, beside what the record says about it.
 const JUDGED_EVERY: Duration = Duration::from_secs(60);
@@ -49,20 +54,43 @@ pub(crate) async fn answer(
     server: Arc<Server>,
     token: TokenText,
     after: Option<Seq>,
-) -> Result<Response, Refusal> {
+) -> Result<Response<Body>, Refusal> {
     let share = Share::Bearer(token.hash());
     let portion = server.streams.take(&share, 1)?;
+    let later = later(server.streams.taken_by(&share));
     let ear = server.hub.listen();
     let seen = match after {
         Some(seq) => seq,
         None => server.readers.ask(&share, Weight::Light, newest).await?,
     };
     server.metrics.listeners.inc();
-    let ready = VecDeque::new();
-    let mut stand =
-        Stand { server, ear, token, share, judge_at: Instant::now(), seen, ready, _portion: portion };
+    let mut stand = Stand {
+        server,
+        ear,
+        token,
+        share,
+        judge_at: Instant::now(),
+        seen,
+        ready: VecDeque::new(),
+        later,
+        has_told: false,
+        _portion: portion,
+    };
     stand.judged().await?;
-    Ok(Sse::new(events(stand)).keep_alive(KeepAlive::new().interval(SIGN_OF_LIFE)).into_response())
+    let told = stream::unfold(stand, |mut stand| async move {
+        let text = stand.next().await?;
+        Some((Ok::<_, Infallible>(Bytes::from(text)), stand))
+    });
+    let mut response = Response::new(Body::from_stream(told));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    Ok(response)
+}
+
+/// How much later than the first ones the n-th stream of a token is told.
+fn later(nth: usize) -> Duration {
+    TOLD_LATER.saturating_mul(u32::try_from(nth.saturating_sub(TOLD_AT_ONCE)).unwrap_or(u32::MAX))
 }
 
 /// Where one listener stands.
@@ -75,6 +103,9 @@ struct Stand {
     judge_at: Instant,
     seen: Seq,
     ready: VecDeque<Event>,
+    /// How long it waits after a change, and after it was told of one.
+    later: Duration,
+    has_told: bool,
     _portion: Portion,
 }
 
@@ -84,42 +115,20 @@ impl Drop for Stand {
     }
 }
 
-fn events(stand: Stand) -> impl Stream<Item = Result<Sent, Infallible>> {
-    stream::unfold(stand, |mut stand| async move {
-        let event = stand.next().await?;
-        let sent = Sent::default().id(event.seq.to_string()).event(event.verb).data(&*event.document);
-        Some((Ok(sent), stand))
-    })
-}
-
 impl Stand {
-    /// The next event; none when the server ends, the token is no longer good, or the record cannot be read: the listener
-    /// comes back with what it saw.
-    async fn next(&mut self) -> Option<Event> {
-        loop {
-            if let Some(event) = self.ready.pop_front() {
-                // A change of the workspace itself: it may be this very token that was revoked.
-                if event.is_workspace || Instant::now() >= self.judge_at {
-                    self.judged().await.ok()?;
-                }
-                self.seen = event.seq;
-                return Some(event);
-            }
+    /// What there is to say next; none when the server ends, the token is no longer good, or the record cannot be read: the
+    /// listener comes back with what it saw.
+    async fn next(&mut self) -> Option<String> {
+        if std::mem::take(&mut self.has_told) {
+            self.let_others().await;
+        }
+        while self.ready.is_empty() {
             // Marked before it is looked at: what comes in between wakes us.
             self.ear.last.borrow_and_update();
             match self.ear.hub.behind(self.seen) {
                 Behind::Known(events) if events.is_empty() => {
-                    let mut ending = self.server.ending.clone();
-                    let is_due = tokio::select! {
-                        changed = self.ear.last.changed() => {
-                            changed.ok()?;
-                            false
-                        }
-                        () = tokio::time::sleep_until(self.judge_at) => true,
-                        _ = ending.wait_for(|ending| *ending) => return None,
-                    };
-                    if is_due {
-                        self.judged().await.ok()?;
+                    if let Some(sign) = self.waited().await? {
+                        return Some(sign);
                     }
                 }
                 Behind::Known(events) => self.ready = events.into(),
@@ -134,6 +143,49 @@ impl Stand {
                 }
             }
         }
+        self.has_told = true;
+        self.told().await
+    }
+
+    /// Everything that is ready, up to a change of the workspace itself: it may be this very token that was revoked.
+    async fn told(&mut self) -> Option<String> {
+        let is_workspace = self.ready.front().is_some_and(|event| event.is_workspace);
+        if is_workspace || Instant::now() >= self.judge_at {
+            self.judged().await.ok()?;
+        }
+        let mut text = String::new();
+        while let Some(event) = self.ready.pop_front_if(|event| text.is_empty() || !event.is_workspace) {
+            text.push_str(&event.text);
+            self.seen = event.seq;
+        }
+        Some(text)
+    }
+
+    /// Waits until there may be something new, or it is time for a sign of life.
+    async fn waited(&mut self) -> Option<Option<String>> {
+        let mut ending = self.server.ending.clone();
+        let is_due = tokio::select! {
+            changed = self.ear.last.changed() => {
+                changed.ok()?;
+                false
+            }
+            () = tokio::time::sleep(SIGN_OF_LIFE) => return Some(Some(":\n\n".to_owned())),
+            () = tokio::time::sleep_until(self.judge_at) => true,
+            _ = ending.wait_for(|ending| *ending) => return None,
+        };
+        if is_due {
+            self.judged().await.ok()?;
+        } else {
+            self.let_others().await;
+        }
+        Some(None)
+    }
+
+    /// Lets others go first, where its token has many streams.
+    async fn let_others(&self) {
+        if !self.later.is_zero() {
+            tokio::time::sleep(self.later).await;
+        }
     }
 
     /// Whether the token is still good, and until when that need not be asked again.
@@ -144,5 +196,17 @@ impl Stand {
         let left = left.and_then(|left| u64::try_from(left.0).ok()).map(Duration::from_millis);
         self.judge_at = Instant::now() + left.unwrap_or(JUDGED_EVERY).min(JUDGED_EVERY);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_streams_of_one_token_are_told_one_after_the_other_and_all_soon() {
+        assert!((0..=16).all(|nth| later(nth).is_zero()), "a person with some pages open waits for nothing");
+        assert!((16..512).all(|nth| later(nth) < later(nth + 1)));
+        assert!(later(512) < Duration::from_millis(250));
     }
 }

@@ -71,6 +71,9 @@ sql! {
         epoch] = "UPDATE assignment SET ttl_ms = :ttl_ms, renewed_at = :renewed_at, tick = :tick, renewals = \
         :renewals, resting = :resting \
         WHERE workspace = :workspace AND task = :task AND epoch = :epoch AND ", goes_on!("ended_at");
+    /// A person said anew what the holder is allowed.
+    pub(crate) CONSTRAIN_ASSIGNMENT(task, epoch, constraints) touches [task] row [task, epoch] = "UPDATE assignment SET \
+        constraints = :constraints WHERE workspace = :workspace AND task = :task AND epoch = :epoch AND ", goes_on!("ended_at");
     pub(crate) END_ASSIGNMENT(task, epoch, ended_at, end_reason, workstation) touches [task, workstation] row [task,
         epoch] = "UPDATE assignment SET ended_at = :ended_at, end_reason = :end_reason \
         WHERE workspace = :workspace AND task = :task AND epoch = :epoch AND workstation = :workstation AND ",
@@ -286,6 +289,11 @@ fn apply_effect(tx: &mut dyn Tx, task: &str, seq: Seq, effect: &Effect) -> Resul
                 resting: *resting,
             })
         }
+        Effect::AssignmentConstrained(held) => tx.run_one(&CONSTRAIN_ASSIGNMENT {
+            task,
+            epoch: held.epoch,
+            constraints: codec::list_text(&held.constraints)?,
+        }),
         Effect::SessionStarted { assignment, at } => tx.run_one(&row!(SessionRow {
             task: task,
             id: seq,

@@ -6,7 +6,7 @@ use crate::error::{Result, StoreError};
 use crate::port::{Row, Tx};
 use crate::read::show::{self, Note};
 use crate::sql;
-use onus_core::id::{ProjectKey, TaskId};
+use onus_core::id::{ProjectKey, Seq, TaskId};
 use onus_core::task::StateName;
 use onus_core::validate::{Fence, QueuedTask};
 use uuid::Uuid;
@@ -16,17 +16,20 @@ sql! {
     UID(task) = "SELECT uid FROM task WHERE workspace = :workspace AND id = :task";
     SOME_TASK = "SELECT id FROM task WHERE workspace = :workspace LIMIT 1";
     COUNT_TASKS = "SELECT count(*) FROM task WHERE workspace = :workspace";
-    /// Every task, with what was said last when it ended.
-    RESOLVED_TASKS = "SELECT CASE WHEN t.state IN ('complete', 'dropped') THEN (SELECT n.text FROM note n \
+    /// Tasks in the order in which they were asked for, each with what was said last when it ended.
+    RESOLVED_TASKS(from, limit) = "SELECT CASE WHEN t.state IN ('complete', 'dropped') THEN (SELECT n.text FROM note n \
         WHERE n.workspace = t.workspace AND n.task = t.id AND n.kind = 'resolution' ORDER BY n.seq DESC LIMIT 1) END, ",
-        TASK_COLUMNS, TASK_FROM, "WHERE t.workspace = :workspace ORDER BY t.born";
+        TASK_COLUMNS, TASK_FROM, "WHERE t.workspace = :workspace AND t.born >= :from ORDER BY t.born LIMIT :limit";
     STANDINGS = "SELECT id, state, epoch, CASE WHEN lease_id IS NULL THEN 0 ELSE 1 END, parent, checks, role, lane FROM task \
         WHERE workspace = :workspace ORDER BY born";
     EDGES = "SELECT task, depends_on FROM dependency WHERE workspace = :workspace";
-    /// What was said about tasks by holders and others; a key where it is from elsewhere.
-    COMMENTS = "SELECT n.task, n.seq, n.kind, n.text, l.actor, l.at, n.said_by, n.said_at, n.said_key FROM note n \
-        JOIN ledger l ON l.workspace = n.workspace AND l.seq = n.seq \
-        WHERE n.workspace = :workspace AND n.kind IN ('comment', 'progress') ORDER BY n.seq";
+    /// What was said about tasks by holders and others; a key where it is from elsewhere. Of the first task only what was said
+    /// behind an entry.
+    COMMENTS(from, to, behind, limit) = "SELECT n.task, n.seq, n.kind, n.text, l.actor, l.at, n.said_by, n.said_at, n.said_key \
+        FROM task t CROSS JOIN note n CROSS JOIN ledger l WHERE t.workspace = :workspace AND t.born BETWEEN :from AND :to \
+        AND n.workspace = t.workspace AND n.task = t.id AND n.kind IN ('comment', 'progress') \
+        AND (t.born > :from OR n.seq > :behind) AND l.workspace = n.workspace AND l.seq = n.seq \
+        ORDER BY t.born, n.seq LIMIT :limit";
     LIVE = "SELECT task, epoch FROM assignment WHERE workspace = :workspace AND ended_at IS NULL";
 }
 
@@ -57,15 +60,16 @@ pub fn depend(tx: &mut dyn Tx, task: &TaskId, on: &TaskId) -> Result<()> {
     tx.run_one(&INSERT_DEPENDENCY { task, depends_on: on })
 }
 
-/// Streams every task with the resolution of those that have ended, in the order in which they were asked for: parents before their children.
-pub fn resolved_tasks(
-    tx: &mut dyn Tx,
-    each: &mut dyn FnMut(StoredTask, Option<String>) -> Result<()>,
-) -> Result<()> {
-    tx.each(&RESOLVED_TASKS {}, &mut |mut row| {
+/// Tasks from an entry on with the resolution of those that have ended, in the order in which they were asked for: parents before
+/// their children.
+pub fn resolved_tasks(tx: &mut dyn Tx, from: Seq, limit: i64) -> Result<Vec<(StoredTask, Option<String>)>> {
+    let mut found = Vec::new();
+    tx.each(&RESOLVED_TASKS { from, limit }, &mut |mut row| {
         let resolution = row.opt_text()?;
-        each(codec::task(&mut row)?, resolution)
-    })
+        found.push((codec::task(&mut row)?, resolution));
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// Streams every task as far as its place in the queue matters.
@@ -99,9 +103,20 @@ pub fn edges(tx: &mut dyn Tx) -> Result<Vec<(TaskId, TaskId)>> {
     Ok(found)
 }
 
-/// Streams what was said about every task, without handoffs and resolutions.
-pub fn comments(tx: &mut dyn Tx, each: &mut dyn FnMut(TaskId, Note) -> Result<()>) -> Result<()> {
-    tx.each(&COMMENTS {}, &mut |mut row| each(row.parsed()?, show::note_of(&mut row)?))
+/// What was said about the tasks that were asked for from one entry to another, without handoffs and resolutions; of the first one
+/// only what was said behind an entry.
+pub fn comments(
+    tx: &mut dyn Tx,
+    (from, to): (Seq, Seq),
+    behind: Seq,
+    limit: i64,
+) -> Result<Vec<(TaskId, Note)>> {
+    let mut found = Vec::new();
+    tx.each(&COMMENTS { from, to, behind, limit }, &mut |mut row| {
+        found.push((row.parsed()?, show::note_of(&mut row)?));
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// Every assignment that has not ended.

@@ -363,6 +363,7 @@ pub(crate) fn fact_row<'e>(task: &'e str, seq: Seq, effect: &'e Effect) -> Optio
             cache_read_tokens: nothing(),
             cache_creation_tokens: nothing(),
             cost_micros: nothing(),
+            turns: nothing(),
         }
     };
     match effect {
@@ -380,6 +381,7 @@ pub(crate) fn fact_row<'e>(task: &'e str, seq: Seq, effect: &'e Effect) -> Optio
             cache_read_tokens: usage.counts.cache_read_tokens.into(),
             cache_creation_tokens: usage.counts.cache_creation_tokens.into(),
             cost_micros: usage.counts.cost_micros.into(),
+            turns: Some(usage.counts.turns).filter(|turns| *turns > 0).into(),
             ..fact(*session, USED)
         }),
         Effect::OutputClosed { session, output } => Some(SessionFactRow {

@@ -88,7 +88,8 @@ impl From<StoreError> for Refusal {
                 format!("the store's tables refuse what the rules allow: {detail}"),
             )
             .hint("onus doctor tells what was changed in them; to try again is of no use"),
-            StoreError::Missing(detail) => Refusal::new(Code::StoreUnavailable, detail).hint("onus init"),
+            StoreError::Missing(detail) => Refusal::new(Code::StoreUnavailable, detail)
+                .hint("onus init; or, where a team shares one: onus --store URL init"),
             elsewhere @ StoreError::Elsewhere => Refusal::new(Code::NotPermitted, elsewhere.to_string())
                 .hint("run it where the store is: onus --store sqlite:PATH or postgres://…"),
         }

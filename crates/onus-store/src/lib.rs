@@ -18,6 +18,7 @@ pub mod postgres;
 pub mod read;
 pub mod registry;
 pub mod remote;
+pub mod saved_view;
 pub mod sqlite;
 pub mod statement;
 pub mod statements;

@@ -2,6 +2,7 @@
 
 mod at_work;
 pub(crate) mod grant;
+pub mod limits;
 pub(crate) mod session;
 
 pub use at_work::AtWork;

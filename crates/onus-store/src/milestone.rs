@@ -10,18 +10,20 @@ use onus_core::milestone::{Closed, MEMBERS_MAX, Milestone, Selection};
 use onus_core::task::Task;
 use onus_core::time::Timestamp;
 
-const SELECT: &str = "SELECT m.name, m.title, m.sprint, m.tag, m.parent, m.born, m.closed, m.fingerprint, \
+const SELECT: &str = "SELECT m.name, m.title, m.sprint, m.tag, m.parent, m.born, m.closed, m.fingerprint, m.target, \
     (SELECT string_agg(k.task, ' ') FROM milestone_task k WHERE k.workspace = m.workspace AND k.milestone = m.name), \
     b.actor, b.at, c.actor, c.at FROM milestone m \
     JOIN ledger b ON b.workspace = m.workspace AND b.seq = m.born \
     LEFT JOIN ledger c ON c.workspace = m.workspace AND c.seq = m.closed WHERE m.workspace = :workspace ";
 
 sql! {
-    INSERT_MILESTONE(name, title, sprint, tag, parent, born) = "INSERT INTO milestone (workspace, name, title, sprint, \
-        tag, parent, born) \
-        VALUES (:workspace, :name, :title, :sprint, :tag, :parent, :born)";
+    INSERT_MILESTONE(name, title, sprint, tag, parent, born, target) = "INSERT INTO milestone (workspace, name, title, \
+        sprint, tag, parent, born, target) \
+        VALUES (:workspace, :name, :title, :sprint, :tag, :parent, :born, :target)";
     INSERT_MILESTONE_TASK(milestone, task) = "INSERT INTO milestone_task (workspace, milestone, task) VALUES \
         (:workspace, :milestone, :task)";
+    EDIT_MILESTONE(name, title, target) = "UPDATE milestone SET title = :title, target = :target \
+        WHERE workspace = :workspace AND name = :name AND closed IS NULL";
     CLOSE_MILESTONE(name, closed, fingerprint) = "UPDATE milestone SET closed = :closed, fingerprint = :fingerprint \
         WHERE workspace = :workspace AND name = :name AND closed IS NULL";
     MILESTONE(name) = SELECT, "AND m.name = :name";
@@ -53,6 +55,7 @@ fn stored(row: &mut Row) -> Result<StoredMilestone> {
         (Some(seq), Some(Some(fingerprint))) => Some(Closed { seq, fingerprint }),
         _ => return Err(StoreError::Corrupt(format!("the milestone {name} is closed by halves"))),
     };
+    let target = row.opt_parsed()?;
     let tasks = row.opt_text()?.unwrap_or_default();
     let tasks = tasks.split_whitespace().map(str::parse).collect::<std::result::Result<_, _>>();
     let selection = Selection { tasks: tasks.map_err(StoreError::Corrupt)?, sprint, tag, parent };
@@ -60,21 +63,28 @@ fn stored(row: &mut Row) -> Result<StoredMilestone> {
     let by: Option<Handle> = row.opt_parsed()?;
     let at = row.opt_int()?.map(Timestamp);
     Ok(StoredMilestone {
-        milestone: Milestone { name, title, selection, born, closed },
+        milestone: Milestone { name, title, selection, target, born, closed },
         added,
         closed: by.zip(at),
     })
 }
 
 pub fn insert(tx: &mut dyn Tx, milestone: &Milestone) -> Result<()> {
-    let Milestone { name, title, selection, born, .. } = milestone;
+    let Milestone { name, title, selection, born, target, .. } = milestone;
     let Selection { tasks, sprint, tag, parent } = selection;
     let parent = parent.as_ref().map(ToString::to_string);
-    tx.run_one(&INSERT_MILESTONE { name, title, sprint, tag, parent, born: *born })?;
+    let target = target.map(|day| day.to_string());
+    tx.run_one(&INSERT_MILESTONE { name, title, sprint, tag, parent, born: *born, target })?;
     for task in tasks {
         tx.run_one(&INSERT_MILESTONE_TASK { milestone: name, task })?;
     }
     Ok(())
+}
+
+/// Writes what may change of one that is open.
+pub fn edit(tx: &mut dyn Tx, milestone: &Milestone) -> Result<()> {
+    let Milestone { name, title, target, .. } = milestone;
+    tx.run_one(&EDIT_MILESTONE { name, title, target: target.map(|day| day.to_string()) })
 }
 
 pub fn close(tx: &mut dyn Tx, name: &MilestoneName, closed: &Closed) -> Result<()> {

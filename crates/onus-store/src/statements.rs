@@ -3,7 +3,7 @@
 use crate::evidence;
 use crate::read::{effort, queue, report, show};
 use crate::statement::Sql;
-use crate::{apply, load, load::grant, load::session, token, word_index};
+use crate::{apply, load, load::grant, load::limits, load::session, token, word_index};
 
 /// Every statement of a call by token, of add, claim, claim --next, renew, note, complete, release, takeover, list, ready and show,
 /// and of the reports that the board asks for again with every change.
@@ -26,6 +26,11 @@ pub static HOT: &[&Sql] = &[
     &evidence::EVIDENCE,
     &evidence::REVIEWS,
     &grant::WORKED,
+    &limits::USED_BY_TASK,
+    &limits::USED_BY_WORKER,
+    &limits::USED_BY_SPRINT,
+    &limits::USED_IN_DAY,
+    &limits::LAST_OF,
     &session::LAST,
     &session::RECORDED,
     &session::BEFORE,
@@ -75,6 +80,7 @@ pub static HOT: &[&Sql] = &[
     &apply::REFRESH_DEPENDENTS,
     &apply::SOME_DEPENDENT,
     &apply::RENEW_ASSIGNMENT,
+    &apply::CONSTRAIN_ASSIGNMENT,
     &apply::END_ASSIGNMENT,
     &apply::STOP_SESSION,
     &apply::MOVE_HEAD,

@@ -9,7 +9,7 @@ use crate::sql_of;
 use crate::statement::{Params as _, Sql, Statement, ToValue, params};
 
 /// The schema whose columns these are.
-pub const SCHEMA: i64 = 15;
+pub const SCHEMA: i64 = 17;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -227,9 +227,10 @@ tables! {
     DEPENDENCY "dependency" of "workspace" by "task, depends_on" { task: Text, depends_on: Text, excepted: Int }
     MILESTONE "milestone" of "workspace" by "name" {
         name: Text, title: Text, sprint: Text, tag: Text, parent: Text, born: Int,
-        closed: Int, fingerprint: Blob,
+        closed: Int, fingerprint: Blob, target: Text,
     }
     MILESTONE_TASK "milestone_task" of "workspace" by "milestone, task" { milestone: Text, task: Text }
+    SAVED_VIEW "saved_view" of "workspace" by "name" { name: Text, query: Text, saved: Int }
     ASSIGNMENT "assignment" of "workspace" by "task, epoch" touches [task, workstation] row [task, epoch] => AssignmentRow "a" {
         of: AssignmentTask { task: Text }
         /// The record has the fence by its seal.
@@ -246,6 +247,7 @@ tables! {
     SESSION_FACT "session_fact" of "workspace" by "seq" => SessionFactRow "f" {
         task: Text, seq: Int, session: Int, kind: Text, started_at: Int, ended_at: Int, key: Text, source: Text, model: Text,
         input_tokens: Int, output_tokens: Int, cache_read_tokens: Int, cache_creation_tokens: Int, cost_micros: Int,
+        turns: Int,
     }
     OUTPUT "output" of "workspace" by "session, position" => OutputRow "o" {
         session: Int, position: Int, at: Int, text: Text,

@@ -1,9 +1,12 @@
 //! What the template of the board is filled with.
 
 use super::card::Card;
+use crate::PageRequest;
 use crate::html::Html;
 use askama::Template;
+use onus_app::saved_view::SavedViewLine;
 use onus_core::task::StateName;
+use std::collections::BTreeMap;
 
 #[derive(Debug, Template)]
 #[template(path = "board.html")]
@@ -23,6 +26,37 @@ pub(super) struct BoardView {
     pub(super) as_board: String,
     pub(super) as_list: String,
     pub(super) person: bool,
+    /// The views that the team keeps.
+    pub(super) saved: Vec<SavedLink>,
+}
+
+/// A saved view, and whether it is what is shown.
+#[derive(Debug)]
+pub(super) struct SavedLink {
+    pub(super) name: String,
+    pub(super) href: String,
+    pub(super) by: String,
+    pub(super) here: bool,
+}
+
+impl SavedLink {
+    pub(super) fn new(saved: &SavedViewLine, seen: &PageRequest) -> SavedLink {
+        let own = &saved.query.0;
+        let words = form_urlencoded::Serializer::new(String::new()).extend_pairs(own).finish();
+        SavedLink {
+            name: saved.name.clone(),
+            href: format!("{}?{words}", seen.path),
+            by: saved.saved_by.to_string(),
+            here: is_shown(own, seen),
+        }
+    }
+}
+
+/// Whether the address asks for the same, in whatever order. How far somebody has scrolled is no part of a view.
+fn is_shown(own: &BTreeMap<String, String>, seen: &PageRequest) -> bool {
+    let here: BTreeMap<&str, &str> = seen.words().filter(|(word, _)| *word != "show").collect();
+    here.len() == own.len()
+        && own.iter().all(|(word, value)| here.get(word.as_str()) == Some(&value.as_str()))
 }
 
 /// A column of the board. What is open stands in two: what can begin, and what waits for another task.

@@ -43,9 +43,9 @@ pub(super) struct GridCell {
 }
 
 /// Every day between two, both included.
-fn days((from, to): (Date, Date)) -> Vec<Date> {
+pub(super) fn every_day((from, to): (Date, Date)) -> impl Iterator<Item = Date> {
     let next = |day: &Date| neighbours((*day, *day)).1.parse::<Date>().ok().filter(|next| next > day);
-    std::iter::successors(Some(from), next).take_while(|day| *day <= to).take(DAYS + 1).collect()
+    std::iter::successors(Some(from), next).take_while(move |day| *day <= to)
 }
 
 /// Nothing for one day, or for more days than fit.
@@ -56,7 +56,8 @@ pub(super) fn grid(
     address: impl Fn(Date) -> String,
 ) -> Option<Grid> {
     // What has not come yet says nothing.
-    let days = days((from, if from < today { to.min(today) } else { to }));
+    let days: Vec<Date> =
+        every_day((from, if from < today { to.min(today) } else { to })).take(DAYS + 1).collect();
     if days.len() < 2 || days.len() > DAYS {
         return None;
     }

@@ -2,8 +2,10 @@
 
 use crate::form::FORMS;
 use crate::html::{Html, when};
+use crate::limits::LimitRow;
 use askama::Template;
 use onus_app::allowed_actions::Choice;
+use onus_app::output::StepView;
 use onus_app::view::{CheckRunView, EntryView, StoryView, TaskView};
 use onus_core::code::Code;
 use onus_core::evidence::Review;
@@ -28,6 +30,7 @@ pub(super) struct TaskPage {
     pub(super) ticks: bool,
     pub(super) graph: Option<Html>,
     pub(super) checks: Vec<CheckLine>,
+    pub(super) limits: Vec<LimitRow>,
     pub(super) notes: Vec<NoteLine>,
     /// What another system says of it, one line each.
     pub(super) extra: Vec<(String, String)>,
@@ -101,7 +104,7 @@ impl Fact {
 pub(super) struct Printed {
     pub(super) session: i64,
     pub(super) worker: String,
-    pub(super) text: String,
+    pub(super) steps: Vec<StepView>,
     /// Where to go on.
     pub(super) next: i64,
     pub(super) closed: bool,

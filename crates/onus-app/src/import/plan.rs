@@ -3,7 +3,7 @@
 use super::file::{Complaints, File};
 use super::line::{ImportLine, Reference};
 use onus_core::code::Code;
-use onus_core::id::{OriginRef, ProjectKey, TaskId};
+use onus_core::id::{OriginRef, ProjectKey, TaskId, shown};
 use onus_core::intake::{derived_origin, may_be_kept};
 use onus_core::queue;
 use onus_core::refusal::{Finding, Refusal};
@@ -177,8 +177,13 @@ impl Names {
             }
             if repeated {
                 if let (true, Some(origin)) = (line.outside, &line.spec.origin) {
-                    let first = names.origins.get(origin).map_or(0, |first| lines[*first].number);
-                    let detail = format!("{origin} stands on line {first}, too");
+                    let first = names.origins.get(origin).map(|first| &lines[*first]);
+                    let detail = match first.filter(|first| !first.place.is_empty()) {
+                        Some(first) => format!("{origin} stands in {}, too", shown(&first.place)),
+                        None => {
+                            format!("{origin} stands on line {}, too", first.map_or(0, |first| first.number))
+                        }
+                    };
                     complaints.add_at(line.number, &line.place, Finding::new(Code::InvalidInput, detail));
                 }
                 continue;
@@ -310,13 +315,20 @@ impl Resolver<'_> {
         let mut places = Vec::new();
         for group in queue::cycles(pairs) {
             let group: Vec<usize> = group.into_iter().map(|place| place as usize).collect();
-            let mut named: Vec<String> =
-                group.iter().take(NAMED).map(|place| lines[*place].number.to_string()).collect();
+            // Where each file is one task, every line is the first.
+            let name = |place: &usize| match lines[*place].place.as_str() {
+                "" => lines[*place].number.to_string(),
+                file => shown(file),
+            };
+            let is_of_files = group.iter().all(|place| !lines[*place].place.is_empty());
+            let mut named: Vec<String> = group.iter().take(NAMED).map(name).collect();
             if group.len() > NAMED {
                 named.push(format!("and {} more", group.len() - NAMED));
             }
-            let detail = format!("these lines {what}: {}", named.join(", "));
-            self.complaints.add(lines[group[0]].number, Finding::new(code, detail));
+            let these = if is_of_files { "these files" } else { "these lines" };
+            let detail = format!("{these} {what}: {}", named.join(", "));
+            let first = &lines[group[0]];
+            self.complaints.add_at(first.number, &first.place, Finding::new(code, detail));
             places.extend(group);
         }
         places

@@ -3,7 +3,7 @@
 use super::line::ImportLine;
 use super::plan::{Fate, Plan};
 use super::write::Refresh;
-use super::{DriftView, ImportSession, decide_line};
+use super::{Authority, DriftView, ImportSession, decide_line};
 use crate::submit::unexpected;
 use onus_core::code::Code;
 use onus_core::event::{Event, Noted, Said};
@@ -43,8 +43,8 @@ impl ImportSession<'_> {
         now: &Now,
     ) -> Result<Changed, Refusal> {
         let mut changed = Changed::default();
-        // The words of others are a person's to bring in: an agent could lower what its own work is judged by.
-        let may_change = matches!(&facts.caller, Caller::Registered(worker) if worker.is_human());
+        let is_person = matches!(&facts.caller, Caller::Registered(worker) if worker.is_human());
+        let may_change = is_person || self.authority == Authority::Settings;
         for (place, line) in lines.iter_mut().enumerate() {
             let Fate::Existing(id) = plan.fates[place].clone() else { continue };
             let Some(line) = line.take_if(|line| line.outside) else { continue };

@@ -34,6 +34,8 @@ pub struct EditInput {
     pub depends_on: Option<Vec<String>>,
     /// Commands; those of agents wait for a person's approval
     pub checks: Option<Vec<String>>,
+    /// What the holder may do, by a person: path:GLOB, verb:NAME, command:WORDS, network:none, workstation:NAME
+    pub constraints: Option<Vec<String>>,
     pub lease: Option<Lease>,
 }
 
@@ -69,6 +71,7 @@ impl EditInput {
             scope: self.scope,
             depends_on: self.depends_on,
             checks: self.checks,
+            constraints: self.constraints,
         };
         Order::held(Command::Edit { changes: Box::new(changes) }, self.lease)
     }

@@ -57,7 +57,9 @@ impl Fold {
         for effect in effects(before.as_ref(), &entry, &after) {
             match effect {
                 // The row has the assignment's last word: it is told at its end.
-                Effect::AssignmentStarted(_) | Effect::AssignmentRenewed(_) => {}
+                Effect::AssignmentStarted(_)
+                | Effect::AssignmentRenewed(_)
+                | Effect::AssignmentConstrained(_) => {}
                 Effect::AssignmentEnded { at, reason, .. } => {
                     if let Some(held) = before.as_ref().and_then(Task::assignment) {
                         listener.assignment(held, Some(at), Some(reason.name()));

@@ -2,13 +2,14 @@
 
 use super::finding::{FindingKind, Findings};
 use super::locate::{self, LedgerOverview};
-use onus_core::event::{Event, Stamped, TimesheetApproved, WorkspaceCreated};
+use onus_core::event::{Event, Stamped, TimesheetApproved, ViewSaved, WorkspaceCreated};
 use onus_core::hash::Digest;
 use onus_core::id::{CloneId, Generation, Handle, MilestoneName, ProjectKey, Seq, TokenId, WorkstationName};
 use onus_core::ledger::EntryRef;
 use onus_core::main_of_record::{Named, RepositoryClone};
 use onus_core::milestone::{self, Milestone};
 use onus_core::registry::{token, worker, workstation};
+use onus_core::saved_view::SavedView;
 use onus_core::token::AccessToken;
 use onus_core::worker::Worker;
 use onus_core::workstation::Workstation;
@@ -30,6 +31,7 @@ pub(super) struct Register {
     workstations: BTreeMap<WorkstationName, (Seq, Workstation)>,
     tokens: BTreeMap<TokenId, (Seq, AccessToken)>,
     milestones: BTreeMap<MilestoneName, (Seq, Milestone)>,
+    views: BTreeMap<String, (Seq, SavedView)>,
     approvals: BTreeMap<Seq, TimesheetApproved>,
     clones: BTreeMap<CloneId, (Seq, RepositoryClone)>,
     main: Option<Named>,
@@ -48,6 +50,7 @@ impl Register {
             workstations: BTreeMap::new(),
             tokens: BTreeMap::new(),
             milestones: BTreeMap::new(),
+            views: BTreeMap::new(),
             approvals: BTreeMap::new(),
             clones: BTreeMap::new(),
             main: None,
@@ -81,6 +84,11 @@ impl Register {
             }
             Event::Imported(_) | Event::PushedByPerson(_) => true,
             Event::TimesheetApproved(approved) => self.approvals.insert(seq, approved).is_none(),
+            Event::ViewSaved(ViewSaved { name, query: None }) => self.views.remove(&name).is_some(),
+            Event::ViewSaved(ViewSaved { name, query: Some(query) }) => {
+                let view = SavedView { name: name.clone(), query, saved: seq };
+                self.views.insert(name, (seq, view)).is_none_or(|(_, before)| before.saved < seq)
+            }
             Event::CloneJoined(joined) => {
                 let clone = RepositoryClone::from(&joined);
                 self.clones.insert(joined.id, (seq, clone.clone())).is_none_or(|(_, before)| before != clone)
@@ -197,6 +205,12 @@ impl Register {
             differs(found, "milestone", is.name.as_str(), milestones.remove(&is.name).as_ref(), &is);
         }
         gone(found, "milestone", &milestones);
+        let mut views = self.views.clone();
+        for row in onus_store::saved_view::every(tx)? {
+            let is = row.view;
+            differs(found, "view", &is.name, views.remove(&is.name).as_ref(), &is);
+        }
+        gone(found, "view", &views);
         let mut clones = self.clones.clone();
         for is in onus_store::landed::clones(tx)? {
             differs(found, "clone", is.id.as_str(), clones.remove(&is.id).as_ref(), &is);

@@ -14,7 +14,7 @@ use onus_core::id::CommitId;
 use onus_core::own_commits::{self, Holding, Made, Ownership};
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
-use onus_host::refs::{self, Commit, Forwarded, History, Move, Pushed};
+use onus_host::refs::{self, Commit, FastForward, Forwarded, History, Move, Pushed};
 use std::path::{Path, PathBuf};
 
 /// How many commits an entry names; the rest lie between its two ends.
@@ -71,13 +71,19 @@ impl Onus {
             Command::Merge { proof: Proof { landed: Some(landed), .. }, .. } => landed.adopted.as_slice(),
             _ => &[],
         };
-        match self.pushed(attempt, shared, (branch, commit), adopted, Move::Forward)? {
+        // The local main branch is made ready to follow while the other side takes the commits.
+        let (pushed, ready) = std::thread::scope(|scope| {
+            let ready = scope.spawn(|| FastForward::prepare(&trunk.repo, &trunk.local, commit).ok());
+            let pushed = self.pushed(attempt, shared, (branch, commit), adopted, Move::Forward);
+            (pushed, ready.join().ok().flatten())
+        });
+        match pushed? {
             Pushed::Done => {}
             Pushed::Behind => return Ok(None),
             Pushed::Refused(words) => return Err(self.turned_away(attempt, &words)),
         }
         self.submit(envelope, &Target::Named)?;
-        Ok(Some(follow(trunk, commit)))
+        Ok(Some(follow(trunk, commit, ready)))
     }
 
     /// Pushes; the token is shown where it is asked for, and which commits the holder answers for though others made them.
@@ -208,7 +214,7 @@ impl Onus {
             landed: found.into(),
             checks: passed.into_iter().map(MergeCheckView::passed).collect(),
             attempts: 1,
-            behind: follow(attempt.trunk, &attempt.onto),
+            behind: follow(attempt.trunk, &attempt.onto, None),
         })
     }
 
@@ -285,8 +291,13 @@ fn landed(
 }
 
 /// The local main branch follows the shared one where it can. That it cannot stops nobody.
-fn follow(trunk: &Trunk, commit: &str) -> Vec<BehindView> {
-    match refs::fast_forward(&trunk.repo, &trunk.local, commit, || Ok(())) {
+fn follow(trunk: &Trunk, commit: &str, ready: Option<FastForward<'_>>) -> Vec<BehindView> {
+    let forwarded = match ready.map(|ready| ready.run(|| Ok(()))) {
+        Some(Ok(forwarded)) => Ok(forwarded),
+        // Another call of this clone may have moved it in the meantime.
+        Some(Err(_)) | None => refs::fast_forward(&trunk.repo, &trunk.local, commit, || Ok(())),
+    };
+    match forwarded {
         Ok(forwarded) => behind(&forwarded),
         Err(refusal) => vec![BehindView {
             path: trunk.local.trim_start_matches("refs/heads/").to_owned(),

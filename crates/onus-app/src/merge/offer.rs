@@ -2,24 +2,79 @@
 
 use super::{Attempt, Merge, MergeCheckView, Site, step_envelope};
 use crate::Onus;
+use crate::finish::{Finish, Landing};
 use crate::main_of_record::Trunk;
+use crate::progress::Silent;
 use crate::submit::Target;
 use onus_core::code::Code;
 use onus_core::command::{Command, WhileBlocked};
+use onus_core::id::Handle;
+use onus_core::lease::Token;
 use onus_core::mirror::Undelivered;
 use onus_core::refusal::Refusal;
 use onus_core::task::{Blocker, State, Task};
-use onus_core::text::shortened;
+use onus_core::text::{Text, shortened};
 use onus_host::mirror::{PullOffer, PullRequest, PullRequests, PullState};
-use onus_host::ref_file;
+use onus_host::{lease_file, ref_file, repository};
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// What a task that waits for its pull request is blocked on, before the address.
 const WAITS: &str = "pull request ";
+/// What is said of work whose holder said nothing.
+const MERGED: &str = "its pull request is merged";
 /// So much of an address is kept.
 const URL_MAX: usize = 400;
 
+/// Whether a task waits for its pull request, under a lease that its holder keeps.
+pub fn is_offered(task: &Task) -> bool {
+    let State::Blocked { on: Blocker::External(on), held: Some(_) } = &task.state else { return false };
+    on.starts_with(WAITS)
+}
+
 impl Onus {
+    /// Completes what waits for a pull request that is merged by now, in its holder's name: the lease lies in the workstation,
+    /// and that belongs to this clone. What stands against any of them, beside that it still waits, is told.
+    pub fn look_after_offers(&mut self) -> Result<Vec<Refusal>, Refusal> {
+        let mut failed = Vec::new();
+        if self.settings.git.pull_requests.is_none() {
+            return Ok(failed);
+        }
+        for held in self.held()?.into_iter().filter(|held| held.state == "blocked") {
+            let task = self.task(&held.task)?;
+            let found = self.find_workstation(&held.workstation)?;
+            let found = found.filter(|found| is_offered(&task) && self.is_in_this_clone(found));
+            let Some(path) = found.and_then(|found| found.path) else { continue };
+            let leases = repository::lease_dir_of(Path::new(&path))?;
+            let Some(leases) = leases else { continue };
+            if let Some(token) = lease_file::load(&leases, &task.id, &held.assignee)? {
+                match self.complete_offered(&task, &held.assignee, &token) {
+                    Ok(()) => lease_file::remove(&leases, &task.id, &held.assignee)?,
+                    Err(refusal) if refusal.code == Code::NotMerged => {}
+                    Err(refusal) => failed.push(refusal.task(&task.id)),
+                }
+            }
+        }
+        Ok(failed)
+    }
+
+    fn complete_offered(&mut self, task: &Task, holder: &Handle, token: &str) -> Result<(), Refusal> {
+        let token: Token = token.parse().map_err(Refusal::invalid)?;
+        let request = format!("offered-{}-{}", task.id, task.version).parse().map_err(Refusal::invalid)?;
+        let said = self.last_handoff(&task.id)?.and_then(|last| last.handoff).and_then(|last| last.summary);
+        let resolution = Text::new(said.unwrap_or_else(|| MERGED.to_owned()));
+        let merge = Merge {
+            request: &request,
+            actor: Some(holder),
+            token: Some(&token),
+            task: &task.id,
+            adopt: &[],
+            root_cause: None,
+        };
+        let call = Finish { merge, resolution: Some(&resolution), landing: Landing::Merge };
+        self.finish(&call, &mut Silent).map(drop)
+    }
+
     fn pull_requests(&self) -> Result<Option<PullRequests>, Refusal> {
         let settings = self.settings.git.pull_requests.as_ref();
         settings.map(|settings| PullRequests::new(settings, &self.settings_root())).transpose()
@@ -99,7 +154,7 @@ impl Onus {
         let base = base_of(&self.trunk()?);
         let asked = there.find(branch.as_str(), &base);
         let seen = asked.map_err(|why| not_offered(&why, task, branch.as_str()))?;
-        let tip = ref_file::head_of(std::path::Path::new(&path)).commit;
+        let tip = ref_file::head_of(Path::new(&path)).commit;
         let is_same = |seen: &PullRequest| seen.head.is_none() || seen.head == tip;
         if let Some(seen) = seen.as_ref().filter(|seen| seen.state == PullState::Open && is_same(seen)) {
             return Err(waiting(task, &seen.url));

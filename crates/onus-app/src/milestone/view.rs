@@ -6,7 +6,7 @@ use onus_core::milestone::{Member, Selection};
 use onus_core::refusal::Finding;
 use onus_core::registry::Registration;
 use onus_core::task::StateName;
-use onus_core::time::Timestamp;
+use onus_core::time::{Date, Timestamp};
 use onus_store::milestone::StoredMilestone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,8 @@ pub struct MilestoneLine {
     pub state: String,
     /// Which tasks it is about.
     pub selection: Selection,
+    /// The day by which it is meant to be reached.
+    pub target: Option<Date>,
     pub created_by: Handle,
     pub created_at: Timestamp,
     pub closed_by: Option<Handle>,
@@ -83,6 +85,7 @@ impl From<&StoredMilestone> for MilestoneLine {
             title: milestone.title.clone(),
             state: if milestone.closed.is_some() { "closed" } else { "open" }.to_owned(),
             selection: milestone.selection.clone(),
+            target: milestone.target,
             created_by,
             created_at,
             closed_by,
@@ -92,7 +95,7 @@ impl From<&StoredMilestone> for MilestoneLine {
 }
 
 impl From<&Member> for MemberView {
-    fn from(Member { task, story }: &Member) -> MemberView {
+    fn from(Member { task, story, .. }: &Member) -> MemberView {
         let (assignee, workstation) = story.worker.clone().unzip();
         MemberView {
             id: task.id.clone(),

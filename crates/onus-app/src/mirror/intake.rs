@@ -4,7 +4,6 @@ use super::sender::{Opened, Round};
 use crate::Onus;
 use crate::import::format::{self, Format, SourceFile};
 use crate::import::{Import, Run};
-use crate::progress::Silent;
 use crate::submit::unexpected;
 use onus_core::hash::Digest;
 use onus_core::id::{Epoch, Handle, MirrorName, OriginRef};
@@ -211,7 +210,7 @@ impl Onus {
             input: &lines,
             run: Run::Real,
         };
-        self.import_jsonl(&import, &mut Silent).map(drop)
+        self.import_polled(&import).map(drop)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::Onus;
 use onus_core::code::Code;
 use onus_core::event::Event;
 use onus_core::id::{MirrorName, shown};
-use onus_core::mirror::concerns;
+use onus_core::mirror::concerns_there;
 use onus_core::mirror::setting::Mirror;
 use onus_core::notify::setting::{HOOKS, NotifyRule, Transition};
 use onus_core::notify::{Recipient, occasion};
@@ -36,7 +36,7 @@ enum Wanted {
 impl Outlet {
     pub(super) fn wants(&self, event: &Event) -> bool {
         match &self.wants {
-            Wanted::Story => concerns(event),
+            Wanted::Story => concerns_there(&self.kind, event),
             Wanted::Rules(rules, to) => occasion(rules, to, event).is_some(),
             Wanted::Changes(changes) => Transition::of(event).is_some_and(|change| changes.contains(&change)),
         }

@@ -10,14 +10,15 @@ use crate::diff::LineCommentView;
 use crate::dispatch::{Plan, Round, Told};
 use crate::doctor::DoctorView;
 use crate::exception::ExceptionsView;
-use crate::export::ExportError;
+use crate::export::{ExportPosition, TasksPart};
 use crate::fleet::FleetView;
 use crate::guard::Fleet;
 use crate::handoff::{HandoffFacts, HandoffView};
 use crate::idempotent_admin::Asker;
 use crate::import::{Import, ImportView, Run};
 use crate::inbox::{InboxView, MessagesView};
-use crate::ledger::{CheckpointView, ExportedView, GenerationView, RangeView, VerifyView};
+use crate::ledger::{CheckpointView, GenerationView, LedgerExportPart, RangeView, VerifyView};
+use crate::limits::LimitsView;
 use crate::main_of_record::ClonesAndMain;
 use crate::merge::Arrived;
 use crate::milestone::{MilestoneAddedView, MilestoneView, MilestonesView};
@@ -25,14 +26,16 @@ use crate::mirror::MirrorsView;
 use crate::output::OutputView;
 use crate::prime::PrimeView;
 use crate::progress::Silent;
+use crate::queue::LIMIT_MAX;
 use crate::registry::{Founded, Founding};
 use crate::report::{
     AnomaliesView, AuditKind, AuditView, IncidentView, NowView, SearchAsk, SearchView, SprintView, When,
 };
 use crate::route::{ExplainView, RouteView, Subject};
+use crate::saved_view::ViewsView;
 use crate::session::{DayView, SessionView, SessionsView};
 use crate::show::StoryPart;
-use crate::submit::{Target, unexpected};
+use crate::submit::Target;
 use crate::timesheet::{ApprovalView, ApprovedView, Ask, TimesheetView, ics};
 use crate::token::{IssuedView, TokenView, TokensView};
 use crate::validate::ValidateView;
@@ -41,7 +44,7 @@ use crate::view::{
     WorkstationsView,
 };
 use crate::weight::Weight;
-use onus_core::event::{MilestoneAdded, ReferenceMoved, WorkerAdded, WorkstationAdded};
+use onus_core::event::{MilestoneAdded, ReferenceMoved, ViewSaved, WorkerAdded, WorkstationAdded};
 use onus_core::evidence::Proof;
 use onus_core::facts::Caller;
 use onus_core::id::{
@@ -49,6 +52,7 @@ use onus_core::id::{
     TokenId, WorkstationName,
 };
 use onus_core::main_of_record::{Named, RepositoryClone};
+use onus_core::milestone::MilestoneEdit;
 use onus_core::probe::ProbeResult;
 use onus_core::refusal::Refusal;
 use onus_core::registry::Registration;
@@ -84,6 +88,8 @@ calls! {
         |onus, asker| onus.ready(&filter, limit);
     ReadyFor "ready_for" (filter: Filter, limit: i64) -> ReadyView, Question Light,
         |onus, asker| onus.ready_for(asker.actor, &filter, limit);
+    Limits "limits" (task: Option<TaskId>) -> LimitsView, Question Light,
+        |onus, asker| onus.limits(task.as_ref());
     MadeReady "made_ready" (by: TaskId) -> Vec<TaskId>, Question Light, |onus, asker| onus.made_ready(&by);
     Held "held" () -> Vec<HeldView>, Question Light, |onus, asker| onus.held();
     Now "now" () -> Timestamp, Question Light, |onus, asker| onus.now();
@@ -91,7 +97,7 @@ calls! {
     Show "show" (task: TaskId, part: StoryPart) -> StoryView, Question Light,
         |onus, asker| onus.show_part(&task, part);
     Log "log" (task: Option<TaskId>, after: Option<i64>, limit: i64) -> LedgerView, Question Light,
-        |onus, asker| onus.log(task.as_ref(), after, limit);
+        |onus, asker| onus.log(task.as_ref(), after, bounded(limit));
     Find "find" (text: String, which: Which, filter: Filter, limit: i64) -> ListView, Question Heavy,
         |onus, asker| onus.find(&text, which, &filter, limit);
     FindTask "find_task" (task: TaskId) -> Option<SentTask>, Question Light,
@@ -101,7 +107,7 @@ calls! {
     Assignments "assignments" (task: TaskId) -> Vec<PastAssignment>, Question Light,
         |onus, asker| onus.assignments(&task);
     CheckRuns "check_runs" (task: TaskId, limit: i64) -> Vec<KeptRun>, Question Light,
-        |onus, asker| onus.check_runs(&task, limit);
+        |onus, asker| onus.check_runs(&task, bounded(limit));
     LastHandoff "last_handoff" (task: TaskId) -> Option<HandoffView>, Question Light,
         |onus, asker| onus.last_handoff(&task);
     SurroundingsOf "surroundings" (task: TaskId, place: WorkstationName) -> HandoffFacts, Question Light,
@@ -131,8 +137,8 @@ calls! {
         |onus, asker| onus.plan(asker.actor, &told, &round);
     QueueAbout "queue_about" (tasks: BTreeSet<TaskId>) -> Queue, Question Heavy,
         |onus, asker| onus.queue_about(tasks);
-    ExportTasks "export_tasks" (which: Which) -> (u64, String), Question Heavy,
-        |onus, asker| exported(onus, which);
+    ExportTasks "export_tasks" (which: Which, position: Option<ExportPosition>) -> TasksPart, Question Heavy,
+        |onus, asker| onus.export_part(which, position);
     ImportJsonl "import_jsonl" (request: RequestId, project: Option<ProjectKey>, input: String, run: Run) -> ImportView,
         Import Heavy, |onus, asker| {
             let (actor, project) = (asker.actor, project.as_ref());
@@ -143,14 +149,15 @@ calls! {
     Validate "validate" () -> ValidateView, Question Heavy, |onus, asker| onus.validate(&mut Silent);
     Verify "verify" () -> VerifyView, Question Heavy, |onus, asker| onus.verify(&mut Silent);
     VerifyRange "verify_range" (after: Seq, limit: i64) -> RangeView, Question Heavy,
-        |onus, asker| onus.verify_range(after, limit);
+        |onus, asker| onus.verify_range(after, bounded(limit));
     Doctor "doctor" () -> DoctorView, Upkeep Heavy, |onus, asker| onus.doctor(&mut Silent);
     Checkpoint "checkpoint" () -> CheckpointView, Administration Heavy, |onus, asker| onus.checkpoint(asker.actor);
     RaiseGeneration "raise_generation" (reason: Option<String>) -> GenerationView, Administration Light,
         |onus, asker| onus.raise_generation(asker, reason.as_deref());
-    ExportLedger "export_ledger" () -> (ExportedView, String), Question Heavy, |onus, asker| exported_ledger(onus);
+    ExportLedger "export_ledger" (after: Option<Seq>) -> LedgerExportPart, Question Heavy,
+        |onus, asker| onus.export_ledger_part(after);
     SearchLedger "search_ledger" (ask: SearchAsk) -> SearchView, Question Heavy,
-        |onus, asker| onus.search_ledger(asker.actor, &ask);
+        |onus, asker| onus.search_ledger(asker.actor, &SearchAsk { limit: bounded(ask.limit), ..ask });
 
     // What was said.
     Inbox "inbox" () -> InboxView, Question Light, |onus, asker| onus.inbox(asker.actor);
@@ -225,7 +232,7 @@ calls! {
         |onus, asker| onus.keep_output(asker, session, position, &text);
     OutputOf "output" (session: Seq, from: i64) -> OutputView, Question Light, |onus, asker| onus.output(session, from);
     Sessions "sessions" (task: Option<TaskId>, worker: Option<Handle>, limit: i64) -> SessionsView, Question Light,
-        |onus, asker| onus.sessions(task.as_ref(), worker.as_ref(), limit);
+        |onus, asker| onus.sessions(task.as_ref(), worker.as_ref(), bounded(limit));
     SessionOf "session" (id: Seq) -> SessionView, Question Light, |onus, asker| onus.session(id);
     TaskOfSession "task_of_session" (id: Seq) -> Option<TaskId>, Question Light,
         |onus, asker| onus.task_of_session(id);
@@ -244,8 +251,13 @@ calls! {
     MilestoneOf "milestone" (name: MilestoneName) -> MilestoneView, Question Heavy, |onus, asker| onus.milestone(&name);
     AddMilestone "add_milestone" (wanted: MilestoneAdded) -> MilestoneAddedView, Administration Light,
         |onus, asker| onus.add_milestone(asker, &wanted);
+    EditMilestone "edit_milestone" (name: MilestoneName, wanted: MilestoneEdit) -> MilestoneView, Administration Light,
+        |onus, asker| onus.edit_milestone(asker, &name, &wanted);
     CloseMilestone "close_milestone" (name: MilestoneName) -> MilestoneView, Judgement Heavy,
         |onus, asker| onus.close_milestone(asker, &name);
+    Views "views" () -> ViewsView, Question Light, |onus, asker| onus.views();
+    SaveView "save_view" (wanted: ViewSaved) -> ViewsView, Administration Light,
+        |onus, asker| onus.save_view(asker, &wanted);
     Mirrors "mirrors" () -> MirrorsView, Question Light, |onus, asker| onus.mirrors();
     RetryMirror "retry_mirror" (mirror: MirrorName, task: Option<TaskId>) -> MirrorsView, Administration Light,
         |onus, asker| onus.retry_mirror(asker, &mirror, task.as_ref());
@@ -262,17 +274,7 @@ calls! {
         |onus, asker| onus.report_anomalies(asker.actor, &when);
 }
 
-fn exported(onus: &mut Onus, which: Which) -> Result<(u64, String), Refusal> {
-    let mut text = Vec::new();
-    let lines = onus.export_tasks(which, &mut text, &mut Silent).map_err(|error| match error {
-        ExportError::Refused(refusal) => refusal,
-        ExportError::Writing(error) => unexpected(error),
-    })?;
-    Ok((lines, String::from_utf8(text).map_err(unexpected)?))
-}
-
-fn exported_ledger(onus: &mut Onus) -> Result<(ExportedView, String), Refusal> {
-    let mut text = Vec::new();
-    let view = onus.export_ledger(&mut text, &mut Silent)?;
-    Ok((view, String::from_utf8(text).map_err(unexpected)?))
+/// What a caller may have at once of what it asks for by number.
+fn bounded(limit: i64) -> i64 {
+    limit.clamp(1, LIMIT_MAX)
 }

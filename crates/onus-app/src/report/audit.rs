@@ -91,7 +91,9 @@ impl AuditKind {
             Event::TokenIssued(_) | Event::TokenRevoked(_) => AuditKind::Token,
             Event::SessionCorrected(_) | Event::TimesheetApproved(_) => AuditKind::Time,
             Event::GenerationRaised(_) => AuditKind::Generation,
-            Event::MilestoneAdded(_) | Event::MilestoneClosed(_) => AuditKind::Milestone,
+            Event::MilestoneAdded(_) | Event::MilestoneEdited(_) | Event::MilestoneClosed(_) => {
+                AuditKind::Milestone
+            }
             other => return forced(other).map(|_| AuditKind::Forced),
         })
     }

@@ -5,6 +5,7 @@ use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
 use onus_core::decide::Screen;
 use onus_core::id::{Handle, TaskId, WorkstationName};
+use onus_core::limits;
 use onus_core::refusal::{Finding, Refusal};
 use onus_store::apply;
 use onus_store::error::Result as StoreResult;
@@ -122,6 +123,7 @@ impl Call<'_> {
             | Code::ScopeViolation
             | Code::SelfReview
             | Code::DependencyIncomplete => true,
+            Code::BudgetExceeded => limits::is_about_task(&refusal.findings),
             // The identity map chose the place for this task, and may choose another one for the next.
             Code::WorkstationBusy
             | Code::WorkstationNotReady

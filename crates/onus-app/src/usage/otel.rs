@@ -72,6 +72,7 @@ impl Reader {
             cache_read_tokens: count("cache_read_tokens"),
             cache_creation_tokens: count("cache_creation_tokens"),
             cost_micros: number(sources, "cost_usd").map(micros),
+            turns: 1,
         };
         self.events.push(Sample { at, record: session, model: text(sources, "model"), counts });
     }

@@ -22,9 +22,16 @@ pub struct StreamUsage {
     /// What its last line says of each model; that counts instead.
     result: BTreeMap<String, Counts>,
     codex: Option<Counts>,
+    /// What a resumed thread of Codex had counted before.
+    counted: Counts,
 }
 
 impl StreamUsage {
+    /// After a resumed client told so much in its earlier runs.
+    pub fn after(counted: Counts) -> StreamUsage {
+        StreamUsage { counted, ..StreamUsage::default() }
+    }
+
     pub fn push(&mut self, text: &str) {
         for part in text.split_inclusive('\n') {
             self.is_too_long |= self.line.len() + part.len() > LINE_MAX;
@@ -58,7 +65,7 @@ impl StreamUsage {
         let message = &event["message"];
         let (Some(id), Some(model)) = (message["id"].as_str(), message["model"].as_str()) else { return };
         self.named(event);
-        let counts = snake(&message["usage"]);
+        let counts = Counts { turns: 1, ..snake(&message["usage"]) };
         if counts.tokens() > 0 {
             self.messages.insert(id.to_owned(), (model.to_owned(), counts));
         }
@@ -74,6 +81,7 @@ impl StreamUsage {
                 cache_read_tokens: count("cacheReadInputTokens"),
                 cache_creation_tokens: count("cacheCreationInputTokens"),
                 cost_micros: used["costUSD"].as_f64().and_then(micros),
+                turns: 0,
             };
             self.result.insert(model.clone(), counts);
         }
@@ -95,6 +103,7 @@ impl StreamUsage {
             cache_read_tokens: cached,
             cache_creation_tokens: 0,
             cost_micros: None,
+            turns: 1,
         });
     }
 
@@ -102,13 +111,17 @@ impl StreamUsage {
     pub fn usages(&self) -> Vec<Usage> {
         let session = self.session.as_deref().unwrap_or("unnamed");
         let mut models: BTreeMap<String, Counts> = BTreeMap::new();
-        match self.result.is_empty() {
-            false => models.clone_from(&self.result),
-            true => {
-                for (model, counts) in self.messages.values() {
-                    models.entry(model.clone()).or_default().add(counts);
-                }
-            }
+        for (model, counts) in self.messages.values() {
+            models.entry(model.clone()).or_default().add(counts);
+        }
+        if !self.result.is_empty() {
+            // It tells tokens and cost of each model, and no turns.
+            let turns = |model: &String| models.get(model).map_or(0, |counted| counted.turns);
+            let whole = self
+                .result
+                .iter()
+                .map(|(model, counts)| (model.clone(), Counts { turns: turns(model), ..*counts }));
+            models = whole.collect();
         }
         let claude = models.into_iter().map(|(model, counts)| Usage {
             key: format!("{}:{session}:{model}", transcript::SOURCE),
@@ -120,7 +133,7 @@ impl StreamUsage {
             key: format!("{CODEX}:{session}"),
             source: CODEX.to_owned(),
             model: None,
-            counts,
+            counts: counts.beyond(&self.counted),
         });
         claude.chain(codex).filter(|usage| usage.counts.tokens() > 0).collect()
     }
@@ -134,6 +147,7 @@ fn snake(usage: &Value) -> Counts {
         cache_read_tokens: count("cache_read_input_tokens"),
         cache_creation_tokens: count("cache_creation_input_tokens"),
         cost_micros: None,
+        turns: 0,
     }
 }
 
@@ -173,6 +187,18 @@ mod tests {
         let turn = r#"{"type":"turn.completed","usage":{"input_tokens":10,"cached_input_tokens":4,"output_tokens":2}}"#;
         let whole = format!("{{\"type\":\"thread.started\",\"thread_id\":\"t\"}}\n{turn}\n{turn}\n");
         assert_eq!(told(&whole), [("codex-events:t".into(), 24, None)]);
+    }
+
+    #[test]
+    fn a_resumed_thread_counts_what_came_since() {
+        let mut stream = StreamUsage::after(Counts {
+            input_tokens: 3_200,
+            output_tokens: 200,
+            cache_read_tokens: 800,
+            ..Counts::default()
+        });
+        stream.push("{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n{\"type\":\"turn.completed\",\"usage\":{\"input_tokens\":5000,\"cached_input_tokens\":1000,\"output_tokens\":250}}\n");
+        assert_eq!(stream.usages()[0].counts.tokens(), 1_050);
     }
 
     #[test]

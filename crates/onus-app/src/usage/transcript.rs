@@ -72,6 +72,7 @@ pub fn read(input: impl BufRead) -> Result<Vec<Sample>, String> {
             cache_read_tokens: tokens.cache_read_input_tokens,
             cache_creation_tokens: tokens.cache_creation_input_tokens,
             cost_micros: None,
+            turns: 1,
         };
         // A message that the client made up itself, e.g. about an error.
         if counts.tokens() <= 0 {
@@ -103,6 +104,7 @@ fn larger(one: &Counts, other: &Counts) -> Counts {
         cache_read_tokens: one.cache_read_tokens.max(other.cache_read_tokens),
         cache_creation_tokens: one.cache_creation_tokens.max(other.cache_creation_tokens),
         cost_micros: one.cost_micros.max(other.cost_micros),
+        turns: one.turns.max(other.turns),
     }
 }
 

@@ -68,6 +68,10 @@ pub(crate) struct Edit {
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     check: Vec<String>,
 
+    /// What the holder may do, e.g. path:docs/**, or +CONSTRAINT and -CONSTRAINT; may be repeated; by a person only
+    #[arg(long, value_name = "CONSTRAINT", allow_hyphen_values = true)]
+    constraint: Vec<String>,
+
     /// The role that the work is for
     #[arg(long, value_name = "ROLE|none", value_parser = or_none::<Role>)]
     role: Option<Patch<Role>>,
@@ -176,6 +180,7 @@ impl Edit {
             scope: list(&self.scope),
             depends_on: list(&self.depends_on),
             checks: list(&self.check),
+            constraints: list(&self.constraint),
             lease: None,
         }
     }

@@ -5,8 +5,9 @@ mod supervisor;
 use crate::cli::handle;
 use crate::commands::word;
 use crate::context::{Store, World};
-use crate::output::Output;
+use crate::output::{Format, Output};
 use crate::render;
+use crate::shutdown::Ending;
 use clap::{Args, Subcommand};
 use onus_app::fleet::FleetView;
 use onus_core::agents::{Agent, Preset, agents};
@@ -16,10 +17,12 @@ use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
 use onus_core::registry::person;
 use onus_core::worker::Kind;
+use onus_host::env::Env;
 use onus_host::fleet_lock::{self, Word};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -50,7 +53,11 @@ enum FleetVerb {
         until_idle: bool,
     },
     /// Who works on what, since when, and when it last said something
-    Status,
+    Status {
+        /// Show it again whenever something has changed, until interrupted
+        #[arg(long, short)]
+        watch: bool,
+    },
     /// Follow what an agent prints: the same as `onus logs -f`
     Attach {
         /// The agent, e.g. @claude-1
@@ -108,7 +115,8 @@ impl FleetCommand {
             FleetVerb::Up { detach: true, .. } => detach(world, out),
             FleetVerb::Up { until_idle: true, .. } => supervisor::run(world, out, Until::Idle),
             FleetVerb::Up { .. } => supervisor::run(world, out, Until::Told),
-            FleetVerb::Status => status(world, out),
+            FleetVerb::Status { watch: false } => show_status(world, out),
+            FleetVerb::Status { watch: true } => watch_status(world, out),
             FleetVerb::Attach { worker } => super::logs::Logs::attached(worker).run(world, out),
             FleetVerb::Stop { worker, now, .. } => stop(world, out, worker.as_ref(), *now),
             FleetVerb::Down => down(world, out),
@@ -116,12 +124,14 @@ impl FleetCommand {
     }
 }
 
-/// Where the supervisor of this clone keeps its lock.
-fn directory(world: &World) -> PathBuf {
-    match &world.place.repo {
-        Some(repo) => repo.common_dir.join("onus").join("fleet"),
-        None => world.place.cwd.join(".onus").join("fleet"),
-    }
+/// Where the supervisor of this workspace keeps its lock on this host, whatever clone it was started in.
+fn directory(store: &mut Store) -> Result<PathBuf, Refusal> {
+    Ok(Env::of_process().fleets()?.join(store.workspace_uid()?))
+}
+
+/// What a supervisor was started for: without it there is nobody to look after.
+fn home(world: &World) -> &Path {
+    world.place.repo.as_ref().map_or(&world.place.cwd, |repo| &repo.common_dir)
 }
 
 fn planned(store: &Store) -> Result<Vec<Agent>, Refusal> {
@@ -219,12 +229,13 @@ impl FleetInit {
     }
 }
 
-fn status(world: &World, out: &Output) -> Result<ExitCode, Refusal> {
+fn status(world: &World) -> Result<FleetView, Refusal> {
     let mut store = world.open()?;
     let named: Vec<Handle> = agents(&store.settings.agents)?.into_iter().map(|agent| agent.worker).collect();
     let mut view = store.fleet_status(&named)?;
-    let dir = directory(world);
-    if fleet_lock::supervisor(&dir)?.is_some() {
+    let dir = directory(&mut store)?;
+    view.supervisor = fleet_lock::supervisor(&dir)?.map(|found| found.pid);
+    if view.supervisor.is_some() {
         for (file, state) in [(STOPPED, "stopped"), (WAITING, "backing_off")] {
             let names = names_in(&dir, file);
             let idle = view.agents.iter_mut().filter(|agent| agent.state == "idle");
@@ -232,7 +243,39 @@ fn status(world: &World, out: &Output) -> Result<ExitCode, Refusal> {
                 .for_each(|agent| agent.state = state.into());
         }
     }
-    out.show_list(&view, |view: &FleetView| &view.agents, render::fleet)
+    Ok(view)
+}
+
+fn show_status(world: &World, out: &Output) -> Result<ExitCode, Refusal> {
+    out.show_list(&status(world)?, |view: &FleetView| &view.agents, render::fleet)
+}
+
+/// How often it is looked at, and what puts a terminal's cursor on an empty page.
+const REFRESH: Duration = Duration::from_secs(1);
+const EMPTY_PAGE: &str = "\u{1b}[H\u{1b}[J";
+
+fn watch_status(world: &World, out: &Output) -> Result<ExitCode, Refusal> {
+    let mut ending = Ending::watch()?;
+    let is_page = out.format == Format::Human && std::io::stdout().is_terminal();
+    let mut shown = String::new();
+    loop {
+        let view = status(world)?;
+        // What is told in words of time changes with it: a page is drawn anew, a file gets what happened.
+        let now = match is_page {
+            true => render::fleet(&view),
+            false => onus_app::view::document(&view)?,
+        };
+        if now != shown {
+            if is_page {
+                out.print(EMPTY_PAGE);
+            }
+            out.show_list(&view, |view: &FleetView| &view.agents, render::fleet)?;
+            shown = now;
+        }
+        if ending.within(REFRESH) {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
 }
 
 /// What the supervisor's own words are kept under.
@@ -240,8 +283,10 @@ const SUPERVISOR: &str = "supervisor";
 
 fn detach(world: &World, out: &Output) -> Result<ExitCode, Refusal> {
     // What it would end with is told here, not in its log.
-    supervisor::startable(world, &world.open()?)?;
-    let dir = directory(world);
+    let mut store = world.open()?;
+    supervisor::startable(world, &store)?;
+    let dir = directory(&mut store)?;
+    drop(store);
     let mut up = own_program(world)?;
     up.args(["fleet", "up"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log(&dir, SUPERVISOR)?);
     std::os::unix::process::CommandExt::process_group(&mut up, 0);
@@ -249,7 +294,7 @@ fn detach(world: &World, out: &Output) -> Result<ExitCode, Refusal> {
     let until = Instant::now() + PATIENCE;
     loop {
         let own = i32::try_from(child.id()).ok();
-        if fleet_lock::supervisor(&dir)?.is_some_and(|pid| Some(pid) == own) {
+        if fleet_lock::supervisor(&dir)?.is_some_and(|found| Some(found.pid) == own) {
             let view = FleetUpView { agents: Vec::new(), supervisor: own };
             return out
                 .show(&view, |_| "the supervisor runs; onus fleet status, onus fleet down\n".to_owned());
@@ -290,8 +335,10 @@ fn log(dir: &Path, name: &str) -> Result<File, Refusal> {
 }
 
 fn stop(world: &World, out: &Output, worker: Option<&Handle>, now: bool) -> Result<ExitCode, Refusal> {
-    let dir = directory(world);
-    let all = planned(&world.open()?)?;
+    let mut store = world.open()?;
+    let dir = directory(&mut store)?;
+    let all = planned(&store)?;
+    drop(store);
     let wanted: Vec<String> = all
         .iter()
         .map(|agent| agent.worker.to_string())
@@ -318,7 +365,7 @@ fn stop(world: &World, out: &Output, worker: Option<&Handle>, now: bool) -> Resu
 }
 
 fn down(world: &World, out: &Output) -> Result<ExitCode, Refusal> {
-    let dir = directory(world);
+    let dir = directory(&mut world.open()?)?;
     if !fleet_lock::tell(&dir, Word::End)? {
         return Err(not_up());
     }
@@ -334,7 +381,7 @@ fn down(world: &World, out: &Output) -> Result<ExitCode, Refusal> {
 }
 
 fn not_up() -> Refusal {
-    Refusal::new(Code::WrongState, "no supervisor runs for this clone on this host").hint("onus fleet up")
+    Refusal::new(Code::WrongState, "no supervisor runs for this workspace on this host").hint("onus fleet up")
 }
 
 fn unexpected(error: impl std::fmt::Display) -> Refusal {

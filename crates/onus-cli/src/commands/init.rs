@@ -92,10 +92,9 @@ impl Init {
         };
         let code = out.show(&view, text)?;
         if let Some(worker) = &view.worker {
-            let first = if view.created { "My first task" } else { "What is to be done" };
             let project = &view.project;
             out.hint(&format!(
-                "\nNext:\n  export ONUS_AS={worker}\n  onus add \"{first}\" --project {project}\n  onus claim --next"
+                "\nNext:\n  export ONUS_AS={worker}\n  onus add \"What is to be done\" --project {project}\n  onus claim --next"
             ));
         }
         Ok(code)

@@ -4,10 +4,11 @@ use crate::context::{Store, World};
 use crate::output::{Format, Output};
 use crate::shutdown::Ending;
 use clap::Args;
-use onus_app::output::OutputView;
+use onus_app::output::{OutputView, StepView};
 use onus_app::session::SessionView;
 use onus_core::code::Code;
 use onus_core::id::{Handle, Seq, TaskId, shown};
+use onus_core::output::step::StepReader;
 use onus_core::refusal::Refusal;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,7 +18,8 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// What a worker's run prints, or printed: without control sequences and secrets
 ///
-/// `onus run` keeps the beginning and the end of it (`run.keep`). The words are whatever a program printed.
+/// `onus run` keeps the beginning and the end of it (`run.keep`). What Claude Code, Codex, Gemini CLI and opencode tell of
+/// themselves in JSON is shown as steps. The words are whatever a program printed.
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
     /// A worker or a task, e.g. @builder-1 or API-12: its last session
@@ -31,6 +33,10 @@ pub(crate) struct Logs {
     /// Go on with what is printed next, until the session ends; of a worker, with its next sessions as well
     #[arg(long, short)]
     follow: bool,
+
+    /// As it was printed: no steps
+    #[arg(long)]
+    raw: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -61,7 +67,7 @@ impl Logs {
         if out.format != Format::Human {
             return out.show(&whole(&mut store, session.id)?, |_| String::new());
         }
-        if show(&mut store, out, session.id, 0)?.next == 0 {
+        if self.show(&mut store, out, session.id, 0)?.next == 0 {
             out.hint(&format!("nothing was kept of session {}: what runs under onus run is", session.id));
         }
         Ok(ExitCode::SUCCESS)
@@ -69,7 +75,7 @@ impl Logs {
 
     /// The same for a worker, to be followed.
     pub(super) fn attached(worker: &Handle) -> Logs {
-        Logs { of: LogTarget::Worker(worker.clone()), session: None, follow: true }
+        Logs { of: LogTarget::Worker(worker.clone()), session: None, follow: true, raw: false }
     }
 
     fn last(&self, store: &mut Store) -> Result<Option<SessionView>, Refusal> {
@@ -92,11 +98,11 @@ impl Logs {
         let mut ending = Ending::watch()?;
         let mut from = 0;
         loop {
-            let view = show(store, out, session, from)?;
+            let view = self.show(store, out, session, from)?;
             from = view.next;
             if view.closed || !view.running {
                 // What was printed last may still be on its way.
-                from = show(store, out, session, from)?.next;
+                from = self.show(store, out, session, from)?.next;
                 let newer = match &self.of {
                     LogTarget::Worker(_) if self.session.is_none() => self.last(store)?,
                     _ => None,
@@ -112,23 +118,33 @@ impl Logs {
             }
         }
     }
-}
 
-/// Prints everything from a byte on; where it ended.
-fn show(store: &mut Store, out: &Output, session: Seq, mut from: i64) -> Result<OutputView, Refusal> {
-    loop {
-        let view = store.output(session, from)?;
-        let text = view.text(from);
-        if !text.is_empty() {
-            match out.format {
-                Format::Human => out.print(&text),
-                Format::Json | Format::JsonLines => drop(out.show(&view, |_| String::new())?),
+    /// Prints everything from a byte on; where it ended.
+    fn show(
+        &self,
+        store: &mut Store,
+        out: &Output,
+        session: Seq,
+        mut from: i64,
+    ) -> Result<OutputView, Refusal> {
+        loop {
+            let is_stepped = out.format == Format::Human && !self.raw;
+            let view = if is_stepped { store.steps(session, from)? } else { store.output(session, from)? };
+            let text = match is_stepped {
+                true => view.steps.iter().map(StepView::line).collect(),
+                false => view.text(from),
+            };
+            if !text.is_empty() {
+                match out.format {
+                    Format::Human => out.print(&text),
+                    Format::Json | Format::JsonLines => drop(out.show(&view, |_| String::new())?),
+                }
             }
+            if !view.more {
+                return Ok(view);
+            }
+            from = view.next;
         }
-        if !view.more {
-            return Ok(view);
-        }
-        from = view.next;
     }
 }
 
@@ -138,6 +154,11 @@ fn whole(store: &mut Store, session: Seq) -> Result<OutputView, Refusal> {
         let more = store.output(session, view.next)?;
         view.pieces.extend(more.pieces);
         (view.next, view.more, view.closed) = (more.next, more.more, more.closed);
+    }
+    // What no client tells is in the pieces already.
+    let steps = view.read_steps(&mut StepReader::default());
+    if steps.iter().any(|step| step.kind != "printed") {
+        view.steps = steps;
     }
     Ok(view)
 }

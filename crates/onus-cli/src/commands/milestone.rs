@@ -8,9 +8,10 @@ use crate::render;
 use clap::{Args, Subcommand};
 use onus_core::event::MilestoneAdded;
 use onus_core::id::{MilestoneName, TaskId};
-use onus_core::milestone::{Selection, incomplete};
+use onus_core::milestone::{MilestoneEdit, Selection, TargetDate, incomplete};
 use onus_core::refusal::Refusal;
 use onus_core::registry::Registration;
+use onus_core::time::Date;
 use std::process::ExitCode;
 
 /// Tasks that are verified together: closed only when nothing is missing
@@ -23,6 +24,7 @@ pub(crate) struct Milestone {
 #[derive(Debug, Subcommand)]
 enum MilestoneVerb {
     Add(MilestoneAdd),
+    Edit(MilestoneEditArgs),
     /// Every milestone, the oldest first
     List,
     /// One milestone: its tasks, and exactly what it lacks
@@ -66,6 +68,25 @@ struct MilestoneAdd {
     /// This task and its slices
     #[arg(long, value_name = "TASK", value_parser = task_id)]
     parent: Option<TaskId>,
+
+    /// The day by which it is meant to be reached, e.g. 2026-11-30
+    #[arg(long, value_name = "DATE", value_parser = |t: &str| t.parse::<Date>())]
+    target: Option<Date>,
+}
+
+/// Call it otherwise, or move the day by which it is meant to be reached: people only, until it is closed
+#[derive(Debug, Args)]
+struct MilestoneEditArgs {
+    #[command(flatten)]
+    name: NameArg,
+
+    /// What it is for
+    #[arg(long, value_name = "TEXT", required_unless_present = "target")]
+    title: Option<String>,
+
+    /// The day by which it is meant to be reached, e.g. 2026-11-30; none takes it away
+    #[arg(long, value_name = "DATE", value_parser = |t: &str| t.parse::<TargetDate>())]
+    target: Option<TargetDate>,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -86,6 +107,11 @@ impl Milestone {
                     out.hint("it was there already");
                 }
                 Ok(code)
+            }
+            MilestoneVerb::Edit(MilestoneEditArgs { name, title, target }) => {
+                let wanted = MilestoneEdit { title: title.clone(), target: *target };
+                let view = store.edit_milestone(world.asker(&world.request()?), &name.name, &wanted)?;
+                out.show(&view, render::milestone)
             }
             MilestoneVerb::List => {
                 out.show_list(&store.milestones()?, |view| &view.milestones, render::milestones)
@@ -123,6 +149,7 @@ impl MilestoneAdd {
                 tag: self.tag.clone(),
                 parent: self.parent.clone(),
             },
+            target: self.target,
         }
     }
 }

@@ -1,13 +1,14 @@
 //! `onus report`
 
 use super::export::Target;
-use super::{TaskArg, file_error, word};
+use super::{TaskArg, file_error, task_id, word};
 use crate::context::World;
 use crate::output::Output;
 use crate::render;
 use clap::{Args, Subcommand};
 use onus_app::report::{AuditKind, AuditView, When, csv};
 use onus_core::code::Code;
+use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -29,6 +30,7 @@ enum ReportVerb {
     Incident(Incident),
     Audit(Audit),
     Anomalies(Anomalies),
+    Limits(Limits),
 }
 
 /// What was completed since yesterday evening, what is stuck and why, and what needs a person
@@ -78,6 +80,14 @@ struct Anomalies {
     period: Period,
 }
 
+/// What agents have used of what they may: today, in the sprints that somebody works for, or of one task
+#[derive(Debug, Args)]
+struct Limits {
+    /// Only those that this task is under
+    #[arg(long, value_name = "TASK", value_parser = task_id)]
+    task: Option<TaskId>,
+}
+
 /// Which stretch of time, in your own zone.
 #[derive(Debug, Args)]
 struct Period {
@@ -121,6 +131,9 @@ impl Report {
             ReportVerb::Anomalies(anomalies) => {
                 let view = store.report_anomalies(actor, &anomalies.period.when())?;
                 out.show_list(&view, |view| &view.anomalies, render::anomalies)
+            }
+            ReportVerb::Limits(limits) => {
+                out.show_list(&store.limits(limits.task.as_ref())?, |view| &view.limits, render::limits)
             }
         }
     }

@@ -5,6 +5,7 @@ mod lease;
 mod pick_up;
 mod prompt;
 mod recorder;
+mod resume;
 mod sandbox;
 
 use super::claim::{PlaceArgs, begin};
@@ -16,29 +17,33 @@ use clap::Args;
 use lease::GrantedLease;
 use onus_app::clean_start::Earlier;
 use onus_app::submit::Target;
-use onus_core::agents::SandboxSetting;
+use onus_core::agents::{Preset, SandboxSetting};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::constraint::has_network;
 use onus_core::facts::Caller;
 use onus_core::id::{Handle, TaskId};
 use onus_core::refusal::Refusal;
+use onus_core::session::Counts;
 use onus_core::time::Millis;
 use onus_core::worker::Kind;
 use onus_host::supervise::{self, End, Heart, News, OutputPipes, Signals, SupervisedCommand};
 use recorder::Recorder;
+use resume::Resumed;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 /// Work on a task with a command that lives exactly as long as the lease
 ///
 /// Claims the task, starts the command in the workstation with the lease in its environment, renews, stops the command
 /// when the lease is lost or cannot be renewed in time, and at the end runs the checks and completes the task, or gives
-/// it back with a handoff. Exit codes: the command's own where it failed (128 and the signal's number where one ended
-/// it), 4 lease lost, 6 nothing ready, 7 a check failed, 69 store unreachable.
+/// it back with a handoff. A limit of onus.yaml stops the command, too: then a person is asked. Exit codes: the command's
+/// own where it failed (128 and the signal's number where one ended it), 4 lease lost, 5 stopped by a limit, 6 nothing
+/// ready, 7 a check failed, 69 store unreachable.
 #[derive(Debug, Args)]
 pub(crate) struct RunCommand {
     /// The task, e.g. API-12; without it the most important ready one
@@ -74,6 +79,10 @@ pub(crate) struct RunCommand {
     /// Put the task in words for `{prompt}` in the command
     #[arg(long, hide = true)]
     prompt: bool,
+
+    /// Whose own session is resumed, where the last one of this worker on the task was interrupted
+    #[arg(long, hide = true, value_parser = |t: &str| super::word("a preset", t, Preset::parse, "claude, codex, gemini, opencode"))]
+    client: Option<Preset>,
 
     /// Whom a task waits for that was begun too often
     #[arg(long, hide = true, value_name = "@HANDLE", value_parser = crate::cli::handle)]
@@ -209,11 +218,18 @@ impl RunCommand {
         let environment = environment(world, store, held)?;
         let program = std::env::current_exe().map_err(unexpected)?.into_os_string();
         let warden = [program, "run".into(), "--warden".into()];
-        let command =
-            if self.prompt { prompt::worded(store, held, &self.command)? } else { self.command.clone() };
+        let resumed = match self.client {
+            Some(client) => resume::found(store, held, client)?,
+            None => Resumed::default(),
+        };
+        let command = resumed.command.as_ref().unwrap_or(&self.command);
+        let command = if self.prompt { prompt::worded(store, held, command)? } else { command.clone() };
         let command = confined(world, held, self.sandbox.unwrap_or_default(), command)?;
+        let first = held.next_look(store);
+        let mut heart = Heart::start(asked, held.ttl, first, held.renewing(world)).map_err(unexpected)?;
         let mut output = None;
-        let recorder = self.recorder(world, store, out, held, &environment, &mut output)?;
+        let known = (environment.as_slice(), resumed.counted, heart.nudge());
+        let recorder = self.recorder(world, store, out, held, known, &mut output)?;
         let order = SupervisedCommand {
             warden: &warden,
             command: &command,
@@ -221,7 +237,6 @@ impl RunCommand {
             environment: &environment,
             output,
         };
-        let mut heart = Heart::start(asked, held.ttl, held.renewing(world)).map_err(unexpected)?;
         let title = Title::of(held, out);
         title.show(held.ttl, 0);
         let end = supervise::supervise(order, &mut heart, signals, &mut |news| match news {
@@ -247,7 +262,7 @@ impl RunCommand {
         store: &Store,
         out: &Output,
         held: &GrantedLease,
-        environment: &[(&'static str, OsString)],
+        (environment, counted, nudge): (&[(&'static str, OsString)], Counts, Sender<()>),
         output: &mut Option<OutputPipes>,
     ) -> Result<Option<Recorder>, Refusal> {
         let settings = &store.settings.run;
@@ -257,7 +272,7 @@ impl RunCommand {
             return Ok(None);
         }
         let secrets = recorder::secrets(world, held, environment);
-        let started = Recorder::start(world, held, settings, secrets, is_watched);
+        let started = Recorder::start(world, held, settings, secrets, (is_watched, counted), nudge);
         match started {
             Ok((recorder, pipes)) => {
                 *output = Some(pipes);

@@ -9,6 +9,7 @@ use crate::render;
 use clap::{Args, Subcommand};
 use onus_app::submit::ReceiptKind;
 use onus_app::usage::{Reporter, Sample, otel, transcript};
+use onus_core::amount::Amount;
 use onus_core::command::Command;
 use onus_core::id::{Handle, TaskId};
 use onus_core::refusal::Refusal;
@@ -133,8 +134,12 @@ struct Usage {
     cache_creation_tokens: i64,
 
     /// What it cost, in the currency of onus.yaml, e.g. 0.0125
-    #[arg(long, value_name = "AMOUNT", value_parser = amount)]
-    cost: Option<i64>,
+    #[arg(long, value_name = "AMOUNT", value_parser = |t: &str| Amount::parse(t))]
+    cost: Option<Amount>,
+
+    /// Answers of the model
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    turns: i64,
 
     /// The model that was used, as its provider names it
     #[arg(long, value_name = "NAME")]
@@ -235,7 +240,8 @@ impl Usage {
                 output_tokens: self.output_tokens,
                 cache_read_tokens: self.cache_read_tokens,
                 cache_creation_tokens: self.cache_creation_tokens,
-                cost_micros: self.cost,
+                cost_micros: self.cost.map(|cost| cost.0),
+                turns: self.turns,
             },
         }
     }
@@ -253,30 +259,4 @@ fn open(path: &Path) -> Result<File, Refusal> {
 
 fn unreadable(path: &Path, error: &str) -> Refusal {
     Refusal::invalid(format!("{}: {error}", path.display()))
-}
-
-/// An amount of money in millionths: exact, so no fraction of the machine's.
-fn amount(text: &str) -> Result<i64, String> {
-    let bad = || format!("{} is not an amount such as 0.0125", onus_core::id::shown(text));
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
-    if whole.is_empty() || whole.len() > 6 || part.len() > 6 || !digits(whole) || !digits(part) {
-        return Err(bad());
-    }
-    format!("{whole}{part:0<6}").parse().map_err(|_| bad())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amounts_are_exact() {
-        assert_eq!(amount("0.0125"), Ok(12_500));
-        assert_eq!(amount("12"), Ok(12_000_000));
-        assert_eq!(amount("0.1"), Ok(100_000));
-        for bad in ["", ".5", "-1", "1e3", "1,5", "0.0000001", "12345678"] {
-            assert!(amount(bad).is_err(), "{bad}");
-        }
-    }
 }

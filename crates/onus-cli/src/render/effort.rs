@@ -5,6 +5,7 @@ use super::{BOLD, DIM, GREEN, RED, YELLOW, paint, when};
 use onus_app::session::{ActView, DayView, SessionView, SessionsView, ShownView};
 use onus_app::timesheet::{ApprovalView, ApprovedView, TimesheetView, csv};
 use onus_app::usage::UsageView;
+use onus_core::handoff::Handoff;
 use onus_core::id::CommitId;
 use onus_core::time::Timestamp;
 use onus_core::timesheet::Difference;
@@ -250,7 +251,10 @@ fn shown(evidence: &ShownView) -> String {
 }
 
 fn act_lines(act: &ActView, time: &str) -> String {
-    let mut text = format!("  {} {}", paint(DIM, time), act.verb.replace('_', " "));
+    // A handoff is a document for the next holder: a day tells what its writer said of it.
+    let handoff = act.text.as_deref().and_then(|words| Handoff::parse(words).ok());
+    let verb = if handoff.is_some() { "handed off".to_owned() } else { act.verb.replace('_', " ") };
+    let mut text = format!("  {} {verb}", paint(DIM, time));
     if let Some(by) = &act.by {
         let _ = write!(text, " by {by}");
     }
@@ -258,7 +262,11 @@ fn act_lines(act: &ActView, time: &str) -> String {
         text.push_str(&shown(evidence));
     }
     text.push('\n');
-    for line in act.text.iter().flat_map(|words| words.lines()) {
+    let words = match &handoff {
+        Some(handoff) => handoff.summary.as_ref(),
+        None => act.text.as_ref(),
+    };
+    for line in words.into_iter().flat_map(|words| words.lines()) {
         let _ = writeln!(text, "        {line}");
     }
     text

@@ -5,7 +5,7 @@ use super::{YELLOW, paint, when};
 use onus_app::fleet::FleetView;
 
 pub(crate) fn fleet(view: &FleetView) -> String {
-    let mut table = Table::new(["AGENT", "STATE", "TASK", "SINCE", "LAST OUTPUT", "TOKENS", "COST"]);
+    let mut table = Table::new(["AGENT", "STATE", "TASK", "SINCE", "LAST OUTPUT", "TOKENS", "COST", "TODAY"]);
     for agent in &view.agents {
         let is_calm = matches!(agent.state.as_str(), "working" | "idle");
         table.row([
@@ -16,6 +16,7 @@ pub(crate) fn fleet(view: &FleetView) -> String {
             agent.last_output_at.map(when).unwrap_or_default(),
             agent.tokens.to_string(),
             agent.cost.map_or_else(|| "unknown".to_owned(), |cost| format!("{cost:.2}")),
+            agent.limits.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join(", "),
         ]);
     }
     table.to_string()

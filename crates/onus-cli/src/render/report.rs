@@ -2,10 +2,13 @@
 
 use super::table::Table;
 use super::{BOLD, DIM, GREEN, RED, YELLOW, paint, when};
+use onus_app::limits::{LimitView, LimitsView};
 use onus_app::report::{
     AnomaliesView, AuditView, CompletedView, GrantView, IncidentView, MomentView, NowView, SprintView,
 };
+use onus_core::limits::LimitScope;
 use onus_core::report::{Compliance, DayFlow, Group};
+use onus_core::text::counted;
 use std::fmt::Write as _;
 
 fn heading(text: &mut String, title: &str) {
@@ -14,7 +17,8 @@ fn heading(text: &mut String, title: &str) {
 
 pub(crate) fn now(view: &NowView) -> String {
     let mut text = format!("since {}\n", paint(BOLD, when(view.since)));
-    let counts: Vec<String> = view.counts.iter().map(|(state, n)| format!("{n} {state}")).collect();
+    let counts: Vec<String> =
+        view.counts.iter().map(|(state, n)| format!("{n} {}", state.replace('_', " "))).collect();
     let _ = writeln!(text, "{}", paint(DIM, counts.join(" · ")));
     heading(&mut text, "needs a person");
     if view.wants.is_empty() {
@@ -47,7 +51,7 @@ pub(crate) fn now(view: &NowView) -> String {
     }
     heading(&mut text, "the last days");
     text.push_str(&flow(&view.flow));
-    let _ = writeln!(text, "{} leases lost since {}", view.leases_lost, when(view.since));
+    let _ = writeln!(text, "{} lost since {}", counted(view.leases_lost, "lease"), when(view.since));
     text
 }
 
@@ -92,8 +96,12 @@ pub(crate) fn sprint(view: &SprintView) -> String {
     let total = &view.total;
     let _ = writeln!(
         text,
-        "{} grants, {} leases lost, {} by force, {} outside the policy; {} completed in the last seven days",
-        total.grants, total.leases_lost, total.forced, total.outside_policy, view.completed_last_week
+        "{}, {} lost, {} by force, {} outside the policy; {} completed in the last seven days",
+        counted(total.grants, "grant"),
+        counted(total.leases_lost, "lease"),
+        total.forced,
+        total.outside_policy,
+        view.completed_last_week
     );
     for (title, groups) in [
         ("workers", &view.workers),
@@ -230,6 +238,28 @@ pub(crate) fn anomalies(view: &AnomaliesView) -> String {
             one.seq.map(|seq| seq.to_string()).unwrap_or_default(),
             one.detail.clone(),
         ]);
+    }
+    table.to_string()
+}
+
+/// Whose a limit is.
+pub(crate) fn limit_of(limit: &LimitView) -> String {
+    match limit.scope {
+        LimitScope::Task => limit.of.clone(),
+        LimitScope::WorkerDay => format!("{} today", limit.of),
+        LimitScope::Sprint => format!("sprint {}", limit.of),
+        LimitScope::WorkspaceDay => "all agents today".to_owned(),
+    }
+}
+
+pub(crate) fn limits(view: &LimitsView) -> String {
+    if view.limits.is_empty() {
+        return "no limits of days, sprints or everybody are set (limits in onus.yaml); a task shows its own: onus show TASK\n".to_owned();
+    }
+    let mut table = Table::new(["WHOSE", "MEASURE", "USED"]);
+    for limit in &view.limits {
+        let used = if limit.reached { paint(RED, &limit.text) } else { limit.text.clone() };
+        table.row([limit_of(limit), limit.measure.name().to_owned(), used]);
     }
     table.to_string()
 }

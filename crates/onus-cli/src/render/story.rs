@@ -1,6 +1,6 @@
 //! The story of one task, in the order in which a reader asks: what, who, why not, what happened.
 
-use super::{BOLD, DIM, paint, when};
+use super::{BOLD, DIM, YELLOW, paint, when};
 use onus_app::view::{EntryView, LandedView, StoryView};
 use onus_core::handoff::Handoff;
 use onus_core::task::Criterion;
@@ -33,7 +33,7 @@ pub(crate) fn story(view: &StoryView) -> String {
     let only = task.assignment.as_ref().map(|held| held.constraints.join(" · "));
     line(&mut text, "only", only.filter(|only| !only.is_empty()));
     line(&mut text, "tags", words(&task.tags));
-    line(&mut text, "blocked on", task.blocked_on.clone());
+    line(&mut text, "waits for", task.blocked_on.as_deref().map(|on| super::blocker(on).to_owned()));
     let waits: Vec<String> = view
         .dependencies
         .iter()
@@ -50,6 +50,15 @@ pub(crate) fn story(view: &StoryView) -> String {
     }
     for (place, criterion) in task.criteria.iter().enumerate() {
         let _ = writeln!(text, "{}", criterion_line(place, criterion));
+    }
+    for limit in &view.limits {
+        let of = if limit.of == task.id.to_string() {
+            String::new()
+        } else {
+            format!(" ({})", super::limit_of(limit))
+        };
+        let used = if limit.reached { paint(YELLOW, &limit.text) } else { limit.text.clone() };
+        line(&mut text, "used", Some(format!("{used}{of}")));
     }
     line(&mut text, "landed", view.landed.as_ref().map(landed));
     line(
@@ -196,21 +205,24 @@ fn seconds(seconds: i64) -> String {
 }
 
 fn notes(text: &mut String, view: &StoryView) {
-    if view.notes.is_empty() {
-        return;
-    }
-    heading(text, "notes");
+    let mut is_first = true;
     for note in &view.notes {
+        // The last handoff is told above in full; the earlier ones by their words, if they have any.
+        let handoff = Handoff::parse(&note.text).ok();
+        let said_of_it = handoff.as_ref().map(|handoff| handoff.summary.as_deref().unwrap_or_default());
+        if said_of_it == Some("") {
+            continue;
+        }
+        if std::mem::take(&mut is_first) {
+            heading(text, "notes");
+        }
         let place = note.place.as_ref().map(|place| format!(" on {place}")).unwrap_or_default();
         let _ = writeln!(text, "  {}{place} {} at {}", paint(DIM, &note.kind), note.by, when(note.at));
         if let Some(said) = &note.said {
             let at = said.at.map(|at| format!(" at {}", when(at))).unwrap_or_default();
             let _ = writeln!(text, "    said by {}{at}:", said.by);
         }
-        // The last handoff is told above in full; the earlier ones by their words.
-        let handoff = Handoff::parse(&note.text).ok();
-        let words = handoff.as_ref().map(|handoff| handoff.summary.as_deref().unwrap_or_default());
-        for line in words.unwrap_or(&note.text).lines() {
+        for line in said_of_it.unwrap_or(&note.text).lines() {
             let _ = writeln!(text, "    {line}");
         }
     }

@@ -1,6 +1,6 @@
 //! A call that must be refused, as data.
 
-use super::{Answer, Site};
+use super::{Answer, Site, is_soak};
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 
@@ -81,7 +81,9 @@ fn everything(site: &Site) -> Vec<Value> {
 pub(crate) fn refuse(site: &Site, cases: &[Case]) {
     let before = everything(site);
     let mut wrong = Vec::new();
-    for case in cases {
+    // Most are refused before the store is asked: where that is not the embedded one, every third shows that it is the same.
+    let apart = if site.database.is_some() && !is_soak() { 3 } else { 1 };
+    for case in cases.iter().step_by(apart) {
         let mut words = case.words.clone();
         let person = site.feed(&words, case.input.clone());
         words.push("--json".into());

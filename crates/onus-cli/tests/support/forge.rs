@@ -4,7 +4,7 @@
 use super::receiver::{Heard, read_request};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
@@ -20,12 +20,19 @@ struct Memory {
     loses: usize,
     /// It is out of order for so many requests.
     fails: usize,
+    /// It takes no change.
+    refuses: bool,
+    /// What its published description says against what was asked.
+    violations: Vec<String>,
+    asked: usize,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Forge {
     pub(crate) port: u16,
     pub(crate) is_gitlab: bool,
+    /// A server that knows the published description, and has no memory.
+    judge: Option<u16>,
     memory: Arc<Mutex<Memory>>,
 }
 
@@ -33,9 +40,14 @@ type Reply = (u16, Value);
 
 impl Forge {
     pub(crate) fn start(is_gitlab: bool) -> Forge {
+        Forge::judged(is_gitlab, None)
+    }
+
+    /// One that has every request held against the published description, too.
+    pub(crate) fn judged(is_gitlab: bool, judge: Option<u16>) -> Forge {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let forge = Forge { port, is_gitlab, memory: Arc::default() };
+        let forge = Forge { port, is_gitlab, judge, memory: Arc::default() };
         let served = forge.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -51,6 +63,10 @@ impl Forge {
 
     pub(crate) fn fail(&self, requests: usize) {
         self.memory.lock().unwrap().fails = requests;
+    }
+
+    pub(crate) fn refuse(&self, refuses: bool) {
+        self.memory.lock().unwrap().refuses = refuses;
     }
 
     pub(crate) fn issues(&self) -> Vec<Value> {
@@ -80,8 +96,38 @@ impl Forge {
         assert_eq!(self.change(number, &json!({ "labels": labels })).0, 200);
     }
 
+    /// How many requests were asked, and what was wrong with them.
+    pub(crate) fn judgement(&self) -> (usize, Vec<String>) {
+        let memory = self.memory.lock().unwrap();
+        (memory.asked, memory.violations.clone())
+    }
+
+    fn judge(&self, heard: &Heard, judge: u16) {
+        let line = heard.head.lines().next().unwrap();
+        let kept = heard.head.lines().filter(|line| !line.to_lowercase().starts_with("connection:"));
+        let mut request: String = kept.map(|line| format!("{line}\r\n")).collect();
+        request.push_str(&format!("connection: close\r\n\r\n{}", heard.body));
+        let mut stream = TcpStream::connect(("127.0.0.1", judge)).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let mut memory = self.memory.lock().unwrap();
+        memory.asked += 1;
+        let wrong = answer.lines().find_map(|line| line.strip_prefix("sl-violations: "));
+        let wrong: Vec<Value> = wrong.map_or_else(Vec::new, |text| serde_json::from_str(text).unwrap());
+        let of_request = wrong.iter().filter(|one| one["location"][0] == "request");
+        memory.violations.extend(of_request.map(|one| format!("{line}: {one}")));
+        if answer.starts_with("HTTP/1.1 404") {
+            memory.violations.push(format!("{line}: there is no such path"));
+        }
+    }
+
     fn serve(&self, mut stream: TcpStream) -> std::io::Result<()> {
         let heard = read_request(&mut stream)?;
+        if let Some(judge) = self.judge {
+            self.judge(&heard, judge);
+        }
         let is_change = !heard.head.starts_with("GET ");
         let (status, body) = self.answer(&heard);
         let mut memory = self.memory.lock().unwrap();
@@ -103,6 +149,9 @@ impl Forge {
         if memory.fails > 0 {
             memory.fails -= 1;
             return (500, json!({ "message": "out of order" }));
+        }
+        if memory.refuses && !heard.head.starts_with("GET ") {
+            return (422, json!({ "message": "Validation Failed" }));
         }
         drop(memory);
         let (header, wanted) = match self.is_gitlab {

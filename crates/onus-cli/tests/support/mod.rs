@@ -84,13 +84,12 @@ impl Site {
         for dir in ["home", "keys", "repo"] {
             std::fs::create_dir(site.root().join(dir)).unwrap();
         }
-        for args in [
-            &["init", "--quiet", "--initial-branch=main"][..],
-            &["config", "user.name", "Ada Lovelace"],
-            &["config", "user.email", "ada@example.org"],
-            &["commit", "--quiet", "--allow-empty", "--message=start"],
-        ] {
-            site.git(args);
+        for (path, content) in first_commit() {
+            let path = site.repo().join(path);
+            match content {
+                None => std::fs::create_dir(path).unwrap(),
+                Some(bytes) => std::fs::write(path, bytes).unwrap(),
+            }
         }
         site
     }
@@ -263,6 +262,43 @@ impl Site {
             assert_eq!(answer.exit, Some(0), "onus {args:?}: {answer:#?}");
         }
     }
+}
+
+/// The directories and files of a repository with one empty commit. Git makes them once for all tests of a program.
+fn first_commit() -> &'static [(PathBuf, Option<Vec<u8>>)] {
+    static MADE: OnceLock<Vec<(PathBuf, Option<Vec<u8>>)>> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let root = tempfile::Builder::new().prefix("onus-first-").tempdir().unwrap();
+        let site = Site { far: OnceLock::new(), root, database: None, person: String::new() };
+        std::fs::create_dir(site.repo()).unwrap();
+        for args in [
+            &["init", "--quiet", "--initial-branch=main"][..],
+            &["config", "user.name", "Ada Lovelace"],
+            &["config", "user.email", "ada@example.org"],
+            &["commit", "--quiet", "--allow-empty", "--message=start"],
+        ] {
+            site.git(args);
+        }
+        let mut found = vec![PathBuf::from(".git")];
+        let mut made = Vec::new();
+        while let Some(path) = found.pop() {
+            let here = site.repo().join(&path);
+            if here.is_dir() {
+                found.extend(
+                    std::fs::read_dir(&here).unwrap().map(|entry| path.join(entry.unwrap().file_name())),
+                );
+                made.push((path, None));
+            } else {
+                made.push((path, Some(std::fs::read(here).unwrap())));
+            }
+        }
+        made
+    })
+}
+
+/// Whether the long versions are asked for.
+pub(crate) fn is_soak() -> bool {
+    std::env::var_os("ONUS_SOAK").is_some()
 }
 
 /// A server as durable as a real one, when `ONUS_TEST_STORE=postgres` asks for it: `doctor` finds fault with others.

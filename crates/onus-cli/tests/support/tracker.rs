@@ -3,7 +3,7 @@
 use super::{Site, text};
 use onus_testkit::Redmine;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,6 +13,7 @@ pub(crate) struct Tracker {
     pub(crate) project: String,
     pub(crate) bot_key: String,
     pub(crate) ada: String,
+    pub(crate) directory: PathBuf,
     admin_key: String,
     agent: ureq::Agent,
     /// Redmine on a file answers one at a time: tests that share it take turns.
@@ -40,6 +41,7 @@ impl Tracker {
             project: project.clone(),
             bot_key: text(&seed["bot_key"]).to_owned(),
             ada: seed["ada_id"].to_string(),
+            directory: directory.to_owned(),
             admin_key: text(&seed["admin_key"]).to_owned(),
             agent: agent.into(),
             _turn: None,

@@ -3,9 +3,10 @@
 use super::{Context, Decision};
 use crate::code::Code;
 use crate::command::WhileBlocked;
-use crate::event::{Blocked, Renewal, Unblocked};
+use crate::event::{Blocked, Event, Renewal, Unblocked};
 use crate::facts::Caller;
 use crate::id::{TaskId, shown};
+use crate::limits::{self, Moment};
 use crate::refusal::Refusal;
 use crate::task::{Blocker, State, StateName};
 use crate::text::Text;
@@ -36,12 +37,19 @@ pub(super) fn block(
             Some(context.renewal(held, Some(ttl)))
         }
     };
-    Ok(Decision::one(Blocked { on: on.clone(), kept, late_by_ms, handoff }, Some(held.workstation.clone())))
+    // A question to a person by whoever may not go on is about the limits, whatever else it says.
+    let limits = match on {
+        Blocker::Person(_) => context.limits_reached(Moment::Running),
+        _ => Vec::new(),
+    };
+    let blocked = Blocked { on: on.clone(), kept, late_by_ms, handoff, limits };
+    Ok(Decision::one(blocked, Some(held.workstation.clone())))
 }
 
 pub(super) fn unblock(context: &Context<'_>) -> Result<Decision, Refusal> {
-    if let Some(answered) = answer(context) {
-        return Ok(Decision::one(answered, None));
+    let answered = answer(context);
+    if !answered.is_empty() {
+        return Ok(Decision::Change { events: answered, workstation: None });
     }
     match &context.task.state {
         State::Blocked { on, held: Some(_) } => {
@@ -57,7 +65,9 @@ pub(super) fn unblock(context: &Context<'_>) -> Result<Decision, Refusal> {
             let resolved = matches!(on, Blocker::Task(id) if ended(id));
             // Nobody holds it, so nobody's word but a person's, or the blocking task's own end, opens it again.
             if context.caller.is_human() || resolved {
-                Ok(Decision::one(Unblocked { renewal: None }, None))
+                let mut events = lifted(context);
+                events.push(Unblocked { renewal: None }.into());
+                Ok(Decision::Change { events, workstation: None })
             } else {
                 Err(context.human_required(&format!("say that {on} is resolved")))
             }
@@ -67,22 +77,30 @@ pub(super) fn unblock(context: &Context<'_>) -> Result<Decision, Refusal> {
 }
 
 /// The end of the wait, where the caller is the one whom the work waits for. The lease runs anew from the answer, so that the
-/// holder has its usual time to hear of it; whether its process lives is not for the answer to say.
-pub(super) fn answer(context: &Context<'_>) -> Option<Unblocked> {
+/// holder has its usual time to hear of it; whether its process lives is not for the answer to say. Where a limit had stopped
+/// the work, a person's answer lifts it for this task: it would be stopped again at once.
+pub(super) fn answer(context: &Context<'_>) -> Vec<Event> {
     let State::Blocked { on: Blocker::Person(person), held } = &context.task.state else {
-        return None;
+        return Vec::new();
     };
     let caller = &context.caller.handle;
     let is_suspended = held.is_some() && context.facts.suspended;
     if is_suspended || person != caller || held.as_ref().is_some_and(|held| held.assignee == *caller) {
-        return None;
+        return Vec::new();
     }
     let renewal = held.as_ref().map(|held| {
         let kind = context.facts.holder.unwrap_or(Kind::Agent);
         let ttl = context.facts.settings.lease.ttl(kind, context.task_type());
         Renewal { alone: false, ..context.renewal(held, Some(ttl)) }
     });
-    Some(Unblocked { renewal })
+    let mut events = lifted(context);
+    events.push(Unblocked { renewal }.into());
+    events
+}
+
+fn lifted(context: &Context<'_>) -> Vec<Event> {
+    let stopped_by = &context.facts.stopped_by;
+    limits::lifted(if context.caller.is_human() { stopped_by.clone() } else { Vec::new() })
 }
 
 /// Whoever cannot lift the block learns who can.

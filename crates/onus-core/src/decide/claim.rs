@@ -6,13 +6,14 @@ use crate::code::Code;
 use crate::command::Warrant;
 use crate::constraint::{self, Constraint};
 use crate::contract_request;
-use crate::event::{Claimed, Grant};
+use crate::event::{Claimed, Event, Grant};
 use crate::facts::{Builder, Caller, Fresh};
 use crate::gate;
 use crate::id::{Handle, WorkstationName};
 use crate::identity_map::{self, Policy};
 use crate::lane;
 use crate::lease::LeaseId;
+use crate::limits::{self, Moment};
 use crate::queue;
 use crate::refusal::{Finding, Refusal};
 use crate::scope;
@@ -46,7 +47,9 @@ pub(super) fn decide(
         findings.extend(queue::findings(&context.facts.dependencies));
     }
     let (grant, workstation) = grant(context, ttl, findings, reason.is_some(), asked, fresh)?;
-    Ok(Decision::one(Claimed { grant, reason }, Some(workstation)))
+    let mut events = lifted_by_force(context, reason.is_some());
+    events.push(Claimed { grant, reason }.into());
+    Ok(Decision::Change { events, workstation: Some(workstation) })
 }
 
 /// A force may step over a holder, but never revives what has ended.
@@ -118,6 +121,7 @@ pub(super) fn grant(
         }
         findings.extend(boundary::scope_findings(facts.policy, spec));
         findings.extend(scope::findings(&spec.scope, &facts.live_scopes));
+        findings.extend(context.limits_reached(Moment::Grant));
     }
     match (Refusal::from_findings(findings), &context.facts.place.found) {
         (Some(refusal), _) => Err(refusal),
@@ -138,6 +142,12 @@ pub(super) fn grant(
             workstation.name.clone(),
         )),
     }
+}
+
+/// A grant by force is no good if the work is stopped at once: the person's word counts for the limits, too.
+pub(super) fn lifted_by_force(context: &Context<'_>, forced: bool) -> Vec<Event> {
+    let reached = if forced { context.limits_reached(Moment::Grant) } else { Vec::new() };
+    limits::lifted(reached)
 }
 
 /// Only people, and the dispatcher in a person's name, give work to somebody else.

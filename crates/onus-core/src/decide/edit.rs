@@ -3,19 +3,23 @@
 use super::{Context, Decision, add};
 use crate::code::Code;
 use crate::command::Changes;
-use crate::event::{CheckAdded, CheckRemoved, DependencyAdded, DependencyRemoved, Edited, Event, Noted};
+use crate::constraint::{self, Constraint};
+use crate::event::{
+    CheckAdded, CheckRemoved, Constrained, DependencyAdded, DependencyRemoved, Edited, Event, Noted,
+};
 use crate::id::TaskId;
 use crate::queue;
 use crate::refusal::{Finding, Refusal};
 use crate::scope;
 use crate::task::{Check, CheckKind, CheckState, Risk, Spec};
-use crate::text::Text;
+use crate::text::{LIST_MAX, Text};
 use std::collections::BTreeSet;
 
 /// What the holder's lease was granted by, and what its work is judged by: under a lease only a person changes it.
 const GUARDED: &[&str] = &["type", "kind", "role", "lane", "scope", "risk", "parent", "merge_order"];
 /// What may still be put right when a task has ended.
 const WORDS: &[&str] = &["title", "body", "tags", "sprint"];
+const CONSTRAINTS: &str = "constraints";
 const EDITED: &str = "edited";
 
 pub(super) fn decide(context: &Context<'_>, changes: &Changes) -> Result<Decision, Refusal> {
@@ -50,6 +54,8 @@ struct Wanted {
     depends_on: BTreeSet<TaskId>,
     added: Vec<Check>,
     removed: Vec<Check>,
+    /// What the holder is held to.
+    constraints: Vec<Constraint>,
     /// By their names in documents.
     fields: Vec<&'static str>,
 }
@@ -89,11 +95,15 @@ impl Wanted {
         let mut wanted = Wanted {
             added: proven_by.iter().filter(is_new).map(check).collect(),
             removed: gone.cloned().collect(),
+            constraints: allowed(context, changes.constraints.as_deref())?,
             fields: Vec::new(),
             spec,
             depends_on,
         };
         wanted.fields = wanted.changed(now, &task.depends_on);
+        if wanted.constraints != held_to(context) {
+            wanted.fields.push(CONSTRAINTS);
+        }
         Ok(wanted)
     }
 
@@ -183,7 +193,8 @@ impl Wanted {
                     .hint(format!("say it in a note: onus note {} TEXT", task.id)),
             );
         }
-        let guarded = |field: &&&str| GUARDED.contains(field) || ["depends_on", "checks"].contains(field);
+        let guarded =
+            |field: &&&str| GUARDED.contains(field) || ["depends_on", "checks", CONSTRAINTS].contains(field);
         let guarded: Vec<&str> = self.fields.iter().filter(guarded).copied().collect();
         if task.assignment().is_some() && !guarded.is_empty() {
             found.push(people(&format!("change the {} while somebody holds the task", guarded.join(", "))));
@@ -253,6 +264,10 @@ impl Wanted {
         for check in &self.removed {
             events.push(CheckRemoved { check: check.id(), reason: EDITED.to_owned() }.into());
         }
+        if self.has(CONSTRAINTS) {
+            let before = held_to(context);
+            events.push(Constrained { before, after: self.constraints.clone() }.into());
+        }
         // The holder reads its notes: it is told there what it works on from now on.
         let others = task.assignment().filter(|held| held.assignee != context.caller.handle);
         if others.is_some() && !events.is_empty() {
@@ -270,7 +285,55 @@ impl Wanted {
         }));
         told.extend(self.added.iter().map(|check| format!("a new check: {}", check.command)));
         told.extend(self.removed.iter().map(|check| format!("no longer a check: {}", check.command)));
+        told.extend(self.has(CONSTRAINTS).then(|| match self.constraints.as_slice() {
+            [] => "nothing is held back any more".to_owned(),
+            held_to => format!("you may do only: {}", constraint::words(held_to)),
+        }));
         format!("The task was edited while you hold it.\n{}", told.join("\n"))
+    }
+}
+
+/// What the present holder is held to.
+fn held_to(context: &Context<'_>) -> Vec<Constraint> {
+    context.task.assignment().map(|held| held.constraints.clone()).unwrap_or_default()
+}
+
+/// What the holder is to be held to. What the map demands of such work stays, whatever a person says.
+fn allowed(context: &Context<'_>, words: Option<&[String]>) -> Result<Vec<Constraint>, Refusal> {
+    let present = held_to(context);
+    if words.is_none() {
+        return Ok(present);
+    }
+    let id = &context.task.id;
+    if context.task.assignment().is_none() {
+        let detail = format!("nobody holds {id}: what is allowed is said with the grant");
+        return Err(Refusal::new(Code::WrongState, detail)
+            .hint(format!("onus claim {id} --for @WORKER --constraint KIND:VALUE")));
+    }
+    let present: Vec<String> = present.iter().map(ToString::to_string).collect();
+    let (parsed, wrong): (Vec<_>, Vec<_>) = amended(&present, words)
+        .into_iter()
+        .filter(|word| word != "none")
+        .map(|word| word.parse::<Constraint>())
+        .partition(Result::is_ok);
+    let mut found: Vec<Finding> =
+        wrong.into_iter().filter_map(Result::err).map(|why| Finding::new(Code::InvalidInput, why)).collect();
+    let mut wanted: Vec<Constraint> = parsed.into_iter().flatten().collect();
+    wanted.sort();
+    wanted.dedup();
+    if wanted.len() > LIST_MAX {
+        let detail = format!("{} constraints; the limit is {LIST_MAX}", wanted.len());
+        found.push(Finding::new(Code::InvalidInput, detail));
+    }
+    let demanded = constraint::of_grant(context.facts.policy, &context.task.spec, &[]);
+    let gone: Vec<Constraint> = demanded.into_iter().filter(|one| !wanted.contains(one)).collect();
+    if !gone.is_empty() {
+        let detail = format!("the identity map demands {} of such work", constraint::words(&gone));
+        found.push(Finding::new(Code::NotPermitted, detail).hint("leave it, or change the map"));
+    }
+    match Refusal::from_findings(found) {
+        Some(refusal) => Err(refusal),
+        None => Ok(wanted),
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn decide(context: &Context<'_>, opinion: &Opinion) -> Result<Decisio
     };
     events.push(reviewed.into());
     // Whoever waits for this reviewer's word has it now.
-    events.extend(block::answer(context).map(Event::from));
+    events.extend(block::answer(context));
     Ok(Decision::Change { events, workstation: workstation.clone() })
 }
 

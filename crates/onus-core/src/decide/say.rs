@@ -24,7 +24,7 @@ pub(super) fn decide(context: &Context<'_>, to: Option<&Handle>, text: &Text) ->
     let to = to.or_else(|| usual(context)).cloned();
     let said = Messaged { to, text: text.clone(), renewal: renewing.map(|held| context.renewal(held, None)) };
     let mut events: Vec<Event> = vec![said.into()];
-    events.extend(block::answer(context).map(Event::from));
+    events.extend(block::answer(context));
     Ok(Decision::Change { events, workstation: held.map(|held| held.workstation.clone()) })
 }
 

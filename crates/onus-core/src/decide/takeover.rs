@@ -58,7 +58,9 @@ pub(super) fn decide(
     )?;
     let from = held.assignee.clone();
     let dead = held.lease.death(context.now, context.facts.vital);
-    Ok(Decision::one(TakenOver { grant, reason, from, dead }, Some(workstation)))
+    let mut events = claim::lifted_by_force(context, forced.is_some());
+    events.push(TakenOver { grant, reason, from, dead }.into());
+    Ok(Decision::Change { events, workstation: Some(workstation) })
 }
 
 fn permitted(context: &Context<'_>, held: &Assignment) -> Result<(), Refusal> {

@@ -7,6 +7,7 @@ use crate::id::{
 };
 use crate::milestone::Selection;
 use crate::probe::{Probe, ProbeResult};
+use crate::saved_view::ViewQuery;
 use crate::text::Text;
 use crate::time::{Date, Timestamp};
 use crate::token::TokenKind;
@@ -112,6 +113,25 @@ data! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         title: Option<String>,
         selection: Selection,
+        /// The day by which it is meant to be reached.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<Date>,
+    }
+
+    /// What it is called and when it is meant to be reached, from here on. Its tasks stay those that it named.
+    MilestoneEdited {
+        name: MilestoneName,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<Date>,
+    }
+
+    /// Filters of the board under a name that everybody sees; without a query there is no such view any more.
+    ViewSaved {
+        name: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        query: Option<ViewQuery>,
     }
 
     MilestoneClosed {

@@ -4,17 +4,22 @@ use super::Story;
 use crate::code::Code;
 use crate::evidence::CheckVerdict;
 use crate::gate;
-use crate::id::{MilestoneName, Seq, TaskId};
+use crate::id::{MilestoneName, MirrorName, Seq, TaskId};
+use crate::mirror::setting::Mirror;
+use crate::mirror::{Picture, ToldSoFar, unequal};
 use crate::probe::ProbeResult;
 use crate::refusal::Finding;
 use crate::task::{Blocker, Check, CheckState, State, StateName, Task};
 use crate::workstation::{Workstation, WorkstationState};
+use std::collections::BTreeMap;
 
 /// One of its tasks, with what the record says.
 #[derive(Debug, Clone)]
 pub struct Member {
     pub task: Task,
     pub story: Story,
+    /// How far each mirror was told of it that the milestone needs.
+    pub told: BTreeMap<MirrorName, ToldSoFar>,
 }
 
 /// What a milestone is judged by.
@@ -24,6 +29,8 @@ pub struct Verification<'a> {
     pub members: &'a [Member],
     /// Every workstation in which one of them was worked on, with what its probes said last.
     pub places: &'a [(Workstation, Vec<ProbeResult>)],
+    /// The mirrors that must show its tasks as they are.
+    pub mirrors: &'a [(MirrorName, Mirror)],
 }
 
 /// Everything that is missing; empty means that it may close. A dropped task is one that a person decided not to do:
@@ -42,7 +49,8 @@ pub fn findings(seen: &Verification<'_>) -> Vec<Finding> {
     // What was proven before the last of them was complete was proven of something else.
     let since = counted().filter_map(|member| member.story.ended.as_ref()).map(|ended| ended.seq).max();
     for member in counted() {
-        let about = member.findings(seen.name, since.unwrap_or(0));
+        let mut about = member.findings(seen.name, since.unwrap_or(0));
+        about.extend(member.unequal(seen.mirrors));
         found.extend(about.into_iter().map(|one| Finding { task: Some(member.task.id.to_string()), ..one }));
     }
     if counted().all(|member| member.task.spec.checks.is_empty()) {
@@ -66,7 +74,7 @@ fn unready((workstation, probes): &(Workstation, Vec<ProbeResult>)) -> Vec<Findi
 
 impl Member {
     fn findings(&self, milestone: &MilestoneName, since: Seq) -> Vec<Finding> {
-        let Member { task, story } = self;
+        let Member { task, story, .. } = self;
         let id = &task.id;
         let mut found: Vec<Finding> = Vec::new();
         found.extend(incomplete(task));
@@ -89,6 +97,19 @@ impl Member {
         let unproven = |check: &Check| unproven(id, story, check, is_complete.then_some(since), milestone);
         found.extend(task.spec.checks.iter().filter_map(unproven));
         found
+    }
+
+    /// What mirrors show otherwise, of a task that was done here.
+    fn unequal(&self, mirrors: &[(MirrorName, Mirror)]) -> Vec<Finding> {
+        let Member { task, story, told } = self;
+        if task.state.name() != StateName::Complete || story.archived || story.worker.is_none() {
+            return Vec::new();
+        }
+        let picture = Picture::of(task, story.worker.clone());
+        mirrors
+            .iter()
+            .flat_map(|(name, mirror)| unequal(name, mirror, &picture, story.newest, told.get(name)))
+            .collect()
     }
 }
 

@@ -5,6 +5,7 @@ use crate::event::{Event, Stamped};
 use crate::evidence::{CheckVerdict, Ground};
 use crate::hash::{Digest, Fields};
 use crate::id::{CheckId, CommitId, Handle, Seq, TaskId, WorkstationName};
+use crate::mirror::concerns;
 use crate::report::{forced, grant};
 use crate::task::StateName;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,6 +40,8 @@ pub struct Story {
     /// Each act by force: what, by whom, and why.
     pub bypassed: Vec<(&'static str, Handle, String)>,
     pub runs: BTreeMap<CheckId, Ran>,
+    /// The last entry that mirrors are told of.
+    pub newest: Seq,
 }
 
 impl Story {
@@ -74,6 +77,9 @@ impl Story {
                 self.runs.insert(run.check.clone(), ran);
             }
             _ => {}
+        }
+        if concerns(&entry.event) {
+            self.newest = entry.seq;
         }
     }
 }

@@ -39,6 +39,15 @@ words!(
 );
 
 words!(
+    /// Whether a milestone needs what a far end shows.
+    InMilestones {
+        Ignored = "ignored",
+        /// It closes only when the fields of all its tasks were read back as they were told.
+        Required = "required",
+    }
+);
+
+words!(
     /// Whether tasks that nobody asked for at the far end get a counterpart there.
     MirrorCreate {
         Never = "never",
@@ -73,6 +82,9 @@ pub struct Mirror {
     pub drift: OnDrift,
     #[serde(default = "never")]
     pub create: MirrorCreate,
+    /// Whether a milestone needs that its tasks' fields were read back.
+    #[serde(default = "ignored")]
+    pub milestones: InMilestones,
     /// The registered agent in whose name its new issues become tasks. Without it none do.
     #[serde(default)]
     pub worker: Option<Handle>,
@@ -121,6 +133,10 @@ fn report() -> OnDrift {
 
 fn never() -> MirrorCreate {
     MirrorCreate::Never
+}
+
+fn ignored() -> InMilestones {
+    InMilestones::Ignored
 }
 
 fn minute() -> Millis {

@@ -1,9 +1,11 @@
 //! What an entry of the ledger is in words, for people who read them in another system.
 
 use super::Tidings;
+use crate::constraint;
 use crate::event::{Event, Stamped};
+use crate::handoff::Handoff;
 use crate::hash::Digest;
-use crate::id::{Seq, TaskId};
+use crate::id::{OriginRef, Seq, TaskId};
 
 /// Whether a mirror of tasks is told of an entry. What only keeps a lease alive, or only matters here, is left out.
 pub fn concerns(event: &Event) -> bool {
@@ -22,10 +24,23 @@ pub fn concerns(event: &Event) -> bool {
         | Event::ExceptionApproved(_)
         | Event::SessionStopped(_)
         | Event::SessionCorrected(_)
-        | Event::Edited(_) => true,
+        | Event::Constrained(_) => true,
+        // What another system has changed is none of Onus's own.
+        Event::Edited(edited) => edited.outside.is_none(),
         // What was said in the other system is there already.
         Event::Noted(noted) => noted.said.is_none(),
         _ => false,
+    }
+}
+
+/// Whether the far end is told whose asks have origins of this channel. That it asked for something it knows: a thousand issues
+/// that become tasks are left as they are until somebody begins.
+pub fn concerns_there(channel: &str, event: &Event) -> bool {
+    let is_its_own =
+        |origin: &OriginRef| origin.as_str().split_once(':').is_some_and(|(of, _)| of == channel);
+    match event {
+        Event::Added(added) => !added.spec.origin.as_ref().is_some_and(is_its_own),
+        event => concerns(event),
     }
 }
 
@@ -33,7 +48,16 @@ pub fn concerns(event: &Event) -> bool {
 pub fn words(news: &Tidings) -> Option<String> {
     let (by, place) = (&news.actor, news.workstation.as_ref());
     let place = place.map(|place| format!(" in {place}")).unwrap_or_default();
-    let said = |heading: String| match &news.said {
+    // A handoff is a document; people read what it says.
+    let told = news.said.as_ref().map(|text| match Handoff::parse(text) {
+        Ok(handoff) => {
+            let words = handoff.markdown();
+            // Its heading stands above it already.
+            words.split_once("\n\n").map_or(words.as_str(), |(_, below)| below).trim_end().to_owned()
+        }
+        Err(_) => text.clone(),
+    });
+    let said = |heading: String| match &told {
         Some(text) => format!("{heading}:\n\n{text}"),
         None => heading,
     };
@@ -60,7 +84,13 @@ pub fn words(news: &Tidings) -> Option<String> {
         }
         Event::Noted(noted) if noted.handoff => said(format!("Handoff by {by}")),
         Event::Noted(_) => said(format!("Note by {by}")),
-        Event::Blocked(blocked) => said(format!("{by} is blocked on {}", blocked.on)),
+        Event::Blocked(blocked) if blocked.limits.is_empty() => {
+            said(format!("{by} is blocked on {}", blocked.on))
+        }
+        Event::Blocked(blocked) => {
+            let all: Vec<&str> = blocked.limits.iter().map(|one| one.detail.as_str()).collect();
+            said(format!("{by} was stopped by a limit ({}) and waits for {}", all.join("; "), blocked.on))
+        }
         Event::Unblocked(_) => format!("{by}: not blocked any more."),
         Event::Released(released) => {
             let forced = if released.forced { " BY FORCE" } else { "" };
@@ -69,6 +99,11 @@ pub fn words(news: &Tidings) -> Option<String> {
         Event::Completed(completed) => {
             let forced = if completed.forced { " BY FORCE" } else { "" };
             said(format!("Resolution by {by}{forced}{}", because(&completed.reason)))
+        }
+        Event::Constrained(said) => {
+            let allowed = constraint::words(&said.after);
+            let allowed = if allowed.is_empty() { "everything" } else { &allowed };
+            format!("{by} says anew what its holder may do: {allowed}.")
         }
         Event::Reopened(reopened) => format!("Reopened by {by}: {}", reopened.reason),
         Event::Dropped(dropped) => format!("Dropped by {by}: {}", dropped.reason),

@@ -211,6 +211,7 @@ impl Settings {
                 say(detail, hint);
             }
         }
+        found.extend(self.limits.mistakes(&self.agents));
         found
     }
 

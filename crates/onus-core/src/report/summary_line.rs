@@ -1,5 +1,6 @@
 //! An entry in a few words, for people who read a time line.
 
+use crate::constraint;
 use crate::event::{Event, Grant};
 use crate::id::CommitId;
 use crate::time::Millis;
@@ -20,7 +21,10 @@ pub fn said(event: &Event) -> String {
             parts.push(taken.reason.clone());
             parts.extend(taken.dead.as_ref().map(ToString::to_string));
         }
-        Event::Blocked(blocked) => parts.push(format!("on {}", blocked.on)),
+        Event::Blocked(blocked) => {
+            parts.push(format!("on {}", blocked.on));
+            parts.extend(blocked.limits.iter().map(|limit| limit.detail.clone()));
+        }
         Event::Released(released) => {
             parts.extend(released.forced.then(|| "by force".to_owned()));
             parts.extend(released.reason.clone());
@@ -60,6 +64,10 @@ fn of_the_rest(event: &Event) -> Option<String> {
     };
     Some(match event {
         Event::Edited(edited) => edited.before.differences(&edited.after).join("; "),
+        Event::Constrained(said) => {
+            let allowed = constraint::words(&said.after);
+            if allowed.is_empty() { "nothing is held back".to_owned() } else { format!("only: {allowed}") }
+        }
         Event::Followed(followed) => match (&followed.archived, &followed.blocked) {
             (Some(end), _) => end.state.to_string(),
             (None, Some(on)) => on.to_string(),
@@ -113,6 +121,10 @@ fn of_the_rest(event: &Event) -> Option<String> {
         }
         Event::Messaged(said) => said.to.as_ref().map_or_else(String::new, |to| format!("to {to}")),
         Event::MessagesRead(read) => format!("up to {}", read.through),
+        Event::LimitsLifted(lifted) => {
+            let all: Vec<&str> = lifted.limits.iter().map(|one| one.detail.as_str()).collect();
+            all.join("; ")
+        }
         Event::LineCommented(comment) => format!("{}:{}", comment.path, comment.line),
         Event::CriteriaTicked(ticked) => {
             let word = if ticked.withdrawn { "open again" } else { "met" };
@@ -120,6 +132,14 @@ fn of_the_rest(event: &Event) -> Option<String> {
         }
         Event::MilestoneAdded(added) => added.name.to_string(),
         Event::MilestoneClosed(closed) => closed.name.to_string(),
+        Event::MilestoneEdited(edited) => match edited.target {
+            Some(target) => format!("{}, for {target}", edited.name),
+            None => edited.name.to_string(),
+        },
+        Event::ViewSaved(saved) => match saved.query {
+            Some(_) => saved.name.clone(),
+            None => format!("{}: removed", saved.name),
+        },
         Event::PushedByPerson(pushed) => {
             let names: Vec<&str> = pushed.moves.iter().map(|moved| moved.refname.as_str()).collect();
             names.join(", ")

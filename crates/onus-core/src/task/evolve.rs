@@ -184,6 +184,7 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
             | Event::SessionUsed(_)
             | Event::MessagesRead(_)
             | Event::LineCommented(_)
+            | Event::LimitsLifted(_)
             | Event::OutputClosed(_),
             state,
         ) => state,
@@ -217,6 +218,12 @@ fn step(task: &mut Task, entry: &Stamped) -> Result<(), Inconsistent> {
             };
             task.spec = Spec { checks, criteria, ..(*edited.after).clone() };
             seen(entry, edited.renewal.as_ref(), state).ok_or_else(wrong)?
+        }
+        (Event::Constrained(said), State::InProgress(held)) => {
+            State::InProgress(Assignment { constraints: said.after.clone(), ..held })
+        }
+        (Event::Constrained(said), State::Blocked { on, held: Some(held) }) => {
+            State::Blocked { on, held: Some(Assignment { constraints: said.after.clone(), ..held }) }
         }
         (Event::Followed(followed), state) => {
             task.state = state;

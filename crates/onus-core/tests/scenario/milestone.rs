@@ -7,14 +7,16 @@ use onus_core::event::{Event, MilestoneAdded, Stamped};
 use onus_core::facts::Caller;
 use onus_core::hash::Digest;
 use onus_core::milestone::{
-    Member, Milestone, Selection, Story, Verification, close, evolve, findings, fingerprint, register,
+    Member, Milestone, MilestoneEdit, Selection, Story, TargetDate, Verification, close, due_in_words, edit,
+    evolve, findings, fingerprint, register,
 };
 use onus_core::refusal::Finding;
 use onus_core::registry::Registration;
 use onus_core::time::Timestamp;
+use std::collections::BTreeMap;
 
 fn wanted(selection: Selection) -> MilestoneAdded {
-    MilestoneAdded { name: "sprint-12".parse().unwrap(), title: None, selection }
+    MilestoneAdded { name: "sprint-12".parse().unwrap(), title: None, selection, target: None }
 }
 
 fn stamped(seq: i64, event: impl Into<Event>) -> Stamped {
@@ -44,7 +46,7 @@ fn members(script: &Script) -> Vec<Member> {
             for entry in &script.world.chains[&task.id] {
                 story.tell(&entry.open().unwrap(), entry.hash);
             }
-            Member { task: task.clone(), story }
+            Member { task: task.clone(), story, told: BTreeMap::new() }
         })
         .collect()
 }
@@ -57,7 +59,7 @@ fn found(steps: &str) -> Vec<Finding> {
     let places: Vec<_> =
         script.world.workstations.values().filter(|place| used(&place.name)).cloned().collect();
     let places: Vec<_> = places.into_iter().map(|place| (place, script.world.probes.clone())).collect();
-    findings(&Verification { name: &milestone().name, members: &members, places: &places })
+    findings(&Verification { name: &milestone().name, members: &members, places: &places, mirrors: &[] })
 }
 
 fn check(steps: &str, expected: &str) {
@@ -197,4 +199,36 @@ fn a_milestone_names_tasks_that_are_there() {
     let again = |selection| register(Some(&milestone()), &wanted(selection), &[]);
     assert_eq!(again(milestone().selection).unwrap(), Registration::Existing);
     assert_eq!(again(named).unwrap_err().code, Code::InvalidInput);
+}
+
+#[test]
+fn a_person_moves_the_target_until_it_is_closed() {
+    let script = told(DONE);
+    let day = |text: &str| text.parse().unwrap();
+    let before = milestone();
+    let wanted = |target| MilestoneEdit { title: None, target };
+    let caller = |who: &str| script.world.caller(Some(&handle(who)));
+    let refused = edit(&caller("a"), &before, &wanted(Some(TargetDate::None))).unwrap_err();
+    assert_eq!(refused.code, Code::HumanRequired);
+    let (_, event) = edit(&caller("p"), &before, &wanted(Some(TargetDate::On(day("2026-11-30"))))).unwrap();
+    let after = evolve(Some(before.clone()), &stamped(6, event.unwrap())).unwrap();
+    assert_eq!((after.target, &after.title), (Some(day("2026-11-30")), &before.title));
+    // The same again changes nothing; taken away it is as before.
+    assert_eq!(edit(&caller("p"), &after, &wanted(after.target.map(TargetDate::On))).unwrap().1, None);
+    let (_, event) = edit(&caller("p"), &after, &wanted(Some(TargetDate::None))).unwrap();
+    assert_eq!(evolve(Some(after.clone()), &stamped(7, event.unwrap())).unwrap(), before);
+    let closed = Milestone {
+        closed: Some(onus_core::milestone::Closed { seq: 8, fingerprint: Digest::ZERO }),
+        ..after
+    };
+    let refused = edit(&caller("p"), &closed, &wanted(Some(TargetDate::None))).unwrap_err();
+    assert_eq!(refused.code, Code::WrongState);
+}
+
+#[test]
+fn a_target_stands_to_today_in_words() {
+    let told = |target: &str| due_in_words(target.parse().unwrap(), "2026-11-18".parse().unwrap());
+    let days = ["2026-11-30", "2026-11-19", "2026-11-18", "2026-11-17", "2026-10-18", "2027-11-18"];
+    let words = ["12 days left", "1 day left", "due today", "1 day late", "31 days late", "365 days left"];
+    assert_eq!(days.map(told), words);
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod contract;
 pub(crate) mod history;
+mod limits;
 pub(crate) mod script;
 
 use onus_core::command::Command;
@@ -442,6 +443,7 @@ impl World {
             Command::Say { to: Some(who), .. } => Some(self.caller(Some(who))),
             _ => None,
         };
+        let budgets = self.budgets(command, &caller, mentioned.as_ref(), task.as_ref());
         Facts {
             mentioned,
             settings: &self.settings,
@@ -472,6 +474,8 @@ impl World {
                 .collect(),
             base: None,
             session: self.recorded(command),
+            budgets,
+            stopped_by: self.stopped_by(task.as_ref()),
             place: self.place(command),
             dependencies: self.dependencies(task.as_ref(), command),
             live_scopes: self.live_scopes(task.as_ref()),
@@ -622,7 +626,7 @@ impl World {
             Effect::AssignmentStarted(assignment) => {
                 self.assignments.push(AssignmentRow { task: id.clone(), assignment, ended: None });
             }
-            Effect::AssignmentRenewed(assignment) => {
+            Effect::AssignmentRenewed(assignment) | Effect::AssignmentConstrained(assignment) => {
                 let row = self.assignment_row(id, assignment.epoch);
                 row.assignment = assignment;
             }

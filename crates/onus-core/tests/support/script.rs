@@ -315,6 +315,7 @@ impl<'a> Step<'a> {
         }
         spec.role = self.value("role").map(|role| role.parse().unwrap());
         spec.lane = self.value("lane").map(|lane| lane.parse().unwrap());
+        spec.sprint = self.value("sprint").map(str::to_owned);
         spec.parent = self.value("parent").map(|n| task_id(n.parse().unwrap()));
         spec.merge_order = self.value("order").map(|order| order.parse().unwrap());
         spec.scope =
@@ -347,12 +348,14 @@ impl Script {
         match self.world.call(who.as_ref(), token, Some(&task), &step.command()) {
             Ok(Done::Existing(id)) => format!("existing {id}"),
             Ok(Done::Changed { task, events }) => {
-                if matches!(events[..], [Event::Claimed(_) | Event::TakenOver(_)]) {
+                if matches!(events[..], [.., Event::Claimed(_) | Event::TakenOver(_)]) {
                     let token = self.world.live_token(&task).unwrap();
                     let holder = self.world.tasks[&task].assignment().unwrap().assignee.clone();
                     self.tokens.entry((holder, task.clone())).or_default().push(token);
                 }
-                self.outcome(&task, &events[0])
+                // A word over limits comes before the grant that it lets happen.
+                let told = events.iter().find(|event| !matches!(event, Event::LimitsLifted(_)));
+                self.outcome(&task, told.unwrap())
             }
             Err(refusal) => {
                 let mut codes: Vec<String> = refusal.findings.iter().map(|f| f.code.to_string()).collect();
@@ -441,6 +444,20 @@ impl Script {
                 found.state = WorkstationState::parse(step.words[1]).unwrap();
                 found.reason = step.value("why").map(str::to_owned);
             }
+            "limit" => {
+                let limits = &mut world.settings.limits;
+                let limit = match argument {
+                    "worker" => &mut limits.worker_day,
+                    "sprint" => &mut limits.sprint,
+                    _ => &mut limits.task,
+                };
+                let number = |key: &str| step.value(key).map(|n| n.parse().unwrap());
+                limit.tokens = number("tokens").or(limit.tokens);
+                limit.turns = step.value("turns").map(|n| n.parse().unwrap()).or(limit.turns);
+                limit.attempts = step.value("attempts").map(|n| n.parse().unwrap()).or(limit.attempts);
+                limit.time = step.value("time").map(|span| Millis::parse(span).unwrap()).or(limit.time);
+            }
+            "uses" => world.uses(argument.parse().unwrap()),
             "grace" => {
                 let grace = Some(Millis::parse(argument).unwrap());
                 world.settings.lease.types.entry(step.words[1].to_owned()).or_default().grace = grace;

@@ -3,11 +3,12 @@
 
 use super::rest::{FarServer, KeyHeader, Rest, RestAnswer, encoded, text_at};
 use super::{ASKED, FarEnd, FarIssue, Polled, TriedSetting, why};
+use onus_core::event::Event;
 use onus_core::id::{MirrorName, TaskId};
 use onus_core::mirror::setting::{Mirror, MirrorCreate, MirrorKind};
 use onus_core::mirror::{
-    AGENT, Counterpart, Picture, STATUS, TASK, TYPE, Tidings, Undelivered, WORKSTATION, is_marked, mark,
-    marks_in, wanted, words,
+    AGENT, Counterpart, Picture, STATUS, TASK, TYPE, Tidings, Undelivered, WORKSTATION, concerns_there,
+    is_marked, mark, marks_in, wanted, words,
 };
 use onus_core::refusal::Refusal;
 use onus_core::text::shortened;
@@ -333,6 +334,10 @@ fn list(document: &Json) -> &[Json] {
 }
 
 impl FarEnd for Forge {
+    fn wants(&self, event: &Event) -> bool {
+        concerns_there(self.kind.name(), event)
+    }
+
     fn deliver(&mut self, news: &Tidings, told: &mut Counterpart) -> Result<(), Undelivered> {
         let Some(task) = news.task.clone() else { return Ok(()) };
         let delivered = self.told(news, &task, told);
@@ -387,6 +392,8 @@ impl FarEnd for Forge {
             let number = self.number(issue)?;
             let created = text_at(issue, "/created_at")?;
             let text = self.text_of(issue);
+            let mut labels = Forge::labels(issue);
+            labels.retain(|label| !self.is_ours(label));
             // What was made from here is known by its sign, whatever else it says.
             let description =
                 if is_marked(&workspace, text) { text.to_owned() } else { shortened(text, NOTE_MAX) };
@@ -394,7 +401,7 @@ impl FarEnd for Forge {
                 id: self.key(&number),
                 document: json!({
                     "id": self.key(&number), "subject": issue["title"], "description": description,
-                    "created_on": created, "status": { "name": "New", "is_closed": false },
+                    "created_on": created, "labels": labels, "status": { "name": "New", "is_closed": false },
                     "fixed_version": issue["milestone"].get("title").map(|title| json!({ "name": title })),
                 }),
                 created,

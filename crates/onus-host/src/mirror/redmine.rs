@@ -9,11 +9,12 @@ mod hours;
 
 use super::rest::{FarServer, KeyHeader, Rest, RestAnswer, encoded, text_at};
 use super::{ASKED, FarEnd, FarIssue, Polled, TriedSetting};
+use onus_core::event::Event;
 use onus_core::id::{MirrorName, TaskId};
-use onus_core::mirror::setting::{Mirror, MirrorCreate};
+use onus_core::mirror::setting::{Mirror, MirrorCreate, MirrorKind};
 use onus_core::mirror::{
-    AGENT, Counterpart, Picture, STATUS, TASK, TYPE, Tidings, Undelivered, WORKSTATION, mark, marks_in,
-    wanted, words,
+    AGENT, Counterpart, Picture, STATUS, TASK, TYPE, Tidings, Undelivered, WORKSTATION, concerns_there, mark,
+    marks_in, wanted, words,
 };
 use onus_core::refusal::Refusal;
 use onus_core::text::shortened;
@@ -364,6 +365,10 @@ fn list<'j>(document: &'j Json, name: &str) -> &'j [Json] {
 }
 
 impl FarEnd for Redmine {
+    fn wants(&self, event: &Event) -> bool {
+        concerns_there(MirrorKind::Redmine.name(), event)
+    }
+
     fn deliver(&mut self, news: &Tidings, told: &mut Counterpart) -> Result<(), Undelivered> {
         let Some(task) = news.task.clone() else { return Ok(()) };
         let delivered = self.told(news, &task, told);

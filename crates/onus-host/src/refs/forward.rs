@@ -30,50 +30,71 @@ pub fn fast_forward(
     new: &str,
     confirm: impl FnOnce() -> Result<(), Refusal>,
 ) -> Result<Forwarded, Refusal> {
-    let main_ref = checked_name(main_ref)?;
-    let history = History::at(&repo.common_dir);
-    let old = match ref_file::commit(repo, main_ref)? {
-        Some(old) => old,
-        None => history.commit(main_ref)?,
-    };
-    let new = history.id(new)?;
-    let goes_forward = old != new && history.reaches(&new, &old)?;
-    let is_there = !goes_forward && history.reaches(&old, &new)?;
-    if !is_there && !goes_forward {
-        let short = main_ref.trim_start_matches("refs/heads/");
-        return Err(Refusal::new(
-            Code::NotMerged,
-            format!("{short} is not an ancestor of {new}: it cannot be fast-forwarded"),
-        )
-        .hint(format!("rebase the work on {short}, run its checks again, then merge")));
-    }
-    if !is_there {
-        keep(repo, &old, &new)?;
-    }
-    let target = if is_there { &old } else { &new };
-    let locked = Transaction::prepare(&repo.common_dir, &format!("update {main_ref} {target} {old}"))?;
-    // Under the lock no checkout can move to another commit of this branch.
-    let checkouts = if is_there { Vec::new() } else { checkouts(repo, main_ref)? };
-    for checkout in &checkouts {
-        may_follow(checkout, &old, &new)?;
-    }
-    confirm()?;
-    let mut forwarded = Forwarded { new: target.clone(), old, followed: Vec::new(), behind: Vec::new() };
-    // Before the reference moves: a commit made there in between fails at the lock, whereas one made after it, from
-    // files that have not followed, would take the merge back without a word.
-    for checkout in checkouts {
-        match follow(&checkout, &forwarded.old, &forwarded.new) {
-            Ok(()) => forwarded.followed.push(checkout),
-            Err(refusal) => forwarded.behind.push((checkout, refusal.detail)),
+    FastForward::prepare(repo, main_ref, new)?.run(confirm)
+}
+
+/// A fast-forward that is known to be one, with everything written that the branch will rely on.
+#[derive(Debug)]
+pub struct FastForward<'r> {
+    repo: &'r Repo,
+    main_ref: String,
+    old: String,
+    new: String,
+}
+
+impl<'r> FastForward<'r> {
+    /// Moves nothing yet.
+    pub fn prepare(repo: &'r Repo, main_ref: &str, new: &str) -> Result<FastForward<'r>, Refusal> {
+        let main_ref = checked_name(main_ref)?;
+        let history = History::at(&repo.common_dir);
+        let old = match ref_file::commit(repo, main_ref)? {
+            Some(old) => old,
+            None => history.commit(main_ref)?,
+        };
+        let new = history.id(new)?;
+        let goes_forward = old != new && history.reaches(&new, &old)?;
+        if !goes_forward && !history.reaches(&old, &new)? {
+            let short = main_ref.trim_start_matches("refs/heads/");
+            return Err(Refusal::new(
+                Code::NotMerged,
+                format!("{short} is not an ancestor of {new}: it cannot be fast-forwarded"),
+            )
+            .hint(format!("rebase the work on {short}, run its checks again, then merge")));
         }
-    }
-    if let Err(refusal) = locked.commit() {
-        for checkout in &forwarded.followed {
-            let _ = follow(checkout, &forwarded.new, &forwarded.old);
+        let new = if goes_forward { new } else { old.clone() };
+        if goes_forward {
+            keep(repo, &old, &new)?;
         }
-        return Err(refusal);
+        Ok(FastForward { repo, main_ref: main_ref.to_owned(), old, new })
     }
-    Ok(forwarded)
+
+    /// As [`fast_forward`]. Refused where the branch has moved since.
+    pub fn run(self, confirm: impl FnOnce() -> Result<(), Refusal>) -> Result<Forwarded, Refusal> {
+        let FastForward { repo, main_ref, old, new } = self;
+        let locked = Transaction::prepare(&repo.common_dir, &format!("update {main_ref} {new} {old}"))?;
+        // Under the lock no checkout can move to another commit of this branch.
+        let checkouts = if new == old { Vec::new() } else { checkouts(repo, &main_ref)? };
+        for checkout in &checkouts {
+            may_follow(checkout, &old, &new)?;
+        }
+        confirm()?;
+        let mut forwarded = Forwarded { new, old, followed: Vec::new(), behind: Vec::new() };
+        // Before the reference moves: a commit made there in between fails at the lock, whereas one made after it, from
+        // files that have not followed, would take the merge back without a word.
+        for checkout in checkouts {
+            match follow(&checkout, &forwarded.old, &forwarded.new) {
+                Ok(()) => forwarded.followed.push(checkout),
+                Err(refusal) => forwarded.behind.push((checkout, refusal.detail)),
+            }
+        }
+        if let Err(refusal) = locked.commit() {
+            for checkout in &forwarded.followed {
+                let _ = follow(checkout, &forwarded.new, &forwarded.old);
+            }
+            return Err(refusal);
+        }
+        Ok(forwarded)
+    }
 }
 
 /// git writes the objects of a commit without waiting for the disk. Before the main branch relies on them, they are
@@ -98,10 +119,13 @@ fn checkouts(repo: &Repo, main_ref: &str) -> Result<Vec<PathBuf>, Refusal> {
 
 /// Tries without writing. What somebody edited there and the merge would not touch stays as it is.
 fn may_follow(checkout: &Path, old: &str, new: &str) -> Result<(), Refusal> {
+    let tried = || Git::ours(checkout, "read-tree").args(&["-m", "-u", "-n"]).values(&[old, new]).run();
+    if tried().is_ok() {
+        return Ok(());
+    }
     // A file that was only touched looks changed until it has been read again. What is really changed is exit 1.
     Git::ours(checkout, "update-index").args(&["-q", "--refresh"]).yes()?;
-    let tried = Git::ours(checkout, "read-tree").args(&["-m", "-u", "-n"]).values(&[old, new]).run();
-    tried.map(drop).map_err(|failure| {
+    tried().map(drop).map_err(|failure| {
         let said = printable(failure.said().lines().next().unwrap_or("git did not say why"));
         Refusal::new(Code::NotMerged, format!("local changes in {} are in the way: {said}", shown(checkout)))
             .hint(format!("commit or stash them: git -C {} status", shown(checkout)))

@@ -69,7 +69,9 @@ pub fn fetch(repo: &Repo, remote: &str, branch: &str) -> Result<Option<String>, 
         match fetched {
             Ok(_) => return ref_file::commit(repo, &tracking),
             Err(failure) if failure.said().contains("couldn't find remote ref") => return Ok(None),
-            Err(failure) if is_contended(&failure) && attempt < PATIENCE => std::thread::sleep(PAUSE),
+            Err(failure) if (is_contended(&failure) || is_silent(&failure)) && attempt < PATIENCE => {
+                std::thread::sleep(PAUSE);
+            }
             Err(failure) => return Err(unreachable(remote, failure)),
         }
     }
@@ -112,7 +114,10 @@ pub fn push(
     }
     match push.values(&[remote, &refspec]).run() {
         Ok(_) => Ok(Pushed::Done),
-        Err(failure) if is_behind(&failure) || is_contended(&failure) => Ok(Pushed::Behind),
+        // Whether a push without a word has arrived is seen by the next fetch.
+        Err(failure) if is_behind(&failure) || is_contended(&failure) || is_silent(&failure) => {
+            Ok(Pushed::Behind)
+        }
         Err(failure) if failure.said().contains("does not support push options") && !options.is_empty() => {
             self::push(repo, remote, branch, commit, &[], how)
         }
@@ -129,6 +134,11 @@ fn is_contended(failure: &Failure) -> bool {
     ["cannot lock ref", "failed to update ref", "incorrect old value", "unable to update local ref"]
         .iter()
         .any(|word| failure.said().contains(word))
+}
+
+/// Git was ended from outside, or by a pipe that nobody read: that tells nothing of the other repository.
+fn is_silent(failure: &Failure) -> bool {
+    matches!(failure, Failure::Failed { stderr, .. } if stderr.trim().is_empty())
 }
 
 fn is_refused(failure: &Failure) -> bool {
@@ -154,7 +164,7 @@ fn words(failure: &Failure) -> String {
 
 fn unreachable(remote: &str, failure: Failure) -> Refusal {
     let Failure::Failed { stderr, .. } = failure else { return failure.into() };
-    let first = stderr.lines().find(|line| !line.trim().is_empty()).unwrap_or("git said nothing");
+    let first = stderr.lines().find(|line| !line.trim().is_empty()).unwrap_or("git ended without a word");
     let detail = format!("{} could not be reached: {}", shown(remote), printable(first));
     Refusal::new(Code::NotMerged, detail).hint(format!("git fetch {remote} tells more; then run it again"))
 }

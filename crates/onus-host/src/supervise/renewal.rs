@@ -6,11 +6,17 @@ use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
+/// Two renewals are never closer, unless somebody wants it.
+const SOONEST: Duration = Duration::from_millis(200);
+
 /// The answer to one attempt to renew.
 #[derive(Debug)]
 pub enum Beat {
-    /// Renewed; the lease now lasts so long.
-    Live(Duration),
+    /// Renewed; the lease now lasts so long. Where a limit is near it is renewed again sooner than it must be.
+    Live {
+        ttl: Duration,
+        again: Option<Duration>,
+    },
     /// Nobody answered; the next attempt may succeed.
     Unreachable(Refusal),
     /// The holder ended the assignment itself.
@@ -22,7 +28,7 @@ pub enum Beat {
 #[derive(Debug)]
 pub struct Heart {
     heard: Receiver<(Instant, Beat)>,
-    _stop: Sender<()>,
+    nudge: Sender<()>,
     /// When the last successful renewal was begun: the store's clock read it later.
     renewed: Instant,
     ttl: Duration,
@@ -32,21 +38,23 @@ pub struct Heart {
 }
 
 impl Heart {
-    /// `granted` is a moment before the grant was asked for.
+    /// `granted` is a moment before the grant was asked for. `first` is when the first renewal is wanted, if that is sooner
+    /// than the lease asks for.
     pub fn start(
         granted: Instant,
         ttl: Duration,
+        first: Option<Duration>,
         mut renew: impl FnMut() -> Beat + Send + 'static,
     ) -> io::Result<Heart> {
         let (said, heard) = mpsc::channel();
-        let (stop, stopped) = mpsc::channel();
+        let (nudge, nudged) = mpsc::channel();
         let run = move || {
-            let mut wait = ttl / 3;
-            while matches!(stopped.recv_timeout(wait), Err(RecvTimeoutError::Timeout)) {
+            let mut wait = sooner(ttl / 3, first);
+            while !matches!(nudged.recv_timeout(wait), Err(RecvTimeoutError::Disconnected)) {
                 let began = Instant::now();
                 let beat = renew();
                 let go_on = match &beat {
-                    Beat::Live(ttl) => Some(*ttl / 3),
+                    Beat::Live { ttl, again } => Some(sooner(*ttl / 3, *again)),
                     Beat::Unreachable(_) => {
                         Some((ttl / 12).clamp(Duration::from_millis(50), Duration::from_secs(5)))
                     }
@@ -60,7 +68,12 @@ impl Heart {
             }
         };
         std::thread::Builder::new().name("renew".into()).spawn(run)?;
-        Ok(Heart { heard, _stop: stop, renewed: granted, ttl, renewals: 0, trouble: None, over: false })
+        Ok(Heart { heard, nudge, renewed: granted, ttl, renewals: 0, trouble: None, over: false })
+    }
+
+    /// Whoever sends something has the lease renewed at once, and so learns whether the work may go on.
+    pub fn nudge(&self) -> Sender<()> {
+        self.nudge.clone()
     }
 
     pub(super) fn beats(&mut self) -> Vec<Beat> {
@@ -70,7 +83,7 @@ impl Heart {
 
     fn note(&mut self, began: Instant, beat: Beat) -> Beat {
         match &beat {
-            Beat::Live(ttl) => {
+            Beat::Live { ttl, .. } => {
                 (self.renewed, self.ttl) = (began, *ttl);
                 self.renewals += 1;
                 self.trouble = None;
@@ -119,6 +132,11 @@ impl Heart {
     }
 }
 
+/// No sooner than makes sense.
+fn sooner(usual: Duration, wanted: Option<Duration>) -> Duration {
+    wanted.map_or(usual, |wanted| usual.min(wanted.max(SOONEST)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,7 +144,7 @@ mod tests {
     /// A heart whose last renewal was begun `ago`.
     fn heart(ttl: u64, ago: u64) -> Heart {
         let renewed = Instant::now().checked_sub(Duration::from_secs(ago)).unwrap();
-        let mut heart = Heart::start(renewed, Duration::from_secs(ttl), || Beat::Over).unwrap();
+        let mut heart = Heart::start(renewed, Duration::from_secs(ttl), None, || Beat::Over).unwrap();
         heart.trouble = Some(Refusal::new(Code::StoreUnavailable, "gone"));
         heart
     }
@@ -147,7 +165,7 @@ mod tests {
     fn a_renewal_counts_from_when_it_was_begun_and_brings_its_own_length() {
         let mut heart = heart(900, 800);
         let began = Instant::now().checked_sub(Duration::from_secs(10)).unwrap();
-        heart.note(began, Beat::Live(Duration::from_secs(60)));
+        heart.note(began, Beat::Live { ttl: Duration::from_secs(60), again: None });
         assert!(heart.trouble.is_none() && heart.renewals() == 1);
         assert!(heart.left() <= Duration::from_secs(50));
     }
@@ -161,7 +179,7 @@ mod tests {
             told.send(calls).unwrap();
             Beat::Lost(Refusal::new(Code::Fenced, "held by another"))
         };
-        let _heart = Heart::start(Instant::now(), Duration::from_millis(3), renew).unwrap();
+        let _heart = Heart::start(Instant::now(), Duration::from_millis(3), None, renew).unwrap();
         assert_eq!(tell.iter().collect::<Vec<_>>(), [1], "the thread has ended with the lease");
     }
 }

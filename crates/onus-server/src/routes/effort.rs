@@ -11,7 +11,7 @@ use onus_app::session::SessionsView;
 use onus_app::timesheet::{ApprovedView, Ask, TimesheetView};
 use onus_app::view::{ChangeView, TaskView};
 use onus_core::agents::agents;
-use onus_core::id::{Handle, TaskId};
+use onus_core::id::{Handle, Seq, TaskId};
 use onus_core::refusal::Refusal;
 use onus_core::time::Date;
 use onus_core::timesheet::{Dimension, month, month_of, week};
@@ -77,6 +77,8 @@ struct OutputQuery {
     /// The first byte
     #[schemars(range(min = 0))]
     from: Option<i64>,
+    /// `text`, which is the default, or `steps`: what a coding client did, step by step
+    format: Option<OutputFormat>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -89,12 +91,32 @@ fn fleet(store: &mut Store, _: &Asked, _: FleetQuery) -> Result<FleetView, Refus
     store.fleet_status(&named)
 }
 
+/// How a session's output is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OutputFormat {
+    /// As it was printed.
+    #[default]
+    Text,
+    /// What a coding client did, step by step.
+    Steps,
+}
+
+impl OutputFormat {
+    pub(crate) fn of(self, store: &mut Store, session: Seq, from: i64) -> Result<OutputView, Refusal> {
+        match self {
+            OutputFormat::Text => store.output(session, from),
+            OutputFormat::Steps => store.steps(session, from),
+        }
+    }
+}
+
 fn output(store: &mut Store, asked: &Asked, query: OutputQuery) -> Result<OutputView, Refusal> {
     let from = query.from.unwrap_or(0);
     if from < 0 {
         return Err(Refusal::invalid("from: there is no byte before the first one"));
     }
-    store.output(asked.session()?, from)
+    query.format.unwrap_or_default().of(store, asked.session()?, from)
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -4,6 +4,7 @@ use super::body::Nothing;
 use crate::route::{Asked, Rendered, Route, get};
 use crate::store::Store;
 use onus_app::inbox::InboxView;
+use onus_app::limits::LimitsView;
 use onus_app::report::{AnomaliesView, AuditKind, AuditView, IncidentView, NowView, SprintView, When};
 use onus_core::id::{TaskId, shown};
 use onus_core::refusal::Refusal;
@@ -36,6 +37,12 @@ pub(super) fn routes() -> Vec<Route> {
             "report_audit",
             "Grants, acts by force, refusals, exceptions, quarantines and grants outside the policy",
             audit,
+        ),
+        get(
+            "/v1/reports/limits",
+            "report_limits",
+            "What agents have used of what they may: today, in sprints, or of one task",
+            limits,
         ),
         get("/v1/reports/anomalies", "report_anomalies", "What is worth a second look", anomalies),
     ]
@@ -105,6 +112,18 @@ fn audit(store: &mut Store, asked: &Asked, query: AuditQuery) -> Result<AuditVie
     store.report_audit(asked.actor(), &When { since: query.since, until: query.until }, &only)
 }
 
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct LimitsQuery {
+    /// Only those that this task is under
+    task: Option<TaskId>,
+}
+
+fn limits(store: &mut Store, _: &Asked, query: LimitsQuery) -> Result<LimitsView, Refusal> {
+    store.limits(query.task.as_ref())
+}
+
+impl Rendered for LimitsView {}
 impl Rendered for InboxView {}
 impl Rendered for NowView {}
 impl Rendered for SprintView {}

@@ -9,7 +9,7 @@ use onus_app::show::StoryPart;
 use onus_app::view::{AddView, ChangeView, ListView, StoryView, TaskView};
 use onus_core::id::{Handle, ProjectKey, Role, TaskId, TaskType};
 use onus_core::refusal::Refusal;
-use onus_core::task::StateName;
+use onus_core::task::{Priority, StateName};
 use onus_store::read::queue::{Filter, Which};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -59,6 +59,10 @@ struct ListQuery {
     parent: Option<TaskId>,
     #[schemars(range(min = 1, max = 10_000))]
     limit: Option<i64>,
+    /// Only tasks of this priority
+    priority: Option<Priority>,
+    /// Only tasks with this label
+    tag: Option<String>,
     /// The `next` of an earlier page
     cursor: Option<String>,
     /// Only tasks with all of these words in title, labels, body, origin or notes; in any state unless one is given
@@ -80,6 +84,8 @@ fn list(store: &mut Store, _: &Asked, query: ListQuery) -> Result<ListView, Refu
     let filter = Filter {
         assignee: query.assignee,
         parent: query.parent,
+        priority: query.priority,
+        tag: query.tag,
         ..filter(query.project, query.task_type, query.role, query.lane, query.sprint)
     };
     let limit = limit(store, query.limit)?;

@@ -245,6 +245,8 @@ impl Rules {
             reviews: Vec::new(),
             base: None,
             session: None,
+            budgets: Vec::new(),
+            stopped_by: Vec::new(),
         };
         let now = Now { wall: Timestamp(i64::from(row.age)), tick: tick(row.age) };
         let fresh = Fresh { uid: uuid::Uuid::nil(), lease: secret(row.epoch + 1) };

@@ -38,7 +38,7 @@ sql! {
         "WHERE s.workspace = :workspace AND s.worker = :worker AND s.workstation = :workstation ORDER BY s.id DESC \
         LIMIT 1";
     pub(crate) LAST_USAGE(session, key) = "SELECT key, source, model, input_tokens, output_tokens, cache_read_tokens, \
-        cache_creation_tokens, cost_micros FROM session_fact \
+        cache_creation_tokens, cost_micros, turns FROM session_fact \
         WHERE workspace = :workspace AND kind = 'used' AND session = :session AND key = :key ORDER BY seq DESC LIMIT 1";
 }
 
@@ -101,5 +101,6 @@ fn counts(row: &mut Row) -> Result<Counts> {
         cache_read_tokens: row.int()?,
         cache_creation_tokens: row.int()?,
         cost_micros: row.opt_int()?,
+        turns: row.opt_int()?.unwrap_or(0),
     })
 }

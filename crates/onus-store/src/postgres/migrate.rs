@@ -17,6 +17,8 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (13, include_str!("../../schema/postgres/013_output.sql")),
     (14, include_str!("../../schema/postgres/014_constraint.sql")),
     (15, include_str!("../../schema/postgres/015_search.sql")),
+    (16, include_str!("../../schema/postgres/016_limits.sql")),
+    (17, include_str!("../../schema/postgres/017_views.sql")),
 ];
 
 /// The text that makes all tables.

@@ -70,7 +70,7 @@ sql! {
         ORDER BY f.session, f.seq";
     pub(crate) USED_BETWEEN(first, last, as_of) = "SELECT f.session, s.task, s.worker, s.started_at, f.key, f.source, \
         f.model, f.input_tokens, \
-        f.output_tokens, f.cache_read_tokens, f.cache_creation_tokens, f.cost_micros \
+        f.output_tokens, f.cache_read_tokens, f.cache_creation_tokens, f.cost_micros, f.turns \
         FROM session_fact f CROSS JOIN session s \
         WHERE f.workspace = :workspace AND f.kind = 'used' AND f.session >= :first AND f.session <= :last AND f.seq <= \
         :as_of \

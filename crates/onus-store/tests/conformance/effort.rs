@@ -1,14 +1,21 @@
 //! Sessions as they count: found by period however long they are, corrected, with what they used.
 
 use super::harness::{Harness, add, ask, claimed, commit, furnished, id, spec, write};
+use onus_core::code::Code;
 use onus_core::command::{Command, Envelope};
-use onus_core::event::{Released, SessionCorrected, SessionUsed, TimesheetApproved};
+use onus_core::event::{
+    Blocked, Edited, LimitsLifted, Released, SessionCorrected, SessionUsed, TimesheetApproved,
+};
 use onus_core::hash::Digest;
 use onus_core::id::{Seq, TaskId};
 use onus_core::identity_map::Policy;
+use onus_core::limits::Used;
+use onus_core::refusal::Finding;
 use onus_core::session::{Counts, Recorded, Usage};
+use onus_core::task::{Blocker, Spec};
 use onus_core::time::Timestamp;
 use onus_store::load::AtWork;
+use onus_store::load::limits::{self, Day};
 use onus_store::port::{Store, Tx};
 use onus_store::read::effort::{self, Period, Which};
 use onus_store::{apply, load, sql};
@@ -175,6 +182,87 @@ pub(crate) fn the_last_usage_of_each_record_counts<H: Harness>(harness: &H) {
     assert_eq!(sums(-2, -1, first), [(-2, 5, Some(10), hour(0))]);
     let known = recorded(&mut store, Command::RecordUsage { session: -2, usage: usage("a", 1) }).usage;
     assert_eq!(known, Some(usage("a", 7)));
+}
+
+/// Three sessions of an agent, one of a person; the last word of each record counts, a day has its own part.
+pub(crate) fn limits_add_up_what_agents_used<H: Harness>(harness: &H) {
+    let sessions = [
+        (-4, "@bot", -2, Some(1)),
+        (-3, "@bot", 2, Some(3)),
+        (-2, "@ada", 2, Some(4)),
+        (-1, "@bot", 40, Some(41)),
+    ];
+    let mut store = with_sessions(harness, &sessions);
+    let mut say = |session: Seq, key: &str, tokens: i64, cost_micros: Option<i64>| {
+        let counts = Counts { input_tokens: tokens, cost_micros, turns: tokens / 10, ..Counts::default() };
+        let usage = Usage { key: key.into(), source: "otel".into(), model: None, counts };
+        commit(&mut store, |tx| {
+            let task = load::task(tx, &id("T-1"))?.unwrap().task;
+            write(tx, Some(task.clone()), &task.id, "@bot", None, SessionUsed { session, usage })
+        })
+        .unwrap();
+    };
+    say(-4, "a", 10, Some(100));
+    say(-3, "a", 20, Some(200));
+    say(-3, "a", 30, Some(300));
+    say(-3, "b", 40, None);
+    say(-2, "a", 5_000, Some(5_000));
+    say(-1, "a", 50, Some(500));
+    commit(&mut store, |tx| {
+        let task = load::task(tx, &id("T-1"))?.unwrap().task;
+        let before = Spec { checks: Vec::new(), ..task.spec.clone() };
+        let after = Spec { sprint: Some("s".into()), ..before.clone() };
+        let (before, after) = (Box::new(before), Box::new(after));
+        write(
+            tx,
+            Some(task.clone()),
+            &task.id,
+            "@ada",
+            None,
+            Edited { before, after, renewal: None, outside: None },
+        )
+    })
+    .unwrap();
+    let told = |used: Used| (used.tokens, used.cost_micros, used.turns, used.is_cost_partial, used.attempts);
+    let now = hour(100);
+    let day = Day { from: hour(0), to: hour(24) };
+    let (task, sprint, worker, all) = ask(&mut store, |tx| {
+        Ok((
+            limits::used_by_task(tx, &id("T-1"), -3, now)?,
+            limits::used_by_sprint(tx, "s", now)?,
+            limits::used_by_worker(tx, &id("@bot"), day, now)?,
+            limits::used_in_day(tx, day, now)?,
+        ))
+    });
+    assert_eq!(told(task), (120, 800, 12, true, 1), "those since an entry");
+    assert_eq!(told(sprint), (130, 900, 13, true, 1));
+    // What began before the day gives it its time alone.
+    assert_eq!((told(worker), worker.time_ms), ((70, 300, 7, true, 1), 2 * HOUR));
+    assert_eq!(worker, all);
+    let none = ask(&mut store, |tx| limits::used_by_sprint(tx, "other", now));
+    assert_eq!(none, Used::default());
+    assert_eq!(ask(&mut store, |tx| limits::sprints(tx)), ["s"]);
+    assert_eq!(ask(&mut store, |tx| limits::lifted(tx, &id("T-1"))), None);
+}
+
+/// The last word of a person over the limits, and of what stopped the work.
+pub(crate) fn a_stop_and_its_end_are_found<H: Harness>(harness: &H) {
+    let mut store = with_sessions(harness, &[]);
+    let over = vec![Finding::new(Code::BudgetExceeded, "T-1 has used 2 of 1 tokens")];
+    assert!(ask(&mut store, |tx| limits::stopped_by(tx, &id("T-1"))).is_empty());
+    let entry = commit(&mut store, |tx| {
+        let task = load::task(tx, &id("T-1"))?.unwrap().task;
+        let task = write(tx, Some(task.clone()), &task.id, "@bot", Some("ws-1"), claimed(2))?;
+        let on = Blocker::Person(id("@ada"));
+        let blocked = Blocked { on, kept: None, late_by_ms: None, handoff: None, limits: over.clone() };
+        let task = write(tx, Some(task.clone()), &task.id, "@bot", Some("ws-1"), blocked)?;
+        write(tx, Some(task.clone()), &task.id, "@ada", None, LimitsLifted { limits: over.clone() })?;
+        Ok(load::workspace(tx)?.last_seq)
+    })
+    .unwrap();
+    assert_eq!(ask(&mut store, |tx| limits::stopped_by(tx, &id("T-1"))), over);
+    let lifted = ask(&mut store, |tx| limits::lifted(tx, &id("T-1"))).unwrap();
+    assert_eq!(lifted.0, entry);
 }
 
 pub(crate) fn approvals_are_found_by_the_days_they_touch<H: Harness>(harness: &H) {

@@ -3,12 +3,14 @@
 use super::harness::{Harness, add, ask, commit, furnished, id, spec};
 use onus_core::hash::Digest;
 use onus_core::milestone::{Closed, Milestone, Selection};
+use onus_core::saved_view::{SavedView, ViewQuery};
 use onus_core::task::Spec;
 use onus_core::time::Timestamp;
-use onus_store::{load, milestone};
+use onus_store::{load, milestone, saved_view};
 
 fn named(name: &str, born: i64, selection: Selection) -> Milestone {
-    Milestone { name: id(name), title: Some("Ünïcödé".into()), selection, born, closed: None }
+    let target = Some("2026-11-30".parse().unwrap());
+    Milestone { name: id(name), title: Some("Ünïcödé".into()), selection, target, born, closed: None }
 }
 
 /// Five tasks: of a sprint, with tags, a parent with a slice, and one of nothing.
@@ -88,4 +90,37 @@ pub(crate) fn a_milestone_is_about_what_it_names_and_what_shares_it<H: Harness>(
         parent: None,
     };
     assert_eq!(members(several), "T-1 T-4", "each task once");
+}
+
+pub(crate) fn a_target_moves_while_it_is_open<H: Harness>(harness: &H) {
+    let mut store = with_tasks(harness);
+    let first = named("first", 1, Selection { tag: Some("x".into()), ..Selection::default() });
+    commit(&mut store, |tx| milestone::insert(tx, &first)).unwrap();
+    let moved = Milestone { title: None, target: None, ..first.clone() };
+    commit(&mut store, |tx| milestone::edit(tx, &moved)).unwrap();
+    assert_eq!(ask(&mut store, |tx| milestone::find(tx, &first.name)).unwrap().milestone, moved);
+    let closed = Closed { seq: 4, fingerprint: Digest::of(b"verified") };
+    commit(&mut store, |tx| milestone::close(tx, &first.name, &closed)).unwrap();
+    assert!(commit(&mut store, |tx| milestone::edit(tx, &first)).is_err(), "what is closed stays");
+}
+
+pub(crate) fn a_view_reads_back_and_goes<H: Harness>(harness: &H) {
+    let mut store = with_tasks(harness);
+    let view = |name: &str, sprint: &str, saved| SavedView {
+        name: name.into(),
+        query: ViewQuery([("sprint".to_owned(), sprint.to_owned())].into()),
+        saved,
+    };
+    commit(&mut store, |tx| saved_view::put(tx, &view("Zwölf", "12", 2), true)).unwrap();
+    commit(&mut store, |tx| saved_view::put(tx, &view("A \"b\"", "1", 1), true)).unwrap();
+    assert!(commit(&mut store, |tx| saved_view::put(tx, &view("Zwölf", "13", 3), true)).is_err());
+    commit(&mut store, |tx| saved_view::put(tx, &view("Zwölf", "13", 3), false)).unwrap();
+    let mut other = harness.connect();
+    let read = ask(&mut other, saved_view::every);
+    let views: Vec<_> = read.iter().map(|row| row.view.clone()).collect();
+    assert_eq!(views, [view("A \"b\"", "1", 1), view("Zwölf", "13", 3)]);
+    assert_eq!((&read[0].by, read[0].at), (&id("@ada"), Timestamp(1_000_000)));
+    commit(&mut store, |tx| saved_view::remove(tx, "Zwölf")).unwrap();
+    assert!(commit(&mut store, |tx| saved_view::remove(tx, "Zwölf")).is_err(), "it is gone already");
+    assert_eq!(ask(&mut other, saved_view::every).len(), 1);
 }

@@ -107,7 +107,7 @@ pub(crate) fn what_waits_for_somebody_is_found<H: Harness>(harness: &H) {
         let name = task.id.clone();
         let task = write(tx, Some(task), &name, "@bot", Some("ws-1"), claimed(1))?;
         let on = "person:@ada".parse().unwrap();
-        let blocked = Blocked { on, kept: None, late_by_ms: None, handoff: None };
+        let blocked = Blocked { on, kept: None, late_by_ms: None, handoff: None, limits: Vec::new() };
         write(tx, Some(task), &name, "@bot", Some("ws-1"), blocked).map(drop)
     })
     .unwrap();

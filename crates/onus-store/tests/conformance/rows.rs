@@ -88,8 +88,13 @@ pub(crate) fn every_state_reads_back<H: Harness>(harness: &H) {
         Some(Renewal { tick: now().tick, ttl_ms: Some(5), late_by_ms: Some(7), process, alone: false })
     };
     let resolution = || Text::new("done".into());
-    let blocked =
-        |kept| Blocked { on: Blocker::External("a \"part\"".into()), kept, late_by_ms: None, handoff: None };
+    let blocked = |kept| Blocked {
+        on: Blocker::External("a \"part\"".into()),
+        kept,
+        late_by_ms: None,
+        handoff: None,
+        limits: Vec::new(),
+    };
     let completed = |forced| Completed {
         resolution: resolution(),
         reason: None,

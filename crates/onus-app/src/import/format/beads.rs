@@ -53,6 +53,7 @@ fn issue(mut fields: Map<String, Json>, reading: &mut Reading) -> Result<Item, S
         Item { key, title: take_text(&mut fields, "title").unwrap_or_default(), ..Item::default() };
     item.body = take_text(&mut fields, "description");
     item.tags = take_names(&mut fields, "labels").unwrap_or_default();
+    let no_work = no_work(&fields);
     if let Some(word) = take_text(&mut fields, "issue_type") {
         let kind = kind_of(&word);
         if kind != word {
@@ -69,7 +70,10 @@ fn issue(mut fields: Map<String, Json>, reading: &mut Reading) -> Result<Item, S
     }
     links(&mut item, &mut fields);
     item.remarks = remarks(&mut fields);
-    item.stand = stand(&mut item, &mut fields, reading)?;
+    item.stand = match (stand(&mut item, &mut fields, reading)?, no_work) {
+        (Stand::Open, Some(what)) => Stand::Parked(format!("{what} in beads")),
+        (stand, _) => stand,
+    };
     beyond(&mut item, &mut fields);
     fields.remove("_type");
     for known in ["status", "parent", "dependencies", "acceptance_criteria"] {
@@ -162,7 +166,6 @@ fn remarks(fields: &mut Map<String, Json>) -> Vec<Remark> {
 fn stand(item: &mut Item, fields: &mut Map<String, Json>, reading: &Reading) -> Result<Stand, String> {
     let status = fields.get("status").and_then(Json::as_str).unwrap_or("open").to_owned();
     let closed_at = fields.get("closed_at").and_then(Json::as_str).map(str::to_owned);
-    let is_template = fields.get("is_template").and_then(Json::as_bool).unwrap_or(false);
     Ok(match stand_of(&status) {
         Some(Stand::Ended { state, .. }) => {
             let (at, why) = match state {
@@ -172,11 +175,23 @@ fn stand(item: &mut Item, fields: &mut Map<String, Json>, reading: &Reading) -> 
             let at = take_text(fields, at).and_then(|text| item.moment(at, &text));
             Stand::Ended { state, at, resolution: take_text(fields, why) }
         }
-        Some(_) if is_template => Stand::Parked("a template in beads".to_owned()),
         Some(stand) => stand,
         // A team may have statuses of its own; what they mean stands in no export.
         None => reading.told(&status, "beads", closed_at.as_deref())?,
     })
+}
+
+/// What beads keeps among its issues that nobody is to work on.
+fn no_work(fields: &Map<String, Json>) -> Option<&'static str> {
+    let is = |name: &str| fields.get(name).and_then(Json::as_bool).unwrap_or(false);
+    match fields.get("issue_type").and_then(Json::as_str) {
+        _ if is("is_template") => Some("a template"),
+        _ if is("pinned") => Some("pinned"),
+        Some("gate") => Some("a gate"),
+        Some("event") => Some("an event"),
+        Some("message") => Some("a message"),
+        _ => None,
+    }
 }
 
 /// What a status of beads means here; none for one that it does not have.

@@ -1,6 +1,6 @@
 //! Redmine's issues: as its REST interface gives them, or a CSV export.
 
-use super::item::{Item, Remark, Stand, name_of, take_name, take_text, urgency};
+use super::item::{Item, Remark, Stand, name_of, take_name, take_names, take_text, urgency};
 use super::{Reading, SourceFile, kind_of, objects, spreadsheet};
 use onus_core::task::StateName;
 use serde_json::{Map, Value as Json};
@@ -271,6 +271,8 @@ fn issue(
     item.body = take_text(&mut fields, "description");
     item.kind = word(&fields, "tracker").map(|word| kind_of(&word.to_lowercase()));
     item.sprint = word(&fields, "fixed_version");
+    // Redmine has none; the issues of forges come in its shape.
+    item.tags = take_names(&mut fields, "labels").unwrap_or_default();
     item.parent = fields.get("parent").and_then(|one| name_of(one.get("id").unwrap_or(one)));
     item.parent = item.parent.map(|parent| parent.trim_start_matches('#').to_owned());
     item.priority = word(&fields, "priority").and_then(|word| urgency(&word));

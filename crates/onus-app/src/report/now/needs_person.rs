@@ -32,6 +32,8 @@ pub enum WantKind {
     ApproveException,
     /// A blocked task waits for a person's answer.
     Answer,
+    /// A limit stopped a task, and a person says whether it goes on.
+    Budget,
     /// A workstation is closed until a person opens it.
     Restore,
     /// A week of somebody's time is not approved.
@@ -45,6 +47,7 @@ impl WantKind {
             WantKind::Review => "review",
             WantKind::ApproveException => "approve_exception",
             WantKind::Answer => "answer",
+            WantKind::Budget => "budget",
             WantKind::Restore => "restore",
             WantKind::ApproveTimesheet => "approve_timesheet",
         }
@@ -102,7 +105,7 @@ impl Onus {
             for found in report::wanting(tx, WINDOW)? {
                 wants.extend(checks(&found));
                 wants.extend(exceptions(&found));
-                wants.extend(answer(&found));
+                wants.extend(answer(tx, &found)?);
             }
             if policy != ReviewPolicy::Never {
                 for held in held {
@@ -188,14 +191,22 @@ fn exceptions(found: &Wanting) -> Vec<WantView> {
         .collect()
 }
 
-fn answer(found: &Wanting) -> Option<WantView> {
-    let whom = found.blocker.as_deref()?.strip_prefix("person:")?.parse().ok()?;
-    (found.state == StateName::Blocked).then(|| {
-        let command = format!("onus say {} TEXT", found.task);
-        let want =
-            WantView::of(WantKind::Answer, &found.task, found.title.clone(), command).task(&found.task);
-        WantView { whom: Some(whom), ..want }
-    })
+fn answer(tx: &mut dyn Tx, found: &Wanting) -> StoreResult<Option<WantView>> {
+    let whom = found.blocker.as_deref().and_then(|on| on.strip_prefix("person:")?.parse().ok());
+    let Some(whom) = whom.filter(|_| found.state == StateName::Blocked) else {
+        return Ok(None);
+    };
+    let command = format!("onus say {} TEXT", found.task);
+    let limits = load::limits::stopped_by(tx, &found.task)?;
+    let (kind, detail) = match limits.as_slice() {
+        [] => (WantKind::Answer, found.title.clone()),
+        limits => {
+            let all: Vec<&str> = limits.iter().map(|one| one.detail.as_str()).collect();
+            (WantKind::Budget, format!("{}: {}", found.title, all.join("; ")))
+        }
+    };
+    let want = WantView::of(kind, &found.task, detail, command).task(&found.task);
+    Ok(Some(WantView { whom: Some(whom), ..want }))
 }
 
 /// Something was shown, and nobody has approved it.

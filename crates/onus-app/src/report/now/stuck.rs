@@ -59,6 +59,9 @@ pub struct StuckView {
     /// What to do about it.
     pub hint: String,
     pub untrusted: bool,
+    /// The dropped task that it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<TaskId>,
 }
 
 /// Held tasks whose holders have gone silent.
@@ -87,6 +90,7 @@ fn silent(held: &[HeldView]) -> Vec<StuckView> {
                 since: Some(held.expires_at),
                 hint,
                 untrusted: true,
+                on: None,
             }
         })
         .collect()
@@ -118,6 +122,7 @@ impl Onus {
                 task: found.task,
                 title: found.title,
                 untrusted: true,
+                on: None,
             })
             .collect())
     }
@@ -147,6 +152,7 @@ impl Onus {
                     title: task.spec.title.clone(),
                     task: task.id.clone(),
                     untrusted: true,
+                    on: Some(on.id),
                 }));
             }
             Ok(found)
@@ -200,5 +206,6 @@ fn nobody_for(judge: &mut Judge<'_>, policy: &Policy, task: &Task) -> Result<Opt
         since: Some(task.updated_at),
         hint: format!("onus route explain {}", task.id),
         untrusted: true,
+        on: None,
     }))
 }

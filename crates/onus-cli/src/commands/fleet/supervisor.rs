@@ -1,8 +1,8 @@
-//! The supervisor: one for each clone and host. It gives every free agent a task and runs it as `onus run` does; when it goes,
+//! The supervisor: one for each workspace and host. It gives every free agent a task and runs it as `onus run` does; when it goes,
 //! whatever way, its agents go with it.
 
 use super::{
-    ENDED, STOPPED, WAITING, directory, log, names_in, own_program, planned, register, unexpected,
+    ENDED, STOPPED, WAITING, directory, home, log, names_in, own_program, planned, register, unexpected,
     write_names,
 };
 use crate::commands::dispatch::dispatched;
@@ -10,6 +10,7 @@ use crate::context::{Store, World};
 use crate::output::Output;
 use crate::shutdown::Ending;
 use onus_app::dispatch::{Mode, Round};
+use onus_app::merge::is_offered;
 use onus_app::view::HeldView;
 use onus_core::agents::{Agent, SandboxSetting, StoreReach, refuse_cut_off};
 use onus_core::code::Code;
@@ -22,7 +23,7 @@ use onus_store::location::Location;
 use onus_store::read::queue::Filter;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::process::{ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -33,6 +34,9 @@ const BACK_OFF_MAX: Duration = Duration::from_secs(60);
 const OFFER_AGAIN: Duration = Duration::from_secs(15);
 /// The client is not there, or cannot be started: to try again soon helps nobody.
 const CANNOT_START: [i32; 2] = [126, 127];
+
+/// What is said of work whose agent has ended before it could be completed.
+const DONE: &str = "done, and merged after it was looked at";
 
 /// When the supervisor ends by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +51,8 @@ enum Wake {
     /// An agent's run has ended, with this code.
     Ended(usize, Option<i32>),
     Look,
+    /// What waits was looked after.
+    Attended,
     End,
 }
 
@@ -65,12 +71,14 @@ enum Work {
 }
 
 pub(super) fn run(world: &World, out: &Output, until: Until) -> Result<ExitCode, Refusal> {
-    let dir = directory(world);
     let mut store = world.open()?;
+    let dir = directory(&mut store)?;
     let all = startable(world, &store)?;
     let person = world.identity()?.clone();
-    let Some(_lock) = FleetLock::take(&dir)? else {
-        return Err(Refusal::new(Code::WrongState, "a supervisor runs for this clone on this host already")
+    let Some(_lock) = FleetLock::take(&dir, home(world))? else {
+        let place = fleet_lock::supervisor(&dir)?.map(|other| format!(", in {}", other.place));
+        let detail = "a supervisor runs for this workspace on this host already";
+        return Err(Refusal::new(Code::WrongState, format!("{detail}{}", place.unwrap_or_default()))
             .hint("onus fleet status, onus fleet down"));
     };
     register(world, &mut store, &all)?;
@@ -92,9 +100,12 @@ pub(super) fn run(world: &World, out: &Output, until: Until) -> Result<ExitCode,
         tell,
         until,
         interval: Duration::from_secs(1),
+        poll: Duration::from_secs(3_600),
         ready: Vec::new(),
         refused: None,
         waiting: BTreeSet::new(),
+        offers_due: now,
+        attended: BTreeSet::new(),
         told: None,
     };
     supervisor.work(&woken)
@@ -112,7 +123,7 @@ pub(super) fn startable(world: &World, store: &Store) -> Result<Vec<Agent>, Refu
     Ok(all)
 }
 
-/// Turns signals into words: INT and TERM end, HUP has it look again.
+/// Turns signals into words: INT, TERM and HUP (its terminal is gone) end, USR1 has it look again.
 fn watch(tell: &Sender<Wake>) -> Result<(), Refusal> {
     let mut ending = Ending::watch()?;
     let ends = tell.clone();
@@ -120,12 +131,17 @@ fn watch(tell: &Sender<Wake>) -> Result<(), Refusal> {
         while !ending.within(Duration::from_secs(3_600)) {}
         let _ = ends.send(Wake::End);
     });
+    heard(signal_hook::consts::SIGHUP, tell, || Wake::End)?;
+    heard(signal_hook::consts::SIGUSR1, tell, || Wake::Look)
+}
+
+fn heard(signal: i32, tell: &Sender<Wake>, word: fn() -> Wake) -> Result<(), Refusal> {
     let (mut told, teller) = std::os::unix::net::UnixStream::pair().map_err(unexpected)?;
-    signal_hook::low_level::pipe::register(signal_hook::consts::SIGHUP, teller).map_err(unexpected)?;
-    let looks = tell.clone();
+    signal_hook::low_level::pipe::register(signal, teller).map_err(unexpected)?;
+    let tell = tell.clone();
     std::thread::spawn(move || {
         while std::io::Read::read(&mut told, &mut [0]).is_ok_and(|count| count > 0) {
-            let _ = looks.send(Wake::Look);
+            let _ = tell.send(word());
         }
     });
     Ok(())
@@ -140,12 +156,18 @@ struct Supervisor<'a> {
     tell: Sender<Wake>,
     until: Until,
     interval: Duration,
+    /// How often pull requests are asked for.
+    poll: Duration,
     /// The head of the queue, as it was last seen.
     ready: Vec<TaskId>,
     /// The head of the queue that nobody could begin, and when that was found out.
     refused: Option<(Vec<TaskId>, Instant)>,
     /// Those that `fleet status` knows to wait.
     waiting: BTreeSet<String>,
+    /// When pull requests are asked for again.
+    offers_due: Instant,
+    /// Whose waiting work is being looked after.
+    attended: BTreeSet<Handle>,
     /// The last trouble, told once.
     told: Option<String>,
 }
@@ -154,6 +176,12 @@ impl Supervisor<'_> {
     fn work(&mut self, woken: &Receiver<Wake>) -> Result<ExitCode, Refusal> {
         let mut is_ending = false;
         loop {
+            // Whoever removes the clone leaves nobody to look after, and no way to take this process down.
+            if !is_ending && !home(self.world).is_dir() {
+                self.trouble(&Refusal::new(Code::StoreUnavailable, "the repository is gone: the fleet ends"));
+                is_ending = true;
+                (0..self.seats.len()).for_each(|seat| self.end(seat));
+            }
             if !is_ending {
                 self.heed_ended();
                 match self.fill() {
@@ -166,6 +194,10 @@ impl Supervisor<'_> {
             }
             match woken.recv_timeout(self.wait()) {
                 Ok(Wake::Ended(seat, code)) => self.ended(seat, code),
+                Ok(Wake::Attended) => {
+                    self.attended.clear();
+                    self.offers_due = Instant::now() + self.poll;
+                }
                 Ok(Wake::Look) | Err(RecvTimeoutError::Timeout) => {}
                 Ok(Wake::End) | Err(RecvTimeoutError::Disconnected) => {
                     is_ending = true;
@@ -184,10 +216,11 @@ impl Supervisor<'_> {
     }
 
     fn ended(&mut self, index: usize, code: Option<i32>) {
-        let nothing = i32::from(Code::NothingReady.exit_code());
+        // Nothing for it: there is none, or a limit is reached. A limit that stopped its task leaves other tasks ready.
+        let nothing = [Code::NothingReady, Code::BudgetExceeded].map(|code| i32::from(code.exit_code()));
         let Some(seat) = self.seats.get_mut(index) else { return };
         seat.pid = None;
-        if code == Some(nothing) {
+        if code.is_some_and(|code| nothing.contains(&code)) {
             self.refused = Some((self.ready.clone(), Instant::now()));
             return;
         }
@@ -249,6 +282,7 @@ impl Supervisor<'_> {
         let interval = u64::try_from(store.settings.fleet.interval.0).unwrap_or(2_000);
         self.interval = Duration::from_millis(interval.max(100));
         let held = store.held()?;
+        self.look_after_waiting(&mut store, &held)?;
         let mut free = self.free();
         let mut without = Vec::new();
         for index in std::mem::take(&mut free) {
@@ -271,7 +305,10 @@ impl Supervisor<'_> {
         };
         let now = Instant::now();
         let is_settled = |seat: &AgentSeat| {
-            seat.pid.is_none() && !is_given(seat) && (seat.not_before <= now || self.ready.is_empty())
+            seat.pid.is_none()
+                && self.attended.is_empty()
+                && !is_given(seat)
+                && (seat.not_before <= now || self.ready.is_empty())
         };
         Ok(self.seats.iter().all(is_settled) && (self.ready.is_empty() || self.was_refused()))
     }
@@ -292,7 +329,11 @@ impl Supervisor<'_> {
         let stopped = names_in(&self.dir, STOPPED);
         let now = Instant::now();
         let is_free = |seat: &AgentSeat| {
-            seat.pid.is_none() && seat.not_before <= now && !stopped.contains(seat.agent.worker.as_str())
+            let worker = &seat.agent.worker;
+            seat.pid.is_none()
+                && seat.not_before <= now
+                && !stopped.contains(worker.as_str())
+                && !self.attended.contains(worker)
         };
         (0..self.seats.len()).filter(|index| is_free(&self.seats[*index])).collect()
     }
@@ -337,14 +378,13 @@ impl Supervisor<'_> {
     }
 
     fn start(&mut self, index: usize, work: &Work) -> Result<(), Refusal> {
-        let Some(seat) = self.seats.get_mut(index) else { return Ok(()) };
-        let agent = &seat.agent;
-        let mut run = own_program(self.world)?;
-        // The person's own token is nothing for an agent.
-        run.env_remove("ONUS_TOKEN").env_remove("ONUS_TOKEN_FILE");
-        run.envs(&agent.env).env("ONUS_AS", agent.worker.as_str());
+        let Some(agent) = self.seats.get(index).map(|seat| seat.agent.clone()) else { return Ok(()) };
+        let mut run = self.as_agent(&agent)?;
         run.args(["run", "--prompt", "--ask", self.person.as_str()]);
         run.args(["--follow", &std::process::id().to_string()]);
+        if let Some(client) = agent.client {
+            run.args(["--client", client.name()]);
+        }
         if agent.sandbox != SandboxSetting::None {
             run.args(["--sandbox", agent.sandbox.name()]);
         }
@@ -359,13 +399,56 @@ impl Supervisor<'_> {
         let name = agent.worker.as_str().trim_start_matches('@');
         run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log(&self.dir, name)?);
         let mut child = run.spawn().map_err(unexpected)?;
-        seat.pid = Some(child.id());
+        self.seats[index].pid = Some(child.id());
         let tell = self.tell.clone();
         std::thread::spawn(move || {
             let code = child.wait().ok().and_then(|status| status.code());
             let _ = tell.send(Wake::Ended(index, code));
         });
         Ok(())
+    }
+
+    /// Repeats `complete` for what waits for a pull request or a review, in its agent's name: it ends once that is merged, and
+    /// goes on once somebody has looked at it.
+    fn look_after_waiting(&mut self, store: &mut Store, held: &[HeldView]) -> Result<(), Refusal> {
+        let poll = store.settings.git.pull_requests.as_ref().map(|settings| settings.poll.0);
+        let poll = poll.and_then(|millis| u64::try_from(millis).ok()).unwrap_or(30_000);
+        self.poll = Duration::from_millis(poll.max(100));
+        if !self.attended.is_empty() {
+            return Ok(());
+        }
+        let are_offers_due = self.offers_due <= Instant::now();
+        let mut calls = Vec::new();
+        for one in held.iter().filter(|one| one.state == "blocked") {
+            let seat = self.seats.iter().find(|seat| seat.agent.worker == one.assignee);
+            let Some(seat) = seat.filter(|seat| seat.pid.is_none()) else { continue };
+            let task = store.task(&one.task)?;
+            if (are_offers_due && is_offered(&task)) || store.was_reviewed(&task)? {
+                let mut complete = self.as_agent(&seat.agent)?;
+                complete.args(["complete", &one.task.to_string(), "--resolution", DONE, "-q"]);
+                complete.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+                calls.push(complete);
+                self.attended.insert(one.assignee.clone());
+            }
+        }
+        if calls.is_empty() {
+            return Ok(());
+        }
+        let tell = self.tell.clone();
+        std::thread::spawn(move || {
+            // What it says is told by the task itself: it waits, it goes on, or it is complete.
+            calls.iter_mut().for_each(|complete| drop(complete.status()));
+            let _ = tell.send(Wake::Attended);
+        });
+        Ok(())
+    }
+
+    /// This program in an agent's name. The person's own token is nothing for it.
+    fn as_agent(&self, agent: &Agent) -> Result<Command, Refusal> {
+        let mut program = own_program(self.world)?;
+        program.env_remove("ONUS_TOKEN").env_remove("ONUS_TOKEN_FILE");
+        program.envs(&agent.env).env("ONUS_AS", agent.worker.as_str());
+        Ok(program)
     }
 
     fn trouble(&mut self, refusal: &Refusal) {

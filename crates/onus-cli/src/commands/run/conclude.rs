@@ -7,7 +7,7 @@ use crate::context::{Store, World};
 use crate::output::Output;
 use crate::progress::Bar;
 use onus_app::finish::{Finish, Landing};
-use onus_app::merge::Merge;
+use onus_app::merge::{Merge, is_offered};
 use onus_core::code::Code;
 use onus_core::id::{Handle, shown};
 use onus_core::refusal::Refusal;
@@ -37,6 +37,9 @@ pub(super) fn conclude(
                 format!("{} said nothing for {} and was ended", named(run), super::span(most).in_words());
             give_back(run.ask.as_ref(), world, out, held, HUNG, why)
         }
+        End::Lost(refusal) if refusal.code == Code::BudgetExceeded => {
+            over_limit(run, world, out, held, &refusal)
+        }
         End::Lost(refusal) => {
             // A suspended holder may still give back what it cannot go on with.
             if refusal.code == Code::WorkstationQuarantined {
@@ -50,6 +53,26 @@ pub(super) fn conclude(
             let exit = Code::StoreUnavailable.exit_code();
             Ok(outcome(out, held, "unreachable", exit, Some(told(&refusal))))
         }
+    }
+}
+
+/// The handoff tells the figures; a person says whether it goes on. Where nobody can be asked the next grant is refused.
+fn over_limit(
+    run: &RunCommand,
+    world: &World,
+    out: &Output,
+    held: &GrantedLease,
+    refusal: &Refusal,
+) -> Result<Outcome, Refusal> {
+    let why = format!("{} was stopped: {}", named(run), told(refusal));
+    let exit = refusal.code.exit_code();
+    let whom = world.open()?.limits(Some(&held.task))?.ask.or_else(|| run.ask.clone());
+    match whom {
+        Some(person) => {
+            held.block(world, &person, &why)?;
+            Ok(outcome(out, held, "blocked", exit, Some(why)))
+        }
+        None => give_back(None, world, out, held, exit, why),
     }
 }
 
@@ -96,6 +119,16 @@ fn ended(
         Ok(()) => {
             world.forget_lease(&held.task, held.directory.as_deref());
             Ok(outcome(out, held, "completed", 0, None))
+        }
+        // Its branch is offered where the team merges: the task waits for that, and the lease with it.
+        Err(refusal) if is_offered(&store.task(&held.task)?) => {
+            Ok(outcome(out, held, "blocked", 0, Some(told(&refusal))))
+        }
+        // Nothing is left to do until somebody has looked at it; then the supervisor goes on.
+        Err(refusal) if run.ask.is_some() && wants_only_review(&refusal) => {
+            let why = told(&refusal);
+            held.wait_for_review(world, &why)?;
+            Ok(outcome(out, held, "blocked", 0, Some(why)))
         }
         Err(refusal) => {
             let why = format!("{} is done, but not complete: {}", named(run), told(&refusal));
@@ -163,6 +196,14 @@ fn outcome(out: &Output, held: &GrantedLease, what: &'static str, exit: u8, why:
         None => out.hint(&format!("{} {what}", held.task)),
     }
     Outcome { task: held.task.clone(), outcome: what, exit, why }
+}
+
+/// Whether nothing but a review stands against it.
+fn wants_only_review(refusal: &Refusal) -> bool {
+    match refusal.findings.as_slice() {
+        [] => refusal.code == Code::ReviewMissing,
+        all => all.iter().all(|finding| finding.code == Code::ReviewMissing),
+    }
 }
 
 /// Every finding of a refusal, in one line.

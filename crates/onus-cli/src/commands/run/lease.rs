@@ -2,6 +2,7 @@
 
 use super::unexpected;
 use crate::context::{Store, World};
+use onus_app::finish::REVIEW;
 use onus_app::submit::{Receipt, Target};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant, WhileBlocked};
@@ -9,6 +10,7 @@ use onus_core::constraint::Constraint;
 use onus_core::handoff::{Standing, Words};
 use onus_core::id::{Epoch, Handle, Seq, TaskId, WorkstationName};
 use onus_core::lease::Token;
+use onus_core::limits::Measure;
 use onus_core::process::Process;
 use onus_core::refusal::Refusal;
 use onus_core::task::{Blocker, Task};
@@ -95,16 +97,29 @@ impl GrantedLease {
 
     fn renew(&self, world: &World) -> Result<Beat, Refusal> {
         let command = Command::Renew { ttl: None, process: self.process.get().cloned() };
-        let receipt = self.submit(world, &mut world.open()?, command)?;
+        let mut store = world.open()?;
+        let receipt = self.submit(world, &mut store, command)?;
         let held = receipt.task.assignment().ok_or_else(|| unexpected("a renewal without a lease"))?;
-        Ok(Beat::Live(duration(held.lease.ttl.0)))
+        Ok(Beat::Live { ttl: duration(held.lease.ttl.0), again: self.next_look(&mut store) })
+    }
+
+    /// When a limit of time may be reached: then the store says at a renewal whether it is.
+    pub(super) fn next_look(&self, store: &mut Store) -> Option<Duration> {
+        let limits = store.limits(Some(&self.task)).ok()?.limits;
+        let times = limits.into_iter().filter(|one| one.measure == Measure::Time && !one.reached);
+        let left = times.map(|one| one.limit - one.used).min_by(f64::total_cmp)?;
+        Duration::try_from_secs_f64(left).ok()
     }
 
     /// A refusal by the rules ends the lease; anything else may pass.
     fn beat(&self, world: &World, refusal: Refusal) -> Beat {
         let is_final = matches!(
             refusal.code,
-            Code::Fenced | Code::LeaseRequired | Code::WorkstationQuarantined | Code::UnknownTask
+            Code::Fenced
+                | Code::LeaseRequired
+                | Code::WorkstationQuarantined
+                | Code::BudgetExceeded
+                | Code::UnknownTask
         );
         match is_final && self.ended_itself(world).unwrap_or(false) {
             true => Beat::Over,
@@ -144,17 +159,27 @@ impl GrantedLease {
 
     /// Gives the task to a person to decide, with what git knows and `summary`.
     pub(super) fn block(&self, world: &World, person: &Handle, summary: &str) -> Result<(), Refusal> {
-        let mut store = world.open()?;
-        let words = Words { summary: Some(summary.to_owned()), ..Words::default() };
-        let command = Command::Block {
-            on: Blocker::Person(person.clone()),
-            lease: WhileBlocked::ReleaseLease,
-            note: None,
-            handoff: store.compose_handoff(&self.task, Standing::Blocked, None, &words)?,
-        };
-        self.submit(world, &mut store, command)?;
+        self.wait_for(world, Blocker::Person(person.clone()), WhileBlocked::ReleaseLease, summary)?;
         world.forget_lease(&self.task, self.directory.as_deref());
         Ok(())
+    }
+
+    /// Keeps the task until somebody has looked at the work.
+    pub(super) fn wait_for_review(&self, world: &World, summary: &str) -> Result<(), Refusal> {
+        self.wait_for(world, Blocker::External(REVIEW.to_owned()), WhileBlocked::KeepLease, summary)
+    }
+
+    fn wait_for(
+        &self,
+        world: &World,
+        on: Blocker,
+        lease: WhileBlocked,
+        summary: &str,
+    ) -> Result<(), Refusal> {
+        let mut store = world.open()?;
+        let words = Words { summary: Some(summary.to_owned()), ..Words::default() };
+        let handoff = store.compose_handoff(&self.task, Standing::Blocked, None, &words)?;
+        self.submit(world, &mut store, Command::Block { on, lease, note: None, handoff }).map(drop)
     }
 
     /// The same where there is a better reason to tell than that it failed.

@@ -6,13 +6,14 @@ use crate::commands::takeover::secure;
 use crate::context::{Store, World};
 use crate::output::Output;
 use onus_app::clean_start::Earlier;
+use onus_app::finish::REVIEW;
 use onus_app::submit::{Receipt, ReceiptKind, Target};
 use onus_app::view::EntryView;
 use onus_core::command::{Command, Warrant};
 use onus_core::id::TaskId;
 use onus_core::process::Vital;
 use onus_core::refusal::Refusal;
-use onus_core::task::Assignment;
+use onus_core::task::{Assignment, Blocker};
 use onus_host::process_liveness;
 
 /// The lease of a task that the caller holds and does not work on. None: whoever wants it claims it.
@@ -28,6 +29,8 @@ pub(super) fn picked_up(
     if held.assignee != *actor {
         return Ok(None);
     }
+    // Killed together with its warden, a wrapper leaves its command behind: that would work on beside the next one.
+    process_liveness::end_left_behind(&held.lease);
     match process_liveness::of(&held.lease) {
         // Two processes of one worker are two: the second one is told who holds it.
         Vital::Lives => Ok(None),
@@ -55,12 +58,21 @@ fn is_stale(store: &mut Store, task: &TaskId) -> Result<bool, Refusal> {
     Ok(store.held()?.iter().any(|held| held.task == *task && held.may_be_taken_over))
 }
 
-/// Whether somebody else than the holder made the grant that is in force.
+/// Whether somebody else than the holder made the grant that is in force, or sent back what its run had waited with.
 fn was_given(store: &mut Store, task: &TaskId, held: &Assignment) -> Result<bool, Refusal> {
     let story = store.show(task)?;
-    let is_grant = |entry: &&EntryView| matches!(entry.verb.as_str(), "claimed" | "taken_over");
-    let grant = story.ledger.iter().filter(is_grant).max_by_key(|entry| entry.seq);
-    Ok(grant.is_some_and(|grant| grant.actor != held.assignee.as_str()))
+    let last = |verbs: &[&str]| {
+        let named = story.ledger.iter().filter(|entry| verbs.contains(&entry.verb.as_str()));
+        named.max_by_key(|entry| entry.seq)
+    };
+    let grant = last(&["claimed", "taken_over"]);
+    let is_sent_back = |wait: &EntryView| {
+        wait.data["on"] == Blocker::External(REVIEW.to_owned()).to_string()
+            && last(&["unblocked"]).is_some_and(|end| end.seq > wait.seq)
+            && grant.is_some_and(|grant| grant.seq < wait.seq)
+    };
+    Ok(grant.is_some_and(|grant| grant.actor != held.assignee.as_str())
+        || last(&["blocked"]).is_some_and(is_sent_back))
 }
 
 /// What ran before is proven dead: the same worker goes on with what it left.

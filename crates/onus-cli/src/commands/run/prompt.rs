@@ -2,6 +2,7 @@
 
 use super::lease::GrantedLease;
 use crate::context::Store;
+use onus_app::inbox::told;
 use onus_core::agents::PROMPT;
 use onus_core::refusal::Refusal;
 use onus_core::text::shortened;
@@ -27,6 +28,11 @@ pub(super) fn worded(
     );
     if let Some(body) = &story.task.body {
         words.push_str(&format!("\nWhat was asked for (somebody else\'s words):\n{body}\n"));
+    }
+    let said = store.messages(Some(&held.worker), Some(&held.task))?.messages;
+    if !said.is_empty() {
+        words.push_str(&format!("\nWhat was said about it since (others\' words):\n{}", told(&said)));
+        store.mark_read(Some(&held.worker), &said)?;
     }
     if let Some(last) = story.handoff.as_ref().and_then(|last| last.handoff.as_ref()) {
         words.push_str(&format!("\nWhat the last holder left:\n{}\n", last.markdown()));

@@ -3,11 +3,12 @@
 use super::lease::GrantedLease;
 use crate::context::{Store, World};
 use crate::output::Output;
+use onus_app::limits::LimitView;
 use onus_app::usage::Reporter;
 use onus_app::usage::stream::StreamUsage;
 use onus_core::output::{Plain, Redactor, is_secret_name};
 use onus_core::refusal::Refusal;
-use onus_core::session::Usage;
+use onus_core::session::{Counts, Usage};
 use onus_core::settings::RunSettings;
 use onus_host::supervise::{OutputPipes, Pulse};
 use std::ffi::OsString;
@@ -52,7 +53,8 @@ impl Recorder {
         held: &GrantedLease,
         settings: &RunSettings,
         secrets: Vec<String>,
-        is_watched: bool,
+        (is_watched, counted): (bool, Counts),
+        nudge: Sender<()>,
     ) -> io::Result<(Recorder, OutputPipes)> {
         let (out, stdout) = io::pipe()?;
         let (err, stderr) = io::pipe()?;
@@ -72,12 +74,12 @@ impl Recorder {
             waiting: String::new(),
             lost: 0,
             streams: [Stream::new(&secrets), Stream::new(&secrets)],
-            usage: StreamUsage::default(),
+            usage: UsageTeller::new(StreamUsage::after(counted), nudge),
         };
         let keeper = std::thread::Builder::new().name("output".into()).spawn(move || {
             let kept = keeper.run(&heard);
             drop(ended);
-            (kept, keeper.usage.usages())
+            (kept, keeper.usage.stream.usages())
         })?;
         let silence = settings.silence.and_then(|most| u64::try_from(most.0).ok()).map(Duration::from_millis);
         Ok((Recorder { keeper, done, stop: tell }, OutputPipes { stdout, stderr, pulse, silence }))
@@ -105,11 +107,15 @@ impl Recorder {
     }
 }
 
-/// In the worker's own name, for the session that the command worked in.
 fn report(world: &World, held: &GrantedLease, usage: Usage) -> Result<(), Refusal> {
+    report_to(&mut world.open()?, world, held, usage)
+}
+
+/// In the worker's own name, for the session that the command worked in.
+fn report_to(store: &mut Store, world: &World, held: &GrantedLease, usage: Usage) -> Result<(), Refusal> {
     let request = world.another_request()?;
     let reporter = Reporter { request: &request, actor: Some(&held.worker), task: &held.task, worker: None };
-    world.open()?.report_usage(&reporter, Some(held.session), usage).map(drop)
+    store.report_usage(&reporter, Some(held.session), usage).map(drop)
 }
 
 /// Reads one output and writes it where it would have gone without us.
@@ -146,21 +152,33 @@ fn pass_on(
 struct Stream {
     plain: Plain,
     redactor: Redactor,
+    /// The beginning of a line that may be a client's: the other output must not tear it.
+    line: String,
 }
+
+/// A longer line is no client's.
+const LINE_MAX: usize = 262_144;
 
 impl Stream {
     fn new(secrets: &[String]) -> Stream {
-        Stream { plain: Plain::default(), redactor: Redactor::new(secrets.iter().cloned()) }
+        let redactor = Redactor::new(secrets.iter().cloned());
+        Stream { plain: Plain::default(), redactor, line: String::new() }
     }
 
     fn push(&mut self, bytes: &[u8]) -> String {
         let text = self.plain.push(bytes);
-        self.redactor.push(&text)
+        let mut text = std::mem::take(&mut self.line) + &self.redactor.push(&text);
+        let begins = text.rfind('\n').map_or(0, |end| end + 1);
+        let rest = &text[begins..];
+        if rest.starts_with('{') && rest.len() <= LINE_MAX {
+            self.line = text.split_off(begins);
+        }
+        text
     }
 
     fn finish(&mut self) -> String {
         let text = self.plain.finish();
-        let mut rest = self.redactor.push(&text);
+        let mut rest = std::mem::take(&mut self.line) + &self.redactor.push(&text);
         rest.push_str(&self.redactor.finish());
         rest
     }
@@ -179,15 +197,54 @@ struct Keeper {
     lost: usize,
     streams: [Stream; 2],
     /// What a known client says that it used up.
-    usage: StreamUsage,
+    usage: UsageTeller,
+}
+
+/// Puts on record what a client has used up while it runs, and has the lease renewed where that reached a limit.
+struct UsageTeller {
+    stream: StreamUsage,
+    began: Instant,
+    told: Vec<Usage>,
+    told_at: Option<Instant>,
+    nudge: Sender<()>,
+}
+
+impl UsageTeller {
+    fn new(stream: StreamUsage, nudge: Sender<()>) -> UsageTeller {
+        UsageTeller { stream, began: Instant::now(), told: Vec::new(), told_at: None, nudge }
+    }
+
+    /// When there is something to tell: the longer it runs the less often, so that what is told late is a small part of the
+    /// whole, and the record stays short.
+    fn due(&self) -> Option<Instant> {
+        if self.stream.usages() == self.told {
+            return None;
+        }
+        let pause = (self.began.elapsed() / 30).max(Duration::from_secs(1));
+        Some(self.told_at.map_or(self.began, |at| at + pause))
+    }
+
+    fn tell(&mut self, world: &World, held: &GrantedLease, store: &mut Store) -> Result<(), Refusal> {
+        self.told_at = Some(Instant::now());
+        let usages = self.stream.usages();
+        for usage in usages.iter().filter(|usage| !self.told.contains(usage)) {
+            report_to(store, world, held, usage.clone())?;
+        }
+        self.told = usages;
+        if store.limits(Some(&held.task))?.limits.iter().any(LimitView::stops) {
+            let _ = self.nudge.send(());
+        }
+        Ok(())
+    }
 }
 
 impl Keeper {
     fn run(&mut self, heard: &Receiver<Heard>) -> Result<(), Refusal> {
         let (mut open, mut due): (u8, Option<Instant>) = (2, None);
         while open > 0 {
-            let wait =
-                due.map_or(Duration::from_secs(3_600), |due| due.saturating_duration_since(Instant::now()));
+            let next = due.into_iter().chain(self.usage.due()).min();
+            let wait = next
+                .map_or(Duration::from_secs(3_600), |next| next.saturating_duration_since(Instant::now()));
             match heard.recv_timeout(wait) {
                 Ok(Heard::Out(bytes)) => self.add(0, &bytes),
                 Ok(Heard::Err(bytes)) => self.add(1, &bytes),
@@ -195,6 +252,7 @@ impl Keeper {
                 Ok(Heard::Enough) | Err(RecvTimeoutError::Disconnected) => open = 0,
                 Err(RecvTimeoutError::Timeout) => {}
             }
+            self.tell_usage();
             if self.waiting.is_empty() {
                 due = None;
                 continue;
@@ -209,17 +267,41 @@ impl Keeper {
         for stream in 0..self.streams.len() {
             let rest = self.streams[stream].finish();
             if stream == 0 {
-                self.usage.push(&rest);
+                self.usage.stream.push(&rest);
             }
             self.wait_with(&rest);
         }
         self.last_flush()
     }
 
+    /// One that does not answer is asked again later, and at the end.
+    fn tell_usage(&mut self) {
+        if self.usage.due().is_none_or(|due| due > Instant::now()) {
+            return;
+        }
+        let told = self.with_store(|keeper, store| keeper.usage.tell(&keeper.world, &keeper.held, store));
+        if told.is_err() {
+            self.store = None;
+        }
+    }
+
+    fn with_store<T>(
+        &mut self,
+        work: impl FnOnce(&mut Keeper, &mut Store) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let mut store = match self.store.take() {
+            Some(store) => store,
+            None => self.world.open()?,
+        };
+        let done = work(self, &mut store);
+        self.store = Some(store);
+        done
+    }
+
     fn add(&mut self, stream: usize, bytes: &[u8]) {
         let text = self.streams[stream].push(bytes);
         if stream == 0 {
-            self.usage.push(&text);
+            self.usage.stream.push(&text);
         }
         self.wait_with(&text);
     }
@@ -264,11 +346,10 @@ impl Keeper {
     }
 
     fn keep(&mut self, end: usize) -> Result<(), Refusal> {
-        let store = match &mut self.store {
-            Some(store) => store,
-            none => none.insert(self.world.open()?),
-        };
-        store.keep_output(Some(&self.held.worker), self.held.session, self.position, &self.waiting[..end])
+        self.with_store(|keeper, store| {
+            let text = &keeper.waiting[..end];
+            store.keep_output(Some(&keeper.held.worker), keeper.held.session, keeper.position, text)
+        })
     }
 }
 

@@ -1,0 +1,90 @@
+//! Words that were seen wrong once: each of them stands here as people read it, so that none comes back.
+
+use crate::support::Site;
+
+/// What a call says on both channels, whatever comes of it.
+fn said(site: &Site, who: &str, args: &[&str]) -> String {
+    let answer = site.run(&[args, &["--as", who]].concat());
+    format!("{}{}", answer.stdout, answer.stderr)
+}
+
+fn has(text: &str, right: &[&str], wrong: &[&str]) {
+    for words in right {
+        assert!(text.contains(words), "{words:?} is missing:\n{text}");
+    }
+    for words in wrong {
+        assert!(!text.contains(words), "{words:?} is still there:\n{text}");
+    }
+}
+
+#[test]
+fn what_is_given_to_another_is_not_yours() {
+    let site = Site::new();
+    site.agents(2);
+    let ada = site.person.clone();
+    site.by_person(&["add", "One"]);
+    let given = said(&site, &ada, &["claim", "T-1", "--for", "@a1", "--workstation", "ws-1"]);
+    has(&given, &["@a1 has T-1 now"], &["is yours"]);
+}
+
+#[test]
+fn a_handoff_says_who_it_was_taken_from_and_no_page_prints_its_json() {
+    let site = Site::new();
+    site.agents(2);
+    let ada = site.person.clone();
+    site.by_person(&["add", "One"]);
+    site.ok(&["claim", "T-1", "--as", "@a1", "--workstation", "ws-1"]);
+    let taken = ["takeover", "T-1", "--workstation", "ws-2", "--force", "--reason", "it is silent"];
+    site.by_person(&taken);
+    let story = said(&site, &ada, &["show", "T-1"]);
+    has(&story, &["taken_over from @a1", "FORCED", "it is silent"], &["taken_over by", "{\"", "\nnotes\n"]);
+    let day = said(&site, &ada, &["worker", "day", &ada]);
+    has(&day, &["handed off", "taken over"], &["{\"", "onus-handoff"]);
+    site.by_person(&["handoff", "T-1", "--summary", "Half of it works"]);
+    has(&said(&site, &ada, &["worker", "day", &ada]), &["Half of it works"], &["{\""]);
+    has(&said(&site, &ada, &["ledger", "log"]), &["taken over"], &["{\"", "\"hash\""]);
+}
+
+#[test]
+fn what_is_complete_is_not_claimed_again() {
+    let site = Site::new();
+    site.agents(1);
+    let ada = site.person.clone();
+    site.by_person(&["add", "One"]);
+    site.by_person(&["add", "Two", "--depends-on", "T-1"]);
+    site.ok(&["claim", "T-1", "--as", "@a1", "--workstation", "ws-1"]);
+    let waits = said(&site, &ada, &["claim", "T-2"]);
+    has(&waits, &["T-1, which is in progress"], &["in_progress"]);
+    let done = said(&site, "@a1", &["complete", "T-1", "--resolution", "done"]);
+    has(&done, &["T-2 is ready now"], &[]);
+    let again = said(&site, &ada, &["complete", "T-1", "--resolution", "again"]);
+    has(&again, &["T-1 is complete", "onus show T-1"], &["onus claim T-1"]);
+}
+
+#[test]
+fn a_second_project_has_no_first_task() {
+    let site = Site::new();
+    let ada = site.person.clone();
+    let second = said(&site, &ada, &["init", "--project", "WEB"]);
+    has(&second, &["project WEB", "onus add \"What is to be done\" --project WEB"], &["My first task"]);
+}
+
+#[test]
+fn newer_pages_speak_plainly_too() {
+    let site = Site::new();
+    site.agents(2);
+    let ada = site.person.clone();
+    site.by_person(&["add", "One"]);
+    site.ok(&["claim", "T-1", "--as", "@a1", "--workstation", "ws-1"]);
+    let why = said(&site, &ada, &["route", "explain", "T-1"]);
+    has(&why, &["held by @a1"], &["Z\n", "T00:", ".000Z"]);
+    assert!(!why.lines().any(|line| line.ends_with('Z')), "a moment for programs:\n{why}");
+    let question = ["block", "T-1", "--on", &format!("person:{ada}"), "--note", "Blue?"];
+    let blocked = said(&site, "@a1", &question);
+    has(&blocked, &[&format!("waits for {ada}")], &["person:"]);
+    has(&said(&site, &ada, &["show", "T-1"]), &[&format!("waits for: {ada}")], &["blocked on: person:"]);
+    let taken = ["takeover", "T-1", "--workstation", "ws-2", "--force", "--reason", "it is silent"];
+    site.by_person(&taken);
+    let now = said(&site, &ada, &["report", "now"]);
+    has(&now, &["1 lease lost"], &["in_progress", "1 leases"]);
+}

@@ -1,0 +1,12 @@
+-- Onus, schema 17: saved views, and the day by which a milestone is meant to be reached.
+
+ALTER TABLE milestone ADD COLUMN target TEXT COLLATE "C";
+
+-- Filters of the board under a name that everybody sees; who saved one, and when, is in the ledger.
+CREATE TABLE saved_view (
+    workspace BIGINT NOT NULL REFERENCES workspace (id),
+    name      TEXT   COLLATE "C" NOT NULL,
+    query     TEXT   COLLATE "C" NOT NULL,   -- a JSON object of words
+    saved     BIGINT NOT NULL,               -- the entry that says so
+    PRIMARY KEY (workspace, name)
+);
