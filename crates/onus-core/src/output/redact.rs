@@ -90,6 +90,11 @@ impl Redactor {
         self.scan(whole, StreamEnd::Open)
     }
 
+    /// Whether something is held back that may be the beginning of a secret.
+    pub fn is_holding(&self) -> bool {
+        !self.held.is_empty()
+    }
+
     /// What is left when nothing more comes.
     pub fn finish(&mut self) -> String {
         let whole = std::mem::take(&mut self.held);

@@ -74,6 +74,7 @@ impl Recorder {
             waiting: String::new(),
             lost: 0,
             streams: [Stream::new(&secrets), Stream::new(&secrets)],
+            begun: None,
             usage: UsageTeller::new(StreamUsage::after(counted), nudge),
         };
         let keeper = std::thread::Builder::new().name("output".into()).spawn(move || {
@@ -152,11 +153,11 @@ fn pass_on(
 struct Stream {
     plain: Plain,
     redactor: Redactor,
-    /// The beginning of a line that may be a client's: the other output must not tear it.
+    /// The beginning of a line: the other output must not tear it.
     line: String,
 }
 
-/// A longer line is no client's.
+/// A longer line is kept in parts.
 const LINE_MAX: usize = 262_144;
 
 impl Stream {
@@ -165,15 +166,23 @@ impl Stream {
         Stream { plain: Plain::default(), redactor, line: String::new() }
     }
 
+    /// The lines that are whole.
     fn push(&mut self, bytes: &[u8]) -> String {
         let text = self.plain.push(bytes);
-        let mut text = std::mem::take(&mut self.line) + &self.redactor.push(&text);
-        let begins = text.rfind('\n').map_or(0, |end| end + 1);
-        let rest = &text[begins..];
-        if rest.starts_with('{') && rest.len() <= LINE_MAX {
-            self.line = text.split_off(begins);
-        }
-        text
+        self.line.push_str(&self.redactor.push(&text));
+        let end = match self.line.rfind('\n') {
+            Some(end) => end + 1,
+            None if self.line.len() > LINE_MAX => self.line.len(),
+            None => 0,
+        };
+        let rest = self.line.split_off(end);
+        std::mem::replace(&mut self.line, rest)
+    }
+
+    /// Whether there is the beginning of a line that somebody may be watching: a prompt, dots of progress. A client's line
+    /// is of use only whole, and one whose end may be a secret soon goes on.
+    fn is_begun(&self) -> bool {
+        !self.line.is_empty() && !self.line.starts_with('{') && !self.redactor.is_holding()
     }
 
     fn finish(&mut self) -> String {
@@ -196,6 +205,8 @@ struct Keeper {
     /// Bytes that were not kept because the store did not answer.
     lost: usize,
     streams: [Stream; 2],
+    /// The output whose line has begun and not ended in what was kept last.
+    begun: Option<usize>,
     /// What a known client says that it used up.
     usage: UsageTeller,
 }
@@ -253,23 +264,21 @@ impl Keeper {
                 Err(RecvTimeoutError::Timeout) => {}
             }
             self.tell_usage();
-            if self.waiting.is_empty() {
+            if self.waiting.is_empty() && !self.streams.iter().any(Stream::is_begun) {
                 due = None;
                 continue;
             }
             let at = *due.get_or_insert_with(|| Instant::now() + WAIT);
             if Instant::now() >= at || self.waiting.len() >= self.piece {
                 due = None;
+                self.show_begun();
                 // One that does not answer is asked again with what comes next, and at the end.
                 let _ = self.flush();
             }
         }
         for stream in 0..self.streams.len() {
             let rest = self.streams[stream].finish();
-            if stream == 0 {
-                self.usage.stream.push(&rest);
-            }
-            self.wait_with(&rest);
+            self.tell(stream, &rest);
         }
         self.last_flush()
     }
@@ -300,10 +309,31 @@ impl Keeper {
 
     fn add(&mut self, stream: usize, bytes: &[u8]) {
         let text = self.streams[stream].push(bytes);
-        if stream == 0 {
-            self.usage.stream.push(&text);
+        self.tell(stream, &text);
+    }
+
+    fn show_begun(&mut self) {
+        for stream in 0..self.streams.len() {
+            if self.streams[stream].is_begun() {
+                let text = std::mem::take(&mut self.streams[stream].line);
+                self.tell(stream, &text);
+            }
         }
-        self.wait_with(&text);
+    }
+
+    /// Puts text of one output behind what waits, on a line of its own.
+    fn tell(&mut self, stream: usize, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        if stream == 0 {
+            self.usage.stream.push(text);
+        }
+        if self.begun.is_some_and(|begun| begun != stream) {
+            self.wait_with("\n");
+        }
+        self.wait_with(text);
+        self.begun = (!text.ends_with('\n')).then_some(stream);
     }
 
     fn wait_with(&mut self, text: &str) {
