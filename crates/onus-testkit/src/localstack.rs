@@ -68,6 +68,10 @@ impl LocalStack {
             say("skipped: there is no LocalStack here");
             return None;
         };
+        if !answers(port) {
+            say("the LocalStack of this run has ended: starting another");
+            return LocalStack::own();
+        }
         let relay = Relay::to(port);
         Some(LocalStack { port: relay.port, server: Server::Shared(relay) })
     }
