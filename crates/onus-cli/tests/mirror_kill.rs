@@ -2,6 +2,7 @@
 //! answer waits until the sender is dead, so that no kill comes too early or too late.
 
 use crate::support::forge::{Forge, KEY};
+use crate::support::tracker::{Tracker, field, notes};
 use crate::support::{HANG, Site, text};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -211,6 +212,38 @@ fn github_has_everything_once_from_a_sender_that_dies_after_every_change() {
 #[test]
 fn gitlab_has_everything_once_from_a_sender_that_dies_after_every_change() {
     killed_beside_a_forge(true);
+}
+
+#[test]
+fn redmine_has_everything_once_from_a_sender_that_dies_after_every_change() {
+    let Some(tracker) = Tracker::shared() else { return };
+    let line = HeldLine::to(Some(tracker.port));
+    let site = Site::new();
+    tracker.set_up(&site, line.port, "    create: always\n");
+    let agents = site.agents(1);
+    let task = site.add("Mend the gate");
+    let claimed = site.ok(&["claim", &task, "--as", "@a1", "--workstation", &agents[0].workstation]);
+    let by = ["--as", "@a1", "--lease", text(&claimed["lease"]["token"])];
+    site.ok(&[&["note", &task, "the post is rotten"][..], &by].concat());
+    site.ok(&[&["release", &task, "--note", "for another"][..], &by].concat());
+    // An hour of work, whatever the clock says: two people say so.
+    let number = site.ok(&["session", "list", "--task", &task])["sessions"][0]["id"].to_string();
+    site.by_person(&["worker", "add", "@grace", "--kind", "human"]);
+    for person in [site.person.as_str(), "@grace"] {
+        let hour = ["--start", "2026-01-01T09:00:00Z", "--end", "2026-01-01T10:00:00Z"];
+        let why = ["--reason", "by hand", "--as", person];
+        site.ok(&[&["session", "correct", &number][..], &hour, &why].concat());
+    }
+    let changes = kill_at_every_change(&site, &line, |_| true);
+    let made = |what: &str| changes.iter().filter(|change| change.starts_with(what)).count();
+    assert_eq!((made("POST /issues.json"), made("POST /time_entries.json")), (1, 1), "{changes:#?}");
+    assert!(made("PUT /issues/") >= 3, "fields, status and notes: {changes:#?}");
+    let [issue] = &tracker.issues()[..] else { panic!("one task, one issue: {:?}", tracker.issues()) };
+    let issue = tracker.read(&issue["id"].to_string());
+    assert_eq!((field(&issue, "Onus Task"), text(&issue["status"]["name"])), (task.as_str(), "New"));
+    assert_each_once(&site, &task, &notes(&issue));
+    assert_eq!(issue["spent_hours"].as_f64(), Some(1.0), "{issue:#}");
+    site.assert_sound();
 }
 
 /// A channel cannot be asked what it has. It is told a second time, and whoever knows ids knows that.
