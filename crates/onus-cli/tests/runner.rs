@@ -45,6 +45,7 @@ mod milestone;
 mod mirror;
 mod mirror_faults;
 mod mirror_forge;
+mod mirror_kill;
 mod names;
 mod notify;
 mod places;
