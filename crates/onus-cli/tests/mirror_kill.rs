@@ -110,14 +110,21 @@ fn take_mail(stream: &TcpStream, tell: &Sender<Taken>) -> std::io::Result<()> {
     Ok(())
 }
 
-fn sender(site: &Site) -> Child {
-    let mut command = site.command(&["mirror", "run"]);
-    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+/// `onus mirror run`; dropped, it is killed, also by a test that fails.
+struct SenderProcess(Child);
+
+impl SenderProcess {
+    fn start(site: &Site) -> SenderProcess {
+        let mut command = site.command(&["mirror", "run"]);
+        SenderProcess(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
 }
 
-fn kill(mut sender: Child) {
-    sender.kill().unwrap();
-    sender.wait().unwrap();
+impl Drop for SenderProcess {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
 }
 
 fn pending(site: &Site) -> i64 {
@@ -132,15 +139,15 @@ fn pending(site: &Site) -> i64 {
 /// Kills the sender after every change that the far end has taken and `is_fatal` says so of, and starts another. What was taken.
 fn kill_at_every_change(site: &Site, line: &HeldLine, mut is_fatal: impl FnMut(&str) -> bool) -> Vec<String> {
     let mut all = Vec::new();
-    let mut running = sender(site);
+    let mut running = SenderProcess::start(site);
     let end = Instant::now() + 2 * HANG;
     loop {
         match line.taken.recv_timeout(Duration::from_millis(200)) {
             Ok(taken) => {
                 if is_fatal(&taken.what) {
-                    kill(running);
+                    drop(running);
                     drop(taken.go_on);
-                    running = sender(site);
+                    running = SenderProcess::start(site);
                 } else {
                     taken.go_on.send(()).unwrap();
                 }
@@ -152,7 +159,7 @@ fn kill_at_every_change(site: &Site, line: &HeldLine, mut is_fatal: impl FnMut(&
             Err(RecvTimeoutError::Disconnected) => panic!("nobody listens"),
         }
     }
-    kill(running);
+    drop(running);
     all
 }
 
