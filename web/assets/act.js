@@ -135,7 +135,11 @@ async function showTakers(form, verb, task) {
   const own = told.querySelector("[data-own]")?.dataset.own;
   place.replaceChildren(...told.childNodes);
   const where = form.elements.workstation;
-  if (own && where && !where.value && !form.elements.assignee?.value) where.value = own;
+  if (own && where && !where.value && !form.elements.assignee?.value) {
+    where.value = own;
+    // Whoever is about to type replaces it.
+    if (document.activeElement === where) where.select();
+  }
   place.addEventListener("click", (event) => {
     const button = event.target.closest("[data-taker]");
     if (!button) return;

@@ -2,7 +2,7 @@
 
 mod incident;
 
-use crate::html::{Html, plainly, when};
+use crate::html::{Html, plainly, refused, when};
 use crate::layout::rendered;
 use crate::{Download, Drawn, Page, PageRequest};
 use askama::Template;
@@ -14,6 +14,7 @@ use onus_core::event::Event;
 use onus_core::refusal::Refusal;
 use onus_core::report::Anomaly;
 use onus_core::time::Timestamp;
+use onus_host::zone;
 use onus_store::load;
 use onus_store::port::Store;
 use onus_store::read::ledger;
@@ -108,7 +109,6 @@ struct LedgerLine {
     said: String,
     /// The code of a refusal, for whoever looks it up.
     code: Option<String>,
-    hash: String,
 }
 
 #[derive(Debug)]
@@ -172,7 +172,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         AuditSection::Lines(only) => lines(onus, seen, only, &mut page)?,
         AuditSection::Anomalies => {
             let view = onus.report_anomalies(seen.viewer.handle(), &period(seen))?;
-            page.counts = format!("{} entries since {}", view.examined, view.since);
+            page.counts = format!("{} entries since {}", view.examined, day(view.since, seen));
             page.anomalies = view.anomalies.iter().map(Strange::new).collect();
         }
     }
@@ -208,7 +208,7 @@ fn lines(
     let named = only
         .iter()
         .map(|kind| format!("{} {}", view.counts.get(kind.name()).unwrap_or(&0), words(kind.name())));
-    page.counts = format!("{} since {}", named.collect::<Vec<_>>().join(", "), view.since);
+    page.counts = format!("{} since {}", named.collect::<Vec<_>>().join(", "), day(view.since, seen));
     let names: Vec<&str> = only.iter().map(|kind| kind.name()).collect();
     let address = seen.with("show", None).replacen("/audit", "/download/audit.csv", 1);
     let joint = if address.contains('?') { '&' } else { '?' };
@@ -229,13 +229,17 @@ fn file(onus: &mut Onus, seen: &PageRequest) -> Result<Vec<u8>, Refusal> {
     csv(&view).map_err(|error| Refusal::new(Code::Internal, error))
 }
 
+/// The day of a moment, where the viewer is.
+fn day(at: Timestamp, seen: &PageRequest) -> String {
+    zone::date(seen.viewer.tz(), at).map_or_else(|_| at.to_string(), |day| day.to_string())
+}
+
 fn words(name: &str) -> String {
     name.replace('_', " ")
 }
 
 fn refused_with(verb: &str, said: &str) -> Option<String> {
-    let (code, _) = said.split_once(" of ").filter(|_| verb == "refused")?;
-    Some(code.to_owned())
+    refused(verb, said).map(|(_, code)| code.to_owned())
 }
 
 /// How loud a line is.
@@ -256,12 +260,11 @@ impl LedgerLine {
             at: when(entry.at, now),
             actor: entry.actor.clone(),
             class: class(&entry.verb, forced.is_some_and(|forced| forced == true)),
-            verb: words(&entry.verb),
+            verb: crate::html::verb(&entry.verb),
             task: entry.task.clone(),
             place: entry.workstation.clone().unwrap_or_default(),
             said: plainly(&entry.verb, &entry.said),
             code: refused_with(&entry.verb, &entry.said),
-            hash: entry.hash.chars().take(12).collect(),
         }
     }
 
@@ -276,7 +279,6 @@ impl LedgerLine {
             place: line.workstation.as_ref().map(ToString::to_string).unwrap_or_default(),
             said: plainly(&line.verb, &line.detail),
             code: refused_with(&line.verb, &line.detail),
-            hash: line.hash.chars().take(12).collect(),
         }
     }
 }

@@ -175,7 +175,9 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     }
     if list.is_some() {
         let groups = list::GROUPS.map(str::to_owned).into();
-        view.selects.insert(0, filter(seen, "group", "Group", groups));
+        let mut group = filter(seen, "group", "Group", groups);
+        group.choices.iter_mut().take(1).for_each(|choice| choice.label = "none".to_owned());
+        view.selects.insert(0, group);
         view.selects.retain(|select| select.name != "lanes");
     }
     view.list = list.map(|list| list.draw(seen, &stacks, &known));
@@ -287,8 +289,8 @@ fn draw(asked: &BoardQuery, seen: &PageRequest, stacks: &[Stack], known: &CardFa
         laned: asked.lanes != Lanes::None,
         selects: selects(asked, seen, stacks, known),
         q: seen.word("q").unwrap_or_default().to_owned(),
-        filtered: seen.with("q", None) != seen.path || seen.word("q").is_some(),
-        clear: seen.path.clone(),
+        filtered: seen.words().any(|(word, _)| !LOOKS.contains(&word)),
+        clear: cleared(seen),
         now: Html(seen.now.0.to_string()),
         list: None,
         as_board: seen.with("view", None),
@@ -296,6 +298,16 @@ fn draw(asked: &BoardQuery, seen: &PageRequest, stacks: &[Stack], known: &CardFa
         person: seen.viewer.is_person(),
         saved: Vec::new(),
     }
+}
+
+/// Words of the address that hold nothing back: they say how tasks are shown.
+const LOOKS: [&str; 6] = ["view", "lanes", "group", "sort", "columns", "show"];
+
+/// The address without what holds tasks back.
+fn cleared(seen: &PageRequest) -> String {
+    let looks = seen.words().filter(|(word, _)| LOOKS.contains(word));
+    let words = form_urlencoded::Serializer::new(String::new()).extend_pairs(looks).finish();
+    if words.is_empty() { seen.path.clone() } else { format!("{}?{words}", seen.path) }
 }
 
 fn column(asked: &BoardQuery, seen: &PageRequest, stack: &Stack) -> Column {

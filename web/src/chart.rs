@@ -8,10 +8,13 @@ use onus_core::time::Date;
 use std::fmt::Write as _;
 
 const WIDTH: i64 = 640;
-const HEIGHT: i64 = 150;
+const HEIGHT: i64 = 156;
 /// Room for the words below and the numbers at the left.
-const FOOT: i64 = 18;
-const LEFT: i64 = 30;
+const FOOT: i64 = 24;
+const LEFT: i64 = 46;
+/// The most words that stand beside each other below, and the most lines to read a height by.
+const WORDS: usize = 8;
+const LINES: i64 = 4;
 /// So many days ahead have room.
 const AHEAD: i64 = 120;
 
@@ -38,6 +41,54 @@ pub(crate) fn escaped(text: &str) -> String {
     safe
 }
 
+/// What the height of a chart counts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Axis {
+    Count,
+    /// Seconds that several people may have worked at once: days would say nothing.
+    Hours,
+    /// Seconds that passed.
+    Span,
+    Cents,
+}
+
+impl Axis {
+    /// The unit in which numbers are round, and its name.
+    const fn unit(self, most: i64) -> (i64, &'static str) {
+        match (self, most) {
+            (Axis::Count | Axis::Cents, _) => (1, ""),
+            (Axis::Span, ..120) => (1, " s"),
+            (Axis::Span, ..7_200) => (60, " min"),
+            (Axis::Span, 172_801..) => (86_400, " d"),
+            (Axis::Hours | Axis::Span, _) => (3_600, " h"),
+        }
+    }
+
+    /// How far the lines stand from each other: a round number, so that there are not too many of them.
+    fn step(self, most: i64) -> i64 {
+        let (unit, _) = self.unit(most);
+        let round = (0..16).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_i64.pow(power) * unit));
+        round.into_iter().find(|step| step.saturating_mul(LINES) >= most).unwrap_or(most)
+    }
+
+    fn label(self, value: i64, most: i64) -> String {
+        match self {
+            Axis::Cents if most < 1_000 => format!("{}.{:02}", value / 100, value % 100),
+            Axis::Cents => (value / 100).to_string(),
+            _ => {
+                let (unit, name) = self.unit(most);
+                format!("{}{name}", value / unit)
+            }
+        }
+    }
+}
+
+/// The height that a chart of so much has: the first of its lines that is not lower.
+fn top(most: i64, axis: Axis) -> i64 {
+    let step = axis.step(most);
+    (most + step - 1) / step * step
+}
+
 /// One day, or whatever stands side by side, in parts that stand on each other.
 #[derive(Debug)]
 pub(crate) struct Bar {
@@ -46,10 +97,11 @@ pub(crate) struct Bar {
     pub(crate) parts: Vec<(&'static str, i64, String)>,
 }
 
-/// Bars that stand side by side, each made of parts.
-pub(crate) fn bars(label: &str, bars: &[Bar], unit: impl Fn(i64) -> String) -> Html {
-    let most = bars.iter().map(|bar| bar.parts.iter().map(|part| part.1).sum::<i64>()).max().unwrap_or(0);
-    let mut inner = grid(most, unit);
+/// Bars that stand side by side, each made of parts; a limit is a line across them, with its words.
+pub(crate) fn bars(label: &str, bars: &[Bar], axis: Axis, limit: Option<(i64, String)>) -> Html {
+    let highest = bars.iter().map(|bar| bar.parts.iter().map(|part| part.1).sum::<i64>()).max().unwrap_or(0);
+    let most = top(limit.as_ref().map_or(highest, |limit| limit.0.max(highest)), axis);
+    let mut inner = grid(most, axis);
     let step = (WIDTH - LEFT) / (bars.len() as i64).max(1);
     let width = (step * 7 / 10).clamp(2, 46);
     for (n, bar) in bars.iter().enumerate() {
@@ -70,13 +122,21 @@ pub(crate) fn bars(label: &str, bars: &[Bar], unit: impl Fn(i64) -> String) -> H
         }
         word(&mut inner, n, bars.len(), x + width / 2, &bar.label);
     }
+    if let Some((value, words)) = limit {
+        let y = HEIGHT - FOOT - scaled(value, most);
+        let _ = write!(
+            inner,
+            "<line class=\"target\" x1=\"{LEFT}\" y1=\"{y}\" x2=\"{WIDTH}\" y2=\"{y}\"><title>{}</title></line>",
+            escaped(&words)
+        );
+    }
     framed(label, &inner)
 }
 
 /// What was asked for and what is complete, at the end of each day; with a day to reach it by, how fast that would take.
 pub(crate) fn burn_up(flow: &[DayFlow], target: Option<Date>) -> Html {
-    let most = flow.iter().map(|day| day.scope).max().unwrap_or(0);
-    let mut inner = grid(most, |n| n.to_string());
+    let most = top(flow.iter().map(|day| day.scope).max().unwrap_or(0), Axis::Count);
+    let mut inner = grid(most, Axis::Count);
     // Days that are still to come until then have their room at the right; what lies years ahead has none.
     let ahead = target.zip(flow.last()).map_or(0, |(day, last)| days_left(day, last.day).clamp(0, AHEAD));
     let count = (flow.len() as i64 + ahead).max(1);
@@ -98,13 +158,14 @@ pub(crate) fn burn_up(flow: &[DayFlow], target: Option<Date>) -> Html {
         let place = days_left(day, first.day);
         if let Some(at) = usize::try_from(place).ok().filter(|at| (*at as i64) < count) {
             let done = flow.get(begun).map_or(0, |day| day.done);
+            let all = flow.last().map_or(0, |day| day.scope);
             let (to, begin, base) = (x(at), HEIGHT - FOOT - scaled(done, most), HEIGHT - FOOT);
             let _ = write!(
                 inner,
                 "<polyline class=\"pace\" points=\"{},{begin} {to},{}\"/><line class=\"target\" x1=\"{to}\" y1=\"0\" \
                  x2=\"{to}\" y2=\"{base}\"><title>target {day}</title></line>",
                 x(begun),
-                base - scaled(most, most)
+                base - scaled(all, most)
             );
         }
     }
@@ -132,6 +193,8 @@ pub(crate) struct Stretch {
     pub(crate) from: i64,
     pub(crate) to: i64,
     pub(crate) words: String,
+    /// The class that gives the colour: `people` or `agents`.
+    pub(crate) whose: &'static str,
     pub(crate) running: bool,
 }
 
@@ -144,7 +207,7 @@ pub(crate) fn day(
     now: Option<i64>,
 ) -> Html {
     const ROW: i64 = 22;
-    const NAMES: i64 = 86;
+    const NAMES: i64 = 116;
     let height = rows.len() as i64 * ROW + FOOT;
     let x = |minute: i64| NAMES + minute.clamp(0, minutes) * (WIDTH - NAMES) / minutes.max(1);
     let mut inner = String::new();
@@ -153,7 +216,7 @@ pub(crate) fn day(
         let _ =
             write!(inner, "<line class=\"grid\" x1=\"{at}\" y1=\"0\" x2=\"{at}\" y2=\"{}\"/>", height - FOOT);
         if hour < minutes / 60 {
-            let _ = write!(inner, "<text class=\"word\" x=\"{}\" y=\"{}\">{hour}</text>", at + 2, height - 5);
+            let _ = write!(inner, "<text class=\"word\" x=\"{at}\" y=\"{}\">{hour}:00</text>", height - 5);
         }
     }
     for (n, name) in rows.iter().enumerate() {
@@ -163,10 +226,11 @@ pub(crate) fn day(
     for stretch in stretches {
         let (from, y) = (x(stretch.from), stretch.row as i64 * ROW + 3);
         let width = (x(stretch.to) - from).max(2);
-        let class = if stretch.running { "people running" } else { "people" };
+        let running = if stretch.running { " running" } else { "" };
         let _ = write!(
             inner,
-            "<rect class=\"{class}\" x=\"{from}\" y=\"{y}\" width=\"{width}\" height=\"{}\" rx=\"3\"><title>{}</title></rect>",
+            "<rect class=\"{}{running}\" x=\"{from}\" y=\"{y}\" width=\"{width}\" height=\"{}\" rx=\"3\"><title>{}</title></rect>",
+            stretch.whose,
             ROW - 6,
             escaped(&stretch.words)
         );
@@ -196,20 +260,16 @@ fn scaled(value: i64, most: i64) -> i64 {
     (value.saturating_mul(HEIGHT - FOOT - 8) / most).max(1)
 }
 
-/// Three lines to read the height by.
-fn grid(most: i64, unit: impl Fn(i64) -> String) -> String {
+/// Lines to read the height by.
+fn grid(most: i64, axis: Axis) -> String {
     let mut lines = String::new();
-    for part in 0..=2 {
-        let (value, y) = (most * part / 2, HEIGHT - FOOT - scaled(most * part / 2, most));
+    let step = axis.step(most).max(1);
+    for value in (0..=most / step).map(|line| line * step) {
+        let y = HEIGHT - FOOT - scaled(value, most);
         let _ = write!(lines, "<line class=\"grid\" x1=\"{LEFT}\" y1=\"{y}\" x2=\"{WIDTH}\" y2=\"{y}\"/>");
-        if most > 0 && (part == 0 || value > 0) {
-            let _ = write!(
-                lines,
-                "<text class=\"word end\" x=\"{}\" y=\"{}\">{}</text>",
-                LEFT - 4,
-                y + 3,
-                unit(value)
-            );
+        if most > 0 {
+            let (x, y, words) = (LEFT - 5, y + 4, axis.label(value, most));
+            let _ = write!(lines, "<text class=\"word end\" x=\"{x}\" y=\"{y}\">{words}</text>");
         }
     }
     lines
@@ -217,7 +277,7 @@ fn grid(most: i64, unit: impl Fn(i64) -> String) -> String {
 
 /// Not every bar has room for its words.
 fn word(inner: &mut String, n: usize, of: usize, x: i64, words: &str) {
-    let every = of.div_ceil(10).max(1);
+    let every = of.div_ceil(WORDS).max(1);
     if n.is_multiple_of(every) {
         let y = HEIGHT - 4;
         let _ = write!(inner, "<text class=\"word middle\" x=\"{x}\" y=\"{y}\">{}</text>", escaped(words));
@@ -231,15 +291,44 @@ mod tests {
     #[test]
     fn a_bar_is_as_high_as_its_share_and_says_what_it_is() {
         let bar = |n| Bar { label: "a<b".into(), parts: vec![("people", n, format!("{n} h"))] };
-        let Html(chart) = bars("hours", &[bar(100), bar(50), bar(0)], |n| n.to_string());
+        let Html(chart) = bars("hours", &[bar(100), bar(50), bar(0)], Axis::Count, None);
         assert!(chart.contains("height=\"124\"") && chart.contains("height=\"62\""), "{chart}");
         assert_eq!(chart.matches("<rect").count(), 2, "nothing has no height");
         assert!(chart.contains("<title>a&lt;b: 100 h</title>"), "{chart}");
     }
 
     #[test]
+    fn the_lines_are_round_numbers_and_what_they_say_is_where_they_stand() {
+        let said = |axis: Axis, most: i64| {
+            let (most, step) = (top(most, axis), axis.step(most));
+            (0..=most / step).map(|line| axis.label(line * step, most)).collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(said(Axis::Count, 15), "0, 5, 10, 15");
+        assert_eq!(said(Axis::Count, 156), "0, 50, 100, 150, 200");
+        assert_eq!(said(Axis::Count, 1), "0, 1");
+        assert_eq!(said(Axis::Hours, 29 * 3_600), "0 h, 10 h, 20 h, 30 h");
+        assert_eq!(said(Axis::Hours, 300 * 3_600), "0 h, 100 h, 200 h, 300 h");
+        assert_eq!(said(Axis::Span, 50 * 60), "0 min, 20 min, 40 min, 60 min");
+        assert_eq!(said(Axis::Span, 26 * 3_600), "0 h, 10 h, 20 h, 30 h");
+        assert_eq!(said(Axis::Span, 9 * 86_400), "0 d, 5 d, 10 d");
+        assert_eq!(said(Axis::Cents, 500), "0.00, 2.00, 4.00, 6.00");
+        assert_eq!(said(Axis::Cents, 2_730), "0, 10, 20, 30");
+    }
+
+    #[test]
+    fn a_limit_is_a_line_that_the_chart_has_room_for() {
+        let bar = Bar { label: "day".into(), parts: vec![("agents", 10, "10".into())] };
+        let Html(chart) = bars("cost", &[bar], Axis::Count, Some((20, "20 at most".into())));
+        assert!(
+            chart.contains("class=\"target\" x1=\"46\" y1=\"8\"") && chart.contains("<title>20 at most"),
+            "{chart}"
+        );
+        assert!(chart.contains("height=\"62\""), "{chart}");
+    }
+
+    #[test]
     fn an_empty_chart_is_a_frame() {
-        let Html(chart) = bars("nothing", &[], |n| n.to_string());
+        let Html(chart) = bars("nothing", &[], Axis::Count, None);
         assert!(chart.starts_with("<svg") && !chart.contains("<rect"), "{chart}");
         assert!(!burn_up(&[], None).0.contains("NaN"));
     }
@@ -259,10 +348,10 @@ mod tests {
         let flow = [day("2026-11-16", 0), day("2026-11-17", 4)];
         let Html(ahead) = burn_up(&flow, Some("2026-11-19".parse().unwrap()));
         // Four days have room; the last of them is the target.
-        assert!(ahead.contains("class=\"target\" x1=\"563\""), "{ahead}");
-        assert!(ahead.contains("class=\"pace\" points=\"106,132 563,8\""), "{ahead}");
+        assert!(ahead.contains("class=\"target\" x1=\"565\""), "{ahead}");
+        assert!(ahead.contains("class=\"pace\" points=\"120,132 565,8\""), "{ahead}");
         let Html(past) = burn_up(&flow, Some("2026-11-16".parse().unwrap()));
-        assert!(past.contains("class=\"target\" x1=\"182\""), "{past}");
+        assert!(past.contains("class=\"target\" x1=\"194\""), "{past}");
         for out_of_sight in ["2026-11-01", "9999-01-01"] {
             let Html(chart) = burn_up(&flow, Some(out_of_sight.parse().unwrap()));
             assert!(!chart.contains("class=\"target\""), "{chart}");
@@ -271,9 +360,10 @@ mod tests {
 
     #[test]
     fn a_stretch_lies_where_it_was_in_the_day() {
-        let stretch = Stretch { row: 0, from: 720, to: 1_440, words: "noon".into(), running: false };
+        let stretch =
+            Stretch { row: 0, from: 720, to: 1_440, words: "noon".into(), whose: "agents", running: false };
         let Html(chart) = day("a day", &["T-1".into()], 1_440, &[stretch], Some(60));
-        assert!(chart.contains("x=\"363\"") && chart.contains("width=\"277\""), "{chart}");
-        assert!(chart.contains("class=\"now\" x1=\"109\""), "{chart}");
+        assert!(chart.contains("x=\"378\"") && chart.contains("width=\"262\""), "{chart}");
+        assert!(chart.contains("class=\"now\" x1=\"137\""), "{chart}");
     }
 }

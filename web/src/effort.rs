@@ -4,7 +4,7 @@ mod cost;
 mod day;
 mod grid;
 
-use crate::chart::{self, Bar};
+use crate::chart::{self, Axis, Bar};
 use crate::html::Html;
 use crate::layout::rendered;
 use crate::limits::{self, LimitRow};
@@ -59,7 +59,7 @@ struct EffortPage {
     grid: Option<grid::Grid>,
     /// Nothing where no record says what anything cost.
     cost: Option<cost::CostTrend>,
-    /// One day of everybody.
+    /// One day of everybody, in place of bars of which there would be one.
     lines: Option<Html>,
     files: Vec<(&'static str, String)>,
     limits: Vec<LimitRow>,
@@ -153,14 +153,14 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let worker = asked.worker.as_ref().map(ToString::to_string).unwrap_or_default();
     let (before, after) = neighbours(asked.days);
     let at_work: Vec<Handle> = by_worker.rows.iter().filter_map(|row| row.worker.clone()).collect();
-    let tz = seen.viewer.worker.as_ref().map_or_else(|| "UTC".to_owned(), |worker| worker.tz.clone());
     let lines = match asked.days {
-        (from, to) if from == to => grid::lines(onus, &at_work, from, &tz, seen.now)?,
+        (from, to) if from == to => grid::lines(onus, &at_work, &kinds, from, seen.viewer.tz(), seen.now)?,
         _ => None,
     };
     let mut tasks = sums(&by_task, |row| row.task.as_ref().map(ToString::to_string), TASKS);
     cost::entitle(onus, &mut tasks)?;
-    let cost = cost::trend(onus, &asked, &daily)?;
+    let limits = onus.limits(None)?.limits;
+    let cost = cost::trend(onus, &asked, &daily, &limits, today)?;
     let page = EffortPage {
         from: asked.days.0.to_string(),
         to: asked.days.1.to_string(),
@@ -178,7 +178,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         grid: grid::grid(&daily, asked.days, today, |day| seen.with("period", Some(&day.to_string()))),
         lines,
         files: files(seen, &asked),
-        limits: limits::rows(&onus.limits(None)?.limits),
+        limits: limits::rows(&limits),
         person: seen.viewer.is_person(),
         period: asked.name,
     };
@@ -241,7 +241,7 @@ fn hours(sheet: &TimesheetView, kinds: &BTreeMap<String, Kind>, (from, to): (Dat
     };
     let bars: Vec<Bar> = days.iter().map(bar).collect();
     let label = format!("{} of work between {from} and {to}", clock(sheet.total_seconds));
-    chart::bars(&label, &bars, |seconds| format!("{}h", (seconds + 1_800) / 3_600))
+    chart::bars(&label, &bars, Axis::Hours, None)
 }
 
 fn worker_row(
@@ -287,7 +287,13 @@ fn sums(sheet: &TimesheetView, name: impl Fn(&RowView) -> Option<String>, most: 
     let longest = longest(sheet);
     let told = rows.into_iter().take(most).map(|row| {
         let href = row.task.as_ref().map(|task| format!("/tasks/{task}"));
-        SumRow::new(row, name(row).unwrap_or_else(|| "none".to_owned()), href, &sheet.currency, longest)
+        SumRow::new(
+            row,
+            name(row).unwrap_or_else(|| "without a type".to_owned()),
+            href,
+            &sheet.currency,
+            longest,
+        )
     });
     told.collect()
 }

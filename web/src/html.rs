@@ -55,13 +55,33 @@ pub(crate) fn blocker(text: &str) -> &str {
     plain.unwrap_or(text)
 }
 
+/// What happened, in words.
+pub(crate) fn verb(verb: &str) -> String {
+    match verb {
+        "session_used" => "told its tokens".to_owned(),
+        "output_closed" => "kept its output".to_owned(),
+        verb => verb.replace('_', " "),
+    }
+}
+
+/// Why something was refused, and the code, where an entry says so.
+pub(crate) fn refused<'a>(verb: &str, said: &'a str) -> Option<(&'a str, &'a str)> {
+    let (detail, code) = said.rsplit_once(" (").filter(|_| verb == "refused")?;
+    Some((detail, code.strip_suffix(')')?))
+}
+
 /// What an entry says, without the words of programs: a refusal's code, the number of a rule.
 pub(crate) fn plainly(verb: &str, said: &str) -> String {
-    if verb == "refused"
-        && let Some((what, detail)) = said.split_once(", ")
+    if let Some((detail, _)) = refused(verb, said) {
+        return detail.to_owned();
+    }
+    if verb == "blocked"
+        && let Some(on) = said.strip_prefix("on ")
     {
-        let command = what.split_once(" of ").map_or(what, |(_, command)| command);
-        return format!("{}: {detail}", command.replace('_', " "));
+        return format!("on {}", blocker(on));
+    }
+    if verb == "claimed" && said == "person" {
+        return "people take what they choose".to_owned();
     }
     let rule = said.strip_prefix("routing[").and_then(|rest| rest.split_once("] "));
     match rule.and_then(|(_, rest)| rest.split_once(" -> ")) {
@@ -70,15 +90,17 @@ pub(crate) fn plainly(verb: &str, said: &str) -> String {
     }
 }
 
+/// A moment for whoever points at it: to the second.
+fn exactly(at: Timestamp) -> String {
+    let text = at.to_string().replacen('T', " ", 1);
+    format!("{} UTC", text.get(..19).unwrap_or(&text))
+}
+
 /// A moment as people say it. The scripts keep it true; `assets/time.js` has the same words.
 pub(crate) fn when(at: Timestamp, now: Timestamp) -> Html {
     let words = Millis((at.0 - now.0).abs()).in_words();
     let words = if at > now { format!("in {words}") } else { format!("{words} ago") };
-    Html(format!(
-        "<time datetime=\"{at}\" data-at=\"{}\" title=\"{}\">{words}</time>",
-        at.0,
-        at.whole_second()
-    ))
+    Html(format!("<time datetime=\"{at}\" data-at=\"{}\" title=\"{}\">{words}</time>", at.0, exactly(at)))
 }
 
 /// What is left of a lease, as a ring that shrinks.
@@ -95,7 +117,7 @@ pub(crate) fn ring(held: &Assignment, now: Timestamp) -> Html {
          <circle class=\"left\" cx=\"8\" cy=\"8\" r=\"6\" pathLength=\"100\" stroke-dasharray=\"{percent} 100\"/></svg>\
          <span class=\"words\">{words}</span></span>",
         end.0,
-        end.whole_second()
+        exactly(end)
     ))
 }
 
@@ -109,14 +131,19 @@ mod tests {
             plainly("claimed", "routing[1] web -> @pixel in ws-1"),
             "@pixel in ws-1, as the map has it for web"
         );
-        assert_eq!(plainly("refused", "lease_held of claim, @b holds it"), "claim: @b holds it");
+        assert_eq!(plainly("refused", "claim: @b holds it (now) (lease_held)"), "claim: @b holds it (now)");
+        assert_eq!(plainly("claimed", "person"), "people take what they choose");
+        assert_eq!(plainly("blocked", "on external:the bank, late"), "on the bank, late");
         assert_eq!(plainly("dropped", "nobody wants it"), "nobody wants it");
     }
 
     #[test]
     fn moments_are_told_in_their_largest_unit() {
         let later = when(Timestamp(90_000), Timestamp(0)).0;
-        assert!(later.contains(">in 1 min<"), "{later}");
+        assert!(
+            later.contains(">in 1 min<") && later.contains("title=\"1970-01-01 00:01:30 UTC\""),
+            "{later}"
+        );
         let earlier = when(Timestamp(0), Timestamp(90_000)).0;
         assert!(earlier.contains(">1 min ago<"), "{earlier}");
     }

@@ -27,7 +27,10 @@ struct Line {
     form: Option<&'static str>,
     /// The call that does, and its body.
     call: Option<(String, String)>,
-    /// Where the work is looked at.
+    /// The word on its button, and what is said when it is done.
+    act: &'static str,
+    done: &'static str,
+    /// The work itself is what is to be looked at.
     diff: bool,
 }
 
@@ -42,7 +45,14 @@ fn line(item: InboxItem, seen: &PageRequest) -> Line {
     let read = item.task.as_ref().zip(item.seq).filter(|_| item.kind == InboxKind::Message);
     let read =
         read.map(|(task, seq)| (format!("/v1/tasks/{task}/messages/read"), format!("{{\"through\":{seq}}}")));
+    let (act, done) = match item.kind {
+        InboxKind::Workstation => ("Restore", "It is back from quarantine"),
+        InboxKind::Check | InboxKind::Exception | InboxKind::Timesheet => ("Approve", "It is approved"),
+        _ => ("Mark as read", "It is read"),
+    };
     Line {
+        act,
+        done,
         at: item.at.map(|at| when(at, seen.now)),
         form: match item.kind {
             InboxKind::Question | InboxKind::Budget | InboxKind::Message => Some("say"),

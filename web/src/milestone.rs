@@ -8,6 +8,7 @@ use crate::{Drawn, Page, PageRequest};
 use askama::Template;
 use onus_app::Onus;
 use onus_app::milestone::{MemberView, MilestoneLine, MilestoneView};
+use onus_core::code::Code;
 use onus_core::id::{MilestoneName, TaskId};
 use onus_core::milestone::{Selection, days_left, due_in_words};
 use onus_core::refusal::{Finding, Refusal};
@@ -113,6 +114,26 @@ fn plain(finding: &Finding) -> Finding {
     }
 }
 
+/// What keeps a milestone from closing, of one kind.
+#[derive(Debug)]
+struct MissingPart {
+    what: &'static str,
+    /// With the title of the task that each is about.
+    lines: Vec<(Finding, String)>,
+}
+
+const fn kind_of(code: Code) -> &'static str {
+    match code {
+        Code::WrongState => "Not done yet",
+        Code::ChecksMissing => "Not proven by a check",
+        Code::ChecksFailed => "A check failed",
+        Code::CheckUnapproved => "A check waits for a person's approval",
+        Code::EvidenceMissing => "Not on record",
+        Code::GateBypassed => "Done against the rules",
+        other => other.title(),
+    }
+}
+
 /// Which tasks a milestone is about.
 fn words(selection: &Selection) -> String {
     let Selection { tasks, sprint, tag, parent } = selection;
@@ -145,8 +166,7 @@ struct MilestonePage {
     row: MilestoneRow,
     tasks: Vec<MemberView>,
     tasks_left_out: usize,
-    /// With the title of the task that each is about.
-    missing: Vec<(Finding, String)>,
+    missing: Vec<MissingPart>,
     missing_left_out: usize,
     facts: Vec<(&'static str, usize)>,
     /// What was asked for and what is complete, by day.
@@ -171,7 +191,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         ("tasks", tasks.len()),
         ("complete", complete),
         ("to be done", tasks.len() - complete - dropped),
-        ("missing", missing.len()),
+        ("reasons not to close", missing.len()),
     ];
     let members: Vec<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
     let today = onus.today(seen.viewer.handle())?;
@@ -185,15 +205,21 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         let member = tasks.iter().find(|task| Some(task.id.to_string()) == finding.task);
         member.map(|task| task.title.clone()).unwrap_or_default()
     };
-    let missing: Vec<(Finding, String)> =
-        missing.into_iter().map(|finding| (plain(&finding), title(&finding))).collect();
+    let mut parts: Vec<MissingPart> = Vec::new();
+    for finding in &missing {
+        let (what, line) = (kind_of(finding.code), (plain(finding), title(finding)));
+        match parts.iter_mut().find(|part| part.what == what) {
+            Some(part) => part.lines.push(line),
+            None => parts.push(MissingPart { what, lines: vec![line] }),
+        }
+    }
     tasks.truncate(ROWS);
     let page = MilestonePage {
         row: MilestoneRow::new(&line, seen.now, today),
         person: seen.viewer.is_person(),
         tasks,
         tasks_left_out,
-        missing,
+        missing: parts,
         missing_left_out,
         facts,
         burn_up,

@@ -1,6 +1,6 @@
 //! Now: what was done, what is stuck and why, and what needs the viewer.
 
-use crate::chart::{self, Bar};
+use crate::chart::{self, Axis, Bar};
 use crate::html::{Html, blocker, when};
 use crate::layout::rendered;
 use crate::{Drawn, Page, PageRequest};
@@ -12,11 +12,13 @@ use onus_app::view::HeldView;
 use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
 use onus_core::report::DayFlow;
-use onus_core::time::{Millis, Timestamp};
+use onus_core::time::{Date, Millis, Timestamp};
+use onus_host::zone;
 use onus_store::load;
 use onus_store::port::Store;
 use onus_store::read::report::{self, Span};
 use onus_store::read::show;
+use std::collections::BTreeMap;
 
 /// A resolution is shown up to here.
 const WORDS: usize = 240;
@@ -24,6 +26,8 @@ const WORDS: usize = 240;
 /// What was completed in so long a time, up to so many tasks, says how long work takes.
 const WEEK_MS: i64 = 7 * 86_400_000;
 const MEASURED: i64 = 200;
+/// A week touches so many days.
+const PACE_DAYS: usize = 8;
 
 const SINCE: [(&str, &str); 4] =
     [("14h", "yesterday evening"), ("1d", "a day ago"), ("3d", "three days ago"), ("7d", "a week ago")];
@@ -47,6 +51,9 @@ struct NowPage {
     held: Vec<WorkerNow>,
     throughput: Html,
     burn_up: Html,
+    /// How long work took, of each day: from the claim, and from the ask.
+    cycle: Html,
+    lead: Html,
     person: bool,
 }
 
@@ -128,6 +135,9 @@ struct WorkerNow {
     place: String,
     until: Html,
     late: bool,
+    /// For how long, in words and in hundredths of the oldest.
+    age: String,
+    share: i64,
 }
 
 fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
@@ -135,22 +145,24 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let asked = When { since: Some(since.to_owned()), until: None };
     let view = onus.report_now(seen.viewer.handle(), &asked)?;
     let now = seen.now;
-    let pace = Pace::measure(onus, &view, now)?;
+    let pace = Pace::measure(onus, &view, seen.viewer.tz(), now)?;
     let page = NowPage {
         since: SINCE
             .iter()
             .map(|(value, label)| NowChoice { value, label, chosen: *value == since })
             .collect(),
         tiles: tiles(&view),
-        pace: pace.tiles(),
         wants: view.wants.iter().map(Want::new).collect(),
         stuck: view.stuck.iter().map(|one| Stuck::new(one, now)).collect(),
         mirrors: view.mirrors.iter().flat_map(|mirror| untold(mirror, now)).collect(),
         completed: view.completed.iter().map(|one| Done::new(one, now)).collect(),
         more_completed: view.more_completed,
-        held: view.held.iter().map(|one| WorkerNow::new(one, now)).collect(),
+        held: view.held.iter().map(|one| WorkerNow::new(one, &pace.age, now)).collect(),
         throughput: throughput(&view.flow),
         burn_up: chart::burn_up(&view.flow, None),
+        cycle: took("From claim to end", &view.flow, &pace.cycle),
+        lead: took("From ask to end", &view.flow, &pace.lead),
+        pace: pace.tiles(),
         person: seen.viewer.is_person(),
     };
     Ok(Drawn { title: "Now".to_owned(), main: rendered(&page)? })
@@ -192,7 +204,11 @@ fn tiles(view: &NowView) -> Vec<Tile> {
             label: "stuck",
             class: loud(view.stuck.len() + view.mirrors.len(), "bad"),
         },
-        Tile { count: format!("{}{more}", view.completed.len()), label: "completed since", class: "good" },
+        Tile {
+            count: format!("{}{more}", view.completed.len()),
+            label: "completed since then",
+            class: "good",
+        },
         Tile { count: count("in_progress"), label: "in progress", class: "" },
         Tile { count: count("open"), label: "open", class: "" },
         Tile {
@@ -203,52 +219,79 @@ fn tiles(view: &NowView) -> Vec<Tile> {
     ]
 }
 
-/// How long work takes: from the ask and from the first claim to the end, and how old the work is that goes on.
+/// How long work takes: from the ask and from the first claim to the end, by the day on which it ended; and how old the work is that
+/// goes on.
 #[derive(Debug, Default)]
 struct Pace {
-    lead: Vec<Millis>,
-    cycle: Vec<Millis>,
-    age: Vec<Millis>,
+    lead: Vec<(Date, Millis)>,
+    cycle: Vec<(Date, Millis)>,
+    age: BTreeMap<TaskId, Millis>,
 }
 
 impl Pace {
     /// Of what was completed in the last week, and of what is held now.
-    fn measure(onus: &mut Onus, view: &NowView, now: Timestamp) -> Result<Pace, Refusal> {
+    fn measure(onus: &mut Onus, view: &NowView, tz: &str, now: Timestamp) -> Result<Pace, Refusal> {
         let week = Span { from: now.plus(Millis(-WEEK_MS)), to: now.plus(Millis(1)) };
         Ok(onus.store.read(|tx| {
             let mut pace = Pace::default();
             for entry in report::happened(tx, "completed", week, MEASURED)? {
-                let Some(id) = entry.task.as_deref().and_then(|id| id.parse::<TaskId>().ok()) else {
-                    continue;
-                };
+                let (Some(id), Ok(day)) = (entry.task.as_deref(), zone::date(tz, entry.at)) else { continue };
+                let Ok(id) = id.parse::<TaskId>() else { continue };
                 let begun = show::assignments(tx, &id)?;
-                pace.cycle.extend(begun.first().map(|first| entry.at.since(first.assignment.assigned_at)));
+                let begun = begun.first().map(|first| first.assignment.assigned_at);
+                pace.cycle.extend(begun.map(|begun| (day, entry.at.since(begun))));
                 let asked = load::task(tx, &id)?;
-                pace.lead.extend(asked.map(|stored| entry.at.since(stored.task.created_at)));
+                pace.lead.extend(asked.map(|stored| (day, entry.at.since(stored.task.created_at))));
             }
             for held in &view.held {
                 let task = load::task(tx, &held.task)?.map(|stored| stored.task);
                 let since = task.as_ref().and_then(|task| task.assignment()).map(|held| held.assigned_at);
-                pace.age.extend(since.map(|since| now.since(since)));
+                pace.age.extend(since.map(|since| (held.task.clone(), now.since(since))));
             }
             Ok(pace)
         })?)
     }
 
-    fn tiles(mut self) -> Vec<Tile> {
-        let words = |span: Option<Millis>| span.map_or_else(|| "–".to_owned(), Millis::in_words);
+    fn tiles(&self) -> Vec<Tile> {
+        let words = |span: Option<Millis>| span.map_or_else(|| "–".to_owned(), in_two_units);
         let tile = |span, label| Tile { count: words(span), label, class: "" };
-        let median = |spans: &mut Vec<Millis>| {
-            spans.sort_unstable();
-            spans.get(spans.len() / 2).copied()
-        };
+        let of = |spans: &[(Date, Millis)]| median(spans.iter().map(|(_, span)| *span));
         vec![
-            tile(median(&mut self.lead), "from ask to end (median)"),
-            tile(median(&mut self.cycle), "from claim to end (median)"),
-            tile(median(&mut self.age), "age of work in progress (median)"),
-            tile(self.age.iter().max().copied(), "oldest work in progress"),
+            tile(of(&self.lead), "from ask to end (median)"),
+            tile(of(&self.cycle), "from claim to end (median)"),
+            tile(median(self.age.values().copied()), "age of work in progress (median)"),
+            tile(self.age.values().max().copied(), "oldest work in progress"),
         ]
     }
+}
+
+/// An hour and three quarters are not an hour.
+fn in_two_units(span: Millis) -> String {
+    match span.0 / 60_000 {
+        minutes @ 60..2_880 if minutes % 60 > 0 => format!("{} h {} min", minutes / 60, minutes % 60),
+        _ => span.in_words(),
+    }
+}
+
+fn median(spans: impl Iterator<Item = Millis>) -> Option<Millis> {
+    let mut spans: Vec<Millis> = spans.collect();
+    spans.sort_unstable();
+    spans.get(spans.len() / 2).copied()
+}
+
+/// What half of the work of each day took at most.
+fn took(name: &str, flow: &[DayFlow], spans: &[(Date, Millis)]) -> Html {
+    let days = flow.get(flow.len().saturating_sub(PACE_DAYS)..).unwrap_or_default();
+    let bar = |day: &DayFlow| {
+        let own: Vec<Millis> =
+            spans.iter().filter(|(date, _)| *date == day.day).map(|(_, span)| *span).collect();
+        let (count, half) = (own.len(), median(own.into_iter()).unwrap_or(Millis(0)));
+        let words = format!("median {} of {count}", in_two_units(half));
+        Bar { label: chart::short(&day.day.to_string()), parts: vec![("done", half.0 / 1_000, words)] }
+    };
+    let bars: Vec<Bar> = days.iter().map(bar).collect();
+    let label = format!("{name}: median of {} tasks in {} days", spans.len(), days.len());
+    chart::bars(&label, &bars, Axis::Span, None)
 }
 
 fn throughput(flow: &[DayFlow]) -> Html {
@@ -261,7 +304,7 @@ fn throughput(flow: &[DayFlow]) -> Html {
     };
     let total: i64 = flow.iter().map(|day| day.completed).sum();
     let bars: Vec<Bar> = flow.iter().map(bar).collect();
-    chart::bars(&format!("{total} tasks completed in {} days", flow.len()), &bars, |n| n.to_string())
+    chart::bars(&format!("{total} tasks completed in {} days", flow.len()), &bars, Axis::Count, None)
 }
 
 impl Want {
@@ -370,7 +413,9 @@ impl Done {
 }
 
 impl WorkerNow {
-    fn new(held: &HeldView, now: Timestamp) -> WorkerNow {
+    fn new(held: &HeldView, ages: &BTreeMap<TaskId, Millis>, now: Timestamp) -> WorkerNow {
+        let age = ages.get(&held.task).copied().unwrap_or(Millis(0));
+        let oldest = ages.values().max().map_or(1, |oldest| oldest.0.max(1));
         WorkerNow {
             task: held.task.to_string(),
             title: held.title.clone(),
@@ -378,6 +423,8 @@ impl WorkerNow {
             place: held.workstation.to_string(),
             until: when(held.expires_at, now),
             late: held.expires_at <= now,
+            age: in_two_units(age),
+            share: age.0 * 100 / oldest,
         }
     }
 }

@@ -39,6 +39,11 @@ impl Viewer {
         self.handle().map_or_else(|| self.principal.kind.name().to_owned(), ToString::to_string)
     }
 
+    /// By whose clock the viewer's days begin.
+    pub fn tz(&self) -> &str {
+        self.worker.as_ref().map_or("UTC", |worker| worker.tz.as_str())
+    }
+
     pub fn is_person(&self) -> bool {
         self.worker.as_ref().is_some_and(Worker::is_human)
     }

@@ -2,6 +2,7 @@
 //! stands against the rest.
 
 mod dependency;
+mod handed;
 mod view;
 
 use crate::html::{Html, blocker, ring, when};
@@ -9,6 +10,7 @@ use crate::layout::rendered;
 use crate::limits;
 use crate::markdown::{is_harmless, markdown};
 use crate::{Drawn, Page, PageRequest};
+use handed::Handed;
 use onus_app::Onus;
 use onus_app::allowed_actions::Choice;
 use onus_app::show::StoryPart;
@@ -93,10 +95,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         limits: limits::rows(&story.limits),
         notes: notes(&story, seen),
         extra: story.task.extra_words(),
-        handoff: story.handoff.as_ref().map(|handoff| {
-            let told = handoff.handoff.as_ref().map(|document| document.markdown());
-            markdown(told.as_deref().or(handoff.text.as_deref()).unwrap_or_default())
-        }),
+        handoff: story.handoff.as_ref().map(|handoff| Handed::new(handoff, seen.now)),
         commits: commits(&story),
         milestones: milestones.into_iter().map(|row| row.milestone.name.to_string()).collect(),
         reviews,

@@ -32,7 +32,7 @@ test("the record is filtered by task, actor and verb", async () => {
 
 test("the record is verified in the browser, with its progress", async () => {
   await world.open(page, "/audit");
-  await page.getByRole("button", { name: "Verify hashes and links" }).click();
+  await page.getByRole("button", { name: "Verify the record" }).click();
   await page.getByText(/^\d+ entries hold$/).waitFor();
   const newest = world.run("status").ledger_entries;
   assert.equal(await page.locator("#verify-result").innerText(), `${newest} entries hold`);

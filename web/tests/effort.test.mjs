@@ -78,3 +78,28 @@ test("the phone has it all", async () => {
   const overflow = await phone.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(overflow <= 0, `${overflow} px too wide`);
 });
+
+test("a day of everybody is lines of hours, people and agents told apart, with a line where now is", async () => {
+  await world.open(page, `/effort?period=${daysAgo(2)}`);
+  const lines = page.getByRole("img", { name: `Who worked when on ${daysAgo(2)}` });
+  assert.deepEqual(await lines.locator(".name").allTextContents(), ["@ann", "@builder", "@painter"]);
+  assert.equal(await lines.locator("rect.people").count(), 1);
+  assert.equal(await lines.locator("rect.agents").count(), 2);
+  assert.equal(await lines.locator(".now").count(), 0);
+  assert.equal(await page.locator("#hours").count(), 0, "bars of which there would be one");
+  await world.open(page, `/effort?period=${daysAgo(0)}`);
+  await page.getByRole("img", { name: /Who worked when/ }).locator(".now").waitFor({ state: "attached" });
+  await accessible(page);
+});
+
+test("axes have round numbers", async () => {
+  for (const path of ["/effort", "/now"]) {
+    await world.open(page, path);
+    const axes = await page.locator("svg.chart:not(.day)").evaluateAll((charts) => charts.map((chart) => [...chart.querySelectorAll(".word.end")].map((word) => Number.parseFloat(word.textContent))));
+    assert.ok(axes.length >= 2);
+    for (const [zero, step, ...more] of axes.filter((axis) => axis.length > 1)) {
+      assert.match(step.toExponential(), /^[125]e/, `${path}: ${[zero, step, more]}`);
+      assert.deepEqual([zero, ...more], [0, ...more.map((_, n) => step * (n + 2))]);
+    }
+  }
+});

@@ -5,14 +5,14 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { World, accessible, onus, screenshot } from "./support.mjs";
-import { furnish } from "./week.mjs";
+import { LIMITS, furnish } from "./week.mjs";
 
 let world;
 let week;
 let page;
 
 before(async () => {
-  world = await World.start();
+  world = await World.start(LIMITS);
   week = furnish(world);
   page = await world.signedIn({ viewport: { width: 1440, height: 900 } });
 });
@@ -71,12 +71,22 @@ test("a lease that ran out is red, and its card says so from afar", async () => 
   });
   assert.equal(ring, red);
   assert.equal(words, red);
+  // A page that was drawn before knows it by its clock alone.
+  const edge = await late.evaluate((lease) => {
+    lease.closest(".card").classList.remove("late");
+    return getComputedStyle(lease.closest(".card")).borderLeftWidth;
+  });
+  assert.equal(edge, "3px");
 });
 
 for (const [name, viewport] of [["1024x768", { width: 1024, height: 768 }], ["390x844", { width: 390, height: 844 }]]) {
   test(`at ${name} the button of Ask is in sight, and no page scrolls sideways`, async () => {
     const small = await world.signedIn({ viewport });
     await world.open(small, "/board");
+    const isWhole = (lease) => lease.getBoundingClientRect().right <= lease.closest(".card").getBoundingClientRect().right;
+    const heads = await small.locator(".card > .line:first-child").evaluateAll((lines) => lines.map((line) => line.getBoundingClientRect().height));
+    assert.ok(Math.max(...heads) < 40, "the head of a card is one line");
+    assert.ok(await small.locator(`#card-${week.silent} .lease.late`).evaluate(isWhole), "what is wrong is said whole");
     await small.locator(".tools [data-verb=add]").click();
     assert.ok(await inSight(small.locator("dialog [type=submit]")));
     await small.locator("dialog .more-fields summary").click();
@@ -85,6 +95,8 @@ for (const [name, viewport] of [["1024x768", { width: 1024, height: 768 }], ["39
     for (const path of everyPage()) {
       await world.open(small, path);
       assert.equal(await noSideways(small), 0, path);
+      const margin = await small.evaluate(() => Math.min(...[...document.querySelectorAll("#main h1:not(.unseen)")].map((head) => head.getBoundingClientRect().left)));
+      assert.ok(margin >= 8, `${path}: its title is ${margin} px from the edge`);
     }
     await small.context().close();
   });
@@ -182,6 +194,7 @@ test("the list is sorted, grouped and kept as a view", async () => {
   await world.open(page, "/board?view=list");
   await page.getByRole("link", { name: "Title" }).click();
   await page.waitForURL(/sort=title/);
+  assert.equal(await page.getByRole("link", { name: "Clear" }).count(), 0, "nothing is held back");
   await world.live(page);
   const titles = await page.locator(".list td .title").allInnerTexts();
   assert.deepEqual(titles, titles.toSorted((one, other) => (one.toLowerCase() < other.toLowerCase() ? -1 : 1)));
@@ -400,7 +413,7 @@ test("what waits for a dropped task is told to wait for ever", async () => {
 /// Codes, JSON and flags are for programs: people find them under "details", if at all.
 test("no page speaks in codes, JSON or flags outside of details", async () => {
   const found = [];
-  for (const path of [...everyPage(), "/tasks/API-9999", "/audit?show=refused", "/audit?show=checks"]) {
+  for (const path of [...everyPage(), "/tasks/API-9999", "/audit?show=forced", "/audit?show=refusals", "/audit?show=anomalies"]) {
     await world.open(page, path);
     const raw = await page.evaluate(() => {
       const shown = document.getElementById("main").cloneNode(true);
@@ -409,7 +422,8 @@ test("no page speaks in codes, JSON or flags outside of details", async () => {
       const forms = [...document.querySelectorAll("template[data-form]")].map((form) => form.content.textContent);
       const labels = [...shown.querySelectorAll("[aria-label], [title], [placeholder]")].flatMap((one) => ["aria-label", "title", "placeholder"].map((name) => one.getAttribute(name) ?? ""));
       const text = [shown.textContent, ...forms, ...labels].join("\n");
-      return [...(text.match(/\b[a-z]+(?:_[a-z]+)+\b/g) ?? []), ...(text.match(/\{"[a-z_]+":/g) ?? []), ...(text.match(/(?:^|\s)--[a-z][a-z-]+/g) ?? [])];
+      return [...(text.match(/\b[a-z]+(?:_[a-z]+)+\b/g) ?? []), ...(text.match(/\{"[a-z_]+":/g) ?? []), ...(text.match(/(?:^|\s)--[a-z][a-z-]+/g) ?? []),
+        ...(text.match(/\d{4}-\d\d-\d\dT\d\d:\S*/g) ?? [])];
     });
     found.push(...raw.map((word) => `${path}: ${word}`));
   }

@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { World, accessible, onus } from "./support.mjs";
 
@@ -12,11 +10,7 @@ let page;
 let task;
 
 before(async () => {
-  world = await World.start();
-  writeFileSync(join(world.directory, "onus.yaml"), LIMITS);
-  // A server reads its settings when it starts.
-  await world.stop();
-  await world.serve();
+  world = await World.start(LIMITS);
   world.run("worker", "add", "@bot", "--kind", "agent");
   world.run("workstation", "add", "ws-bot", "--kind", "logical");
   task = world.add("Say hello");

@@ -40,6 +40,7 @@ test("a milestone shows its tasks and why it cannot close", async () => {
   const shown = await page.locator(".missing li").allTextContents();
   assert.equal(shown.length, told.length);
   for (const { code, detail } of told) assert.ok(shown.some((words) => words.includes(code) && words.includes(detail.replace(/^API-\d+ /, "").replace(/ on (external|person):/, " on "))), `${code}: ${detail}`);
+  assert.match(await page.locator("#missing-title ~ h3", { hasText: "Not done yet" }).innerText(), /Not done yet 1/);
   assert.ok(told.some(({ code, task }) => code === "wrong_state" && task === open));
 });
 

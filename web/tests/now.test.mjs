@@ -28,7 +28,13 @@ test("what needs a person, what is stuck and what was completed is there", async
   const completed = await panel("Completed").innerText();
   for (const id of [...story.done, story.forced]) assert.match(completed, new RegExp(id));
   assert.match(completed, /by force/);
-  assert.equal(await page.locator("svg.chart").count(), 2);
+});
+
+test("how long work takes has a chart for each day, and whoever is at work its age", async () => {
+  for (const name of ["From claim to end", "From ask to end"]) {
+    await panel(name).getByRole("img", { name: new RegExp(`^${name}: median of 3 tasks`) }).waitFor();
+  }
+  assert.match(await panel("At work").innerText(), new RegExp(`${story.held}[\\s\\S]*ws-frontend\\s+\\d+ (s|min)`));
 });
 
 test("the page is accessible in both themes, and has a picture", async () => {

@@ -164,6 +164,28 @@ test("approved after all and landed by its holder: every page says so by itself"
   assert.equal(await page.locator("details.file").count(), 200 + NAMES.length);
 });
 
+test("Land lands: the main branch holds the commit, and its checks were run", async () => {
+  const id = world.add("Land it from here", "--check", "test -f landed.txt");
+  const place = world.run("workstation", "add", "ws-6", "--kind", "worktree").workstation.path;
+  await world.open(page, `/tasks/${id}`);
+  await page.locator("#act-claim").click();
+  await page.getByLabel("Where you will work").fill("ws-6");
+  await page.locator("dialog [type=submit]").click();
+  await page.locator("#said", { hasText: `${id} is yours` }).waitFor();
+  writeFileSync(join(place, "landed.txt"), "one\n");
+  const env = { ...process.env, ONUS_AS: "@ann", ONUS_LEASE: await page.evaluate((key) => localStorage.getItem(key), `onus.lease.${id}`) };
+  for (const args of [["add", "-A"], ["commit", "-q", "-m", "landed"]]) execFileSync("git", args, { cwd: place, env, stdio: "pipe" });
+  await world.open(page, `/tasks/${id}/diff`);
+  await page.getByRole("button", { name: "Land", exact: true }).click();
+  await page.getByLabel("What was done").fill("from the browser");
+  await page.locator("dialog [type=submit]").click();
+  await page.locator("#said", { hasText: `${id} is complete` }).waitFor();
+  await page.locator("article.diff .state.complete").waitFor();
+  assert.equal(execFileSync("git", ["show", "main:landed.txt"], { cwd: world.directory, encoding: "utf8" }), "one\n");
+  assert.equal(world.run("show", id).landed.commits.length, 1);
+  assert.equal(world.run("check", id, "--list").checks[0].run.exit_code, 0);
+});
+
 test("a line is seen when an agent prints it, without what drives a terminal", async () => {
   const id = world.add("Print slowly");
   world.run("workstation", "add", "ws-2", "--kind", "worktree");
@@ -225,6 +247,16 @@ test("a question to a person waits in the inbox, and its answer lets the work go
   await item.waitFor({ state: "detached" });
   assert.equal(world.run("show", id).task.state, "in_progress");
   assert.match(JSON.stringify(by("@bot", "show", id).notes), /Green/);
+});
+
+test("whatever waits in the inbox has a name, and a button that says what it does", async () => {
+  world.run("workstation", "add", "ws-broken");
+  world.run("workstation", "quarantine", "ws-broken", "--reason", "its disk is failing");
+  await world.open(page, "/inbox");
+  const item = page.locator("[data-kind=workstation]", { hasText: "ws-broken: its disk is failing" });
+  await item.getByRole("button", { name: "Restore" }).click();
+  await item.waitFor({ state: "detached" });
+  assert.equal(world.run("workstation", "show", "ws-broken").workstations[0].state, "ready");
 });
 
 test("a review from the first key to the last, without a mouse", async () => {

@@ -50,7 +50,7 @@ test("the sheet shows every token and icon, and each is accessible in both theme
 });
 
 test("styles speak in tokens: no colour of their own", () => {
-  for (const name of ["base.css", "board.css", "task.css", "fleet.css", "report.css"]) {
+  for (const name of ["base.css", "board.css", "task.css", "diff.css", "fleet.css", "report.css"]) {
     const own = asset(name).match(/#[0-9a-f]{3,8}\b|light-dark\(/gi) ?? [];
     assert.deepEqual(own, [], name);
   }

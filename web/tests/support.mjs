@@ -1,7 +1,7 @@
 // A server of its own on a temporary store, browsers that look at it, and what every page must keep.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -28,9 +28,9 @@ async function freePort() {
   return port;
 }
 
-/// A store with one person, @ann, in a repository of its own, and a server for it.
+/// A store with one person, @ann, in a repository of its own, and a server for it; the settings are text of an `onus.yaml`.
 export class World {
-  static async start() {
+  static async start(settings) {
     const world = new World();
     world.directory = mkdtempSync(join(tmpdir(), "onus-board-"));
     const git = (...args) => execFileSync("git", args, { cwd: world.directory, stdio: "ignore" });
@@ -38,6 +38,7 @@ export class World {
     git("config", "user.name", "Ann");
     git("config", "user.email", "ann@example.org");
     git("commit", "-q", "--allow-empty", "-m", "begin");
+    if (settings) writeFileSync(join(world.directory, "onus.yaml"), settings);
     world.run("init", "--project", "API");
     world.port = await freePort();
     world.hosts = new Set([`127.0.0.1:${world.port}`]);

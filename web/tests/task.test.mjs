@@ -28,6 +28,8 @@ test("the whole story is on one page", async () => {
   const text = await page.innerText("#main");
   for (const words of ["Build the house", "Make it fast", "Walls are up", "in progress", "held by", "tree-a", "git rev-parse",
     "passed", "entries verified", "untrusted words"]) assert.ok(text.includes(words), words);
+  assert.match(text, /holds it: the lease runs out in \d/);
+  assert.equal(await page.locator("#h-output").isVisible(), false, "nothing was printed");
   assert.equal(await page.locator("a[href='https://example.org/asks/7']").getAttribute("rel"), "noopener nofollow noreferrer");
   assert.equal(await page.locator(".graph rect").count(), 3);
   assert.equal(await page.locator(".words-of strong").first().innerText(), "fast");
@@ -58,6 +60,22 @@ test("what the viewer may do is offered, and what is folded out stays so", async
   assert.match(await page.innerText("#main header"), /complete/);
 });
 
+test("a place that is filled in late is replaced by what is typed", async () => {
+  const id = world.add("Oil the hinge");
+  let told;
+  const isTold = new Promise((resolve) => (told = resolve));
+  await page.route("**/takers?**", async (route) => (await isTold, route.continue()));
+  await world.open(page, `/tasks/${id}`);
+  await page.locator("#act-claim").click();
+  const where = page.getByLabel("Where you will work");
+  await where.focus();
+  told();
+  await page.waitForFunction(() => document.querySelector("dialog [name=workstation]").value);
+  await page.keyboard.insertText("elsewhere");
+  assert.equal(await where.inputValue(), "elsewhere");
+  await page.unroute("**/takers?**");
+});
+
 test("a task that is not there is said to be so", async () => {
   await world.open(page, "/tasks/API-999");
   assert.match(await page.locator("#main").textContent(), /unknown_task/);
@@ -80,4 +98,19 @@ test("a reviewer ticks acceptance criteria, and not the builder's own", async ()
   await page.locator("dialog .refusal strong").waitFor();
   assert.equal(await page.locator("dialog .refusal code").textContent(), "self_review");
   await page.locator("dialog [data-do=close]").click();
+});
+
+test("a handoff is told by what was said, and its document is below", async () => {
+  const id = world.add("Hang the lamp");
+  world.run("workstation", "add", "tree-c");
+  const lease = world.run("claim", id, "--workstation", "tree-c").lease.token;
+  world.run("release", id, "--lease", lease, "--note", "The hook is in", "--next", "Wire it", "--risk", "The ceiling is old");
+  await world.open(page, `/tasks/${id}`);
+  const handed = page.getByRole("region", { name: /^Last handoff/ });
+  const text = await handed.innerText();
+  assert.match(text, /@ann gave it back, in tree-c[\s\S]*The hook is in[\s\S]*Next: Wire it[\s\S]*Risk: The ceiling is old/);
+  assert.doesNotMatch(text, /epoch|Lane|none/);
+  await handed.locator("summary").click();
+  await handed.getByText("Handoff of").waitFor();
+  await accessible(page);
 });

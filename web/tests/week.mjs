@@ -23,6 +23,9 @@ const MAP = `routing:
     workstation: ws-ops
 `;
 
+/// What a day of agents may cost, more than any day of this week does: the settings of a furnished workspace.
+export const LIMITS = "limits: { workspace_day: { cost: 60 }, worker_day: { cost: 40 } }\n";
+
 const WORKERS = [
   ["@forge", "agent", "opus"], ["@anvil", "agent", "sonnet"], ["@pixel", "agent", "opus"], ["@quill", "agent", "haiku"],
   ["@mira", "human"], ["@tom", "human"],

@@ -154,7 +154,8 @@ fn reader(place: &Place) -> Outcome<String> {
 }
 
 pub(crate) fn run(programs: &Programs, extent: &Extent) -> Outcome<Vec<Table>> {
-    let share = extent.pick(100, 300, 500);
+    // Fewer are over before the attack has done its worst.
+    let share = extent.pick(100, 2_500, 5_000);
     let place = place(programs, extent)?;
     let (agents, hostile) = ([token(&place, &agent(1), None)?], reader(&place)?);
     let title =

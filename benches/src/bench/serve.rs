@@ -49,6 +49,7 @@ fn open(path: &Path) -> Result<Store, Refusal> {
         path: path.to_owned(),
         place: onus_host::repository::find(path.parent().unwrap_or(path))?,
         sight: Sight::Store,
+        bearer: None,
     })
 }
 

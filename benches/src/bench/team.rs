@@ -226,6 +226,7 @@ fn open(url: &str, place: &Place) -> Outcome<Onus> {
         path: here.default_store(),
         place: here,
         sight: onus_app::Sight::Store,
+        bearer: None,
     })
 }
 

@@ -31,6 +31,7 @@ pub(crate) fn run(words: &[String]) -> Outcome<()> {
         path: path.to_owned(),
         place: onus_host::repository::find(path.parent().unwrap_or(path))?,
         sight: onus_app::Sight::Workstations,
+        bearer: None,
     };
     let actor: Handle = handle.parse()?;
     let workstation: WorkstationName = workstation.parse()?;

@@ -14,6 +14,7 @@ use onus_core::hash::{Digest, encode_hex};
 use onus_core::id::{CheckId, CommitId, Handle, RequestId, TaskId};
 use onus_core::identity_map::required_checks;
 use onus_core::lease::Token;
+use onus_core::output::Redactor;
 use onus_core::refusal::Finding;
 use onus_core::refusal::Refusal;
 use onus_core::task::{Check, CheckState, Task};
@@ -21,10 +22,10 @@ use onus_core::text::Text;
 use onus_core::text::is_unprintable;
 use onus_core::time::Millis;
 use onus_core::workstation::WorkstationKind;
-use onus_host::env::Env;
+use onus_host::env::{self, Env};
 use onus_host::process::{CommandLine, Environment, Ran};
 use onus_host::refs::{History, branch_ref};
-use onus_host::{ref_file, repository, worktree};
+use onus_host::{lease_file, ref_file, repository, worktree};
 use onus_store::{evidence, load};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -138,22 +139,25 @@ pub struct Bench {
 impl Onus {
     /// Where the checks of a task run: in the workstation that holds it; where that has no directory, in this one.
     pub fn bench(&mut self, task: &Task) -> Result<Bench, Refusal> {
-        let directory = match task.assignment() {
-            Some(held) => self.directory_of(&held.workstation)?,
-            None => None,
-        };
-        let bench = match directory {
-            Some(directory) => self.bench_in(directory),
-            None => self.bench_here(),
-        }?;
+        let directory = self.bench_directory(task)?;
+        let bench = self.bench_in(directory)?;
         let network = task.assignment().is_none_or(|held| has_network(&held.constraints));
         Ok(Bench { network, ..bench })
     }
 
+    fn bench_directory(&mut self, task: &Task) -> Result<PathBuf, Refusal> {
+        let held = task.assignment().map(|held| self.directory_of(&held.workstation)).transpose()?;
+        Ok(held.flatten().unwrap_or_else(|| self.directory_here()))
+    }
+
+    fn directory_here(&self) -> PathBuf {
+        let root = self.place.repo.as_ref().and_then(|repo| repo.root.clone());
+        root.unwrap_or_else(|| self.place.cwd.clone())
+    }
+
     /// Where the caller stands.
     pub(crate) fn bench_here(&self) -> Result<Bench, Refusal> {
-        let root = self.place.repo.as_ref().and_then(|repo| repo.root.clone());
-        self.bench_in(root.unwrap_or_else(|| self.place.cwd.clone()))
+        self.bench_in(self.directory_here())
     }
 
     fn bench_in(&self, directory: PathBuf) -> Result<Bench, Refusal> {
@@ -187,11 +191,16 @@ impl Onus {
 
     /// The state of the work, when its holder says that it is done.
     pub fn proof(&mut self, task: &TaskId) -> Result<Proof, Refusal> {
-        self.proof_seen_from(task, None)
+        self.proof_seen_from(task, None, None)
     }
 
-    /// The same by whoever knows already which main branch counts.
-    pub(crate) fn proof_seen_from(&mut self, task: &TaskId, trunk: Option<Trunk>) -> Result<Proof, Refusal> {
+    /// The same by whoever knows already which main branch counts, and perhaps what the workstation stood on a moment ago.
+    pub(crate) fn proof_seen_from(
+        &mut self,
+        task: &TaskId,
+        trunk: Option<Trunk>,
+        ground: Option<Ground>,
+    ) -> Result<Proof, Refusal> {
         let Some(task) = self.find_task(task)? else {
             return Ok(Proof::default());
         };
@@ -202,7 +211,10 @@ impl Onus {
         if workstation.path.as_deref().is_some_and(|path| !Path::new(path).is_dir()) {
             return Ok(Proof::default());
         }
-        let Bench { directory, ground, .. } = self.bench(&task)?;
+        let directory = self.bench_directory(&task)?;
+        let head = ref_file::head_of(&directory).commit;
+        let still = ground.filter(|ground| ground.commit.as_ref().map(CommitId::as_str) == head.as_deref());
+        let ground = still.map_or_else(|| self.ground(&directory), Ok)?;
         let own = repository::find_with(&directory, &Env::default()).ok().and_then(|place| place.repo);
         let is_ours =
             self.place.repo.as_ref().zip(own).is_some_and(|(repo, own)| repo.common_dir == own.common_dir);
@@ -228,7 +240,7 @@ impl Onus {
         head: &CommitId,
         ground: Ground,
     ) -> Result<Proof, Refusal> {
-        let history = History::at(&trunk.repo.common_dir);
+        let history = History::of(&trunk.repo);
         let mut tip = trunk.seen()?;
         let mut unmerged = history.unmerged(head.as_str(), &tip)?;
         // Who is behind looks again before it says no.
@@ -266,7 +278,7 @@ impl Onus {
             proof.unmerged = usize::from(arrived.last_merge(held.epoch).is_none());
             return Ok(proof);
         };
-        let history = History::at(&trunk.repo.common_dir);
+        let history = History::of(&trunk.repo);
         let tip = history.resolve(&branch_ref(branch.as_str()))?;
         // As its holder states it, else as its branch shows it here, else as the record has it from another clone.
         let recorded = arrived.last_merge(held.epoch).map(|merged| merged.commit.to_string());
@@ -469,12 +481,22 @@ fn shown(check: &Check, bench: &Bench, sandbox: Sandbox, environment: &Environme
         timed_out: ran.timed_out,
         took_ms: i64::try_from(ran.took.as_millis()).unwrap_or(i64::MAX),
         ground: bench.ground.clone(),
-        output: Text::new(ran.output.text()),
+        output: Text::new(without_secrets(bench, &ran.output.text())),
         output_length: i64::try_from(ran.output.length).unwrap_or(i64::MAX),
         output_sha256: encode_hex(&ran.output.sha256.0),
         environment: environment.digest(),
         sandbox: sandbox.name().to_owned(),
     }
+}
+
+/// What a check printed, without what the environment keeps under telling names, the lease that lies where it ran, and whatever
+/// looks like a key.
+fn without_secrets(bench: &Bench, printed: &str) -> String {
+    let leases = repository::lease_dir_of(&bench.directory).ok().flatten();
+    let lease = leases.and_then(|dir| lease_file::any(&dir));
+    let lease = lease.and_then(|token| token.rsplit('.').next().map(str::to_owned));
+    let mut redactor = Redactor::new(env::secret_values().into_iter().chain(lease));
+    redactor.push(printed) + &redactor.finish()
 }
 
 /// How much of the end of an output is told with a failure.

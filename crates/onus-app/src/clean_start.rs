@@ -90,7 +90,8 @@ impl Onus {
         if let Err(refusal) = trunk.fetched() {
             started.warnings.push(format!("work begins with what was fetched last: {}", refusal.detail));
         }
-        started.kept = self.put_aside(begins, &trunk, &place, mark)?;
+        let own = (task.id.clone(), held.epoch);
+        started.kept = self.put_aside(begins, &trunk, &place, Some(&own))?;
         worktree::put_back(&trunk.repo, &place.directory, &place.branch, &trunk.seen()?)?;
         if earlier == Earlier::Adopt {
             self.adopt_earlier(begins, &trunk, &place, mark, &mut started)?;
@@ -110,8 +111,7 @@ impl Onus {
         };
         let trunk = self.trunk()?;
         trunk.fetched()?;
-        let nothing = crate::route::no_task()?;
-        let kept = self.put_aside(begins, &trunk, &place, (&nothing, 0))?;
+        let kept = self.put_aside(begins, &trunk, &place, None)?;
         worktree::put_back(&trunk.repo, &place.directory, &place.branch, &trunk.seen()?)?;
         Ok(Some((trunk, kept)))
     }
@@ -144,7 +144,7 @@ impl Onus {
         begins: &Begins<'_>,
         trunk: &Trunk,
         place: &OwnBranch,
-        but: (&TaskId, Epoch),
+        but: Option<&(TaskId, Epoch)>,
     ) -> Result<Option<Salvaged>, Refusal> {
         let history = History::at(&place.directory);
         let (tip, head) = (trunk.seen()?, history.resolve("HEAD")?);
@@ -156,7 +156,7 @@ impl Onus {
         if is_merged && !worktree::is_dirty(&place.directory)? {
             return Ok(None);
         }
-        let whose = self.last_work_here(&place.name, &(but.0.clone(), but.1))?;
+        let whose = self.last_work_here(&place.name, but)?;
         let target = match &whose {
             Some((task, epoch)) => salvage_reference(task, *epoch),
             None => format!("refs/onus/salvage/{}/0", place.name),
@@ -184,14 +184,16 @@ impl Onus {
     pub(crate) fn last_work_here(
         &mut self,
         place: &WorkstationName,
-        but: &(TaskId, Epoch),
+        but: Option<&(TaskId, Epoch)>,
     ) -> Result<Option<(TaskId, Epoch)>, Refusal> {
         if let Some(answer) =
-            self.remote(|| calls::LastWorkHere { place: place.clone(), but: but.clone() })?
+            self.remote(|| calls::LastWorkHere { place: place.clone(), but: but.cloned() })?
         {
             return Ok(answer);
         }
-        self.ask(|tx| landed::last_work(tx, place, (&but.0, but.1)))
+        let none = (crate::route::no_task()?, 0);
+        let (task, epoch) = but.unwrap_or(&none);
+        self.ask(|tx| landed::last_work(tx, place, (task, *epoch)))
     }
 
     /// Brings along what the last earlier holder of the task left: its commits as commits, the rest as changed files.

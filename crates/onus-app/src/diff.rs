@@ -13,11 +13,11 @@ use onus_core::task::Task;
 use onus_core::time::Timestamp;
 use onus_host::git;
 use onus_host::refs::{self, Detail, DiffFile, DiffLine, History, Hunk, Side};
-use onus_store::read::ledger::{self, LedgerPart};
+use onus_store::read::ledger;
 use onus_store::read::show;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 
 /// Where the work is found.
@@ -46,6 +46,9 @@ pub struct DiffView {
     /// How many more files there are.
     pub left_out: usize,
     pub comments: Vec<LineCommentView>,
+    /// How many earlier comments there are.
+    #[serde(default)]
+    pub comments_left_out: usize,
     pub untrusted: bool,
 }
 
@@ -93,6 +96,17 @@ pub struct LineCommentView {
     pub untrusted: bool,
 }
 
+/// The last comments on lines of a task's work.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct LineCommentsView {
+    pub comments: Vec<LineCommentView>,
+    pub left_out: usize,
+}
+
+/// So many comments are told, and so many bytes of them.
+const COMMENTS: usize = 1_000;
+const COMMENT_BYTES: usize = 1024 * 1024;
+
 /// How much of a diff is wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum DiffPart {
@@ -130,7 +144,7 @@ impl Onus {
                 .task(id)
                 .hint(format!("onus diff {id} --stat")));
         }
-        let mut comments = self.line_comments(id)?;
+        let LineCommentsView { mut comments, left_out: comments_left_out } = self.line_comments(id)?;
         outdate(&history, &head, &mut comments)?;
         let sum = |of: fn((i64, i64)) -> i64| found.files.iter().filter_map(|file| file.lines).map(of).sum();
         Ok(DiffView {
@@ -143,6 +157,7 @@ impl Onus {
             files: found.files.into_iter().map(DiffFileView::from).collect(),
             left_out: found.left_out,
             comments,
+            comments_left_out,
             untrusted: true,
         })
     }
@@ -246,30 +261,47 @@ impl Onus {
         }
     }
 
-    /// What was said about lines of a task's work, the first one first.
-    pub fn line_comments(&mut self, id: &TaskId) -> Result<Vec<LineCommentView>, Refusal> {
+    /// What was said about lines of a task's work, the first one first: the last of it, where there is much.
+    pub fn line_comments(&mut self, id: &TaskId) -> Result<LineCommentsView, Refusal> {
         if let Some(answer) = self.remote(|| calls::LineComments { task: id.clone() })? {
             return Ok(answer);
         }
         self.ask(|tx| {
-            let entries = ledger::log(tx, &LedgerPart::Task(id, 0), i64::MAX)?;
-            let mut found = Vec::new();
-            for entry in entries.iter().filter(|entry| entry.verb == "line_commented") {
-                let Ok(stamped) = entry.open() else { continue };
-                let Event::LineCommented(said) = stamped.event else { continue };
-                found.push(LineCommentView {
-                    seq: entry.seq,
+            let (mut said, mut left_out) = (VecDeque::new(), 0);
+            ledger::chain(tx, Some(&id.to_string()), &mut |_, entry| {
+                if let Ok(stamped) = entry?.open()
+                    && matches!(stamped.event, Event::LineCommented(_))
+                {
+                    said.push_back(stamped);
+                }
+                if said.len() > COMMENTS {
+                    said.pop_front();
+                    left_out += 1;
+                }
+                Ok(())
+            })?;
+            let (mut comments, mut bytes) = (VecDeque::new(), 0);
+            while let Some(stamped) = said.pop_back() {
+                let Event::LineCommented(line) = stamped.event else { continue };
+                if bytes > COMMENT_BYTES {
+                    left_out += said.len() + 1;
+                    break;
+                }
+                let text = show::note(tx, stamped.seq)?.unwrap_or_default();
+                bytes += text.len();
+                comments.push_front(LineCommentView {
+                    seq: stamped.seq,
                     by: stamped.actor,
                     at: stamped.at,
-                    commit: said.commit,
-                    path: said.path,
-                    line: said.line,
-                    text: show::note(tx, entry.seq)?.unwrap_or_default(),
+                    commit: line.commit,
+                    path: line.path,
+                    line: line.line,
+                    text,
                     outdated: false,
                     untrusted: true,
                 });
             }
-            Ok(found)
+            Ok(LineCommentsView { comments: comments.into(), left_out })
         })
     }
 }

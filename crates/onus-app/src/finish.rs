@@ -5,6 +5,7 @@ use crate::check::{self, Bench};
 use crate::handoff::HandoffView;
 use crate::merge::{BehindView, Merge, MergeCheckView, MergeView};
 use crate::progress::Progress;
+use crate::queue::LIMIT_MAX;
 use crate::submit::{Receipt, Target, step};
 use crate::view::{LandedView, TaskView};
 use crate::{Onus, Sight};
@@ -12,7 +13,7 @@ use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::evidence::{CheckVerdict, Proof};
 use onus_core::handoff::{Standing, Words};
-use onus_core::id::CommitId;
+use onus_core::id::{BranchName, CommitId, Handle};
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::settings::MergePolicy;
 use onus_core::task::{Blocker, Check, State, Task};
@@ -21,6 +22,7 @@ use onus_host::refs::{self, History};
 use onus_host::{ref_file, worktree};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// How many runs are looked through for the last one of each check.
 const RUNS: i64 = 200;
@@ -66,14 +68,32 @@ pub struct FinishView {
 }
 
 impl Onus {
-    /// Checks, merges and completes; what was done before is not done again.
+    /// Checks, merges and completes; what was done before, or by another process of the same holder meanwhile, is not done again.
     pub fn finish(&mut self, call: &Finish<'_>, progress: &mut dyn Progress) -> Result<FinishView, Refusal> {
+        let refusal = match self.finish_first(call, progress) {
+            Err(refusal) if refusal.code == Code::Fenced => refusal,
+            finished => return finished,
+        };
         let task = self.task(call.merge.task)?;
-        if let State::Complete(closing) = &task.state
-            && call.merge.actor == Some(&closing.by)
-            && !closing.forced
-        {
-            return self.finished_view(&task, Done::default());
+        match is_ended_by(call.merge.actor, &task) {
+            true => self.finished_view(&task, Done::default()),
+            false => Err(refusal),
+        }
+    }
+
+    fn finish_first(
+        &mut self,
+        call: &Finish<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<FinishView, Refusal> {
+        let task = self.task(call.merge.task)?;
+        let root_cause = match call.merge.root_cause {
+            Some(said) => Some(said.clone()),
+            None => self.root_cause_of_merge(&task)?,
+        };
+        let call = &Finish { merge: Merge { root_cause: root_cause.as_ref(), ..call.merge }, ..*call };
+        if let Some(ended) = self.ended_before(call, &task)? {
+            return self.finished_view(&ended, Done::default());
         }
         self.look_after_offer(&call.merge, &task)?;
         self.look_after_review(call, &task)?;
@@ -86,41 +106,50 @@ impl Onus {
         self.finished_view(&task, done)
     }
 
+    /// Asks for the end before anything of git is touched: whoever is not its holder, says nothing of what was done or names
+    /// its request like another one is refused here. The task as it was ended before, where it was.
+    fn ended_before(&mut self, call: &Finish<'_>, task: &Task) -> Result<Option<Task>, Refusal> {
+        let last = last_envelope(call, Proof::default())?;
+        let is_waiting = matches!(task.state, State::Blocked { .. });
+        match self.rehearse_one(&last) {
+            // The same request ended it; what would be done now lies behind the present.
+            Ok(receipt) if receipt.task.version <= task.version => Ok(Some(receipt.task)),
+            Err(refusal) if refusal.code == Code::RequestConflict => Err(refusal),
+            _ if is_ended_by(call.merge.actor, task) => Ok(Some(task.clone())),
+            Err(refusal) if refusal.code == Code::WrongState && is_waiting => Ok(None),
+            // What is said of the work itself shows once the work was looked at.
+            Err(refusal) if refusal.findings.is_empty() => Err(refusal),
+            _ => Ok(None),
+        }
+    }
+
     fn end_of_work(
         &mut self,
         call: &Finish<'_>,
         task: &Task,
         progress: &mut dyn Progress,
     ) -> Result<Done, Refusal> {
-        let epoch = task.assignment().map_or(0, |held| held.epoch);
-        let known = self.landing_of(&task.id)?.root_cause(epoch);
-        let root_cause = call.merge.root_cause.cloned().or(known);
-        let merge = Merge { root_cause: root_cause.as_ref(), ..call.merge };
         let (trunk, merged) = match self.may_merge(call, task)? {
             true => {
                 let trunk = self.trunk_to_land_on(call.merge.actor)?;
-                let merged = self.merge_if_any(&merge, &trunk, progress)?;
+                let merged = self.merge_if_any(&call.merge, &trunk, progress)?;
                 (Some(trunk), merged)
             }
             false => (None, None),
         };
-        let mut done = match merged {
-            Some(MergeView { checks, behind, attempts, .. }) => Done { checks, behind, attempts },
+        let (mut done, ground) = match merged {
+            Some(MergeView { checks, behind, attempts, ground, .. }) => {
+                (Done { checks, behind, attempts }, ground)
+            }
             None => {
                 self.refuse_uncommitted(task)?;
-                Done::default()
+                (Done::default(), None)
             }
         };
-        let command = |proof: Proof| Command::Complete {
-            resolution: call.resolution.cloned(),
-            root_cause: root_cause.clone(),
-            warrant: Warrant::Ordinary,
-            proof,
-        };
-        let proof = self.proof_seen_from(&task.id, trunk)?;
+        let proof = self.proof_seen_from(&task.id, trunk, ground)?;
         self.refuse_unpushed(task, &proof)?;
         // Whoever may not complete it at all should not wait for its checks.
-        if let Err(refusal) = self.rehearse_one(&envelope(call, "ask", command(proof.clone()))?) {
+        if let Err(refusal) = self.rehearse_one(&last_envelope(call, proof.clone())?) {
             if call.landing == Landing::State || !is_shown_by_running(&refusal) {
                 return Err(refusal);
             }
@@ -128,8 +157,7 @@ impl Onus {
         }
         let handoff = self.done_handoff(task, call.resolution, &proof)?;
         let proof = Proof { handoff, ..proof };
-        let last = Envelope { request: call.merge.request.clone(), ..envelope(call, "", command(proof))? };
-        self.submit(&last, &Target::Named)?;
+        self.submit(&last_envelope(call, proof)?, &Target::Named)?;
         Ok(done)
     }
 
@@ -138,38 +166,31 @@ impl Onus {
         let is_asked = call.landing == Landing::Merge
             && self.settings.complete.merged == MergePolicy::Required
             && self.sight == Sight::Workstations;
-        let Some(held) = task.assignment().filter(|_| is_asked) else {
+        let Some((path, branch)) = self.tree_of(task)?.filter(|_| is_asked) else {
             return Ok(false);
         };
-        let found = self.find_workstation(&held.workstation)?;
-        let Some(found) = found.filter(|found| self.is_in_this_clone(found)) else {
-            return Ok(false);
-        };
-        let (Some(branch), Some(path)) = (&found.branch, &found.path) else {
-            return Ok(false);
-        };
-        let head = ref_file::head_of(std::path::Path::new(path));
+        let head = ref_file::head_of(&path);
         let is_on_branch = head.branch == Some(refs::branch_ref(branch.as_str()));
         // A rerun stands on a commit of the past: where it made none of its own there is nothing to merge.
         let (Some(commit), false) = (&head.commit, is_on_branch) else {
             return Ok(true);
         };
         let trunk = self.trunk()?;
-        Ok(!History::at(&trunk.repo.common_dir).reaches(&trunk.seen()?, commit)?)
+        Ok(!History::of(&trunk.repo).reaches(&trunk.seen()?, commit)?)
+    }
+
+    /// Where a task is held, in a working tree of this clone: its directory and its branch.
+    pub(crate) fn tree_of(&mut self, task: &Task) -> Result<Option<(PathBuf, BranchName)>, Refusal> {
+        let Some(held) = task.assignment() else { return Ok(None) };
+        let found = self.find_workstation(&held.workstation)?.filter(|found| self.is_in_this_clone(found));
+        Ok(found.and_then(|found| found.path.map(PathBuf::from).zip(found.branch)))
     }
 
     /// Work that nobody committed would stay behind without a word.
     fn refuse_uncommitted(&mut self, task: &Task) -> Result<(), Refusal> {
-        let held = task.assignment().filter(|_| self.sight == Sight::Workstations);
-        let Some(found) = held.map(|held| self.find_workstation(&held.workstation)).transpose()?.flatten()
-        else {
-            return Ok(());
-        };
-        let is_tree = found.branch.is_some() && self.is_in_this_clone(&found);
-        let Some(directory) = found.path.as_deref().map(std::path::Path::new).filter(|_| is_tree) else {
-            return Ok(());
-        };
-        let dirty = worktree::dirty(directory)?;
+        let here = self.tree_of(task)?.filter(|_| self.sight == Sight::Workstations);
+        let Some((directory, _)) = here else { return Ok(()) };
+        let dirty = worktree::dirty(&directory)?;
         if dirty.is_empty() {
             return Ok(());
         }
@@ -229,10 +250,20 @@ impl Onus {
         if !waits_for_review(task) {
             return Ok(false);
         }
-        let entries = self.log(Some(&task.id), None, i64::MAX)?.entries;
-        let last =
-            |verb: &str| entries.iter().filter(|entry| entry.verb == verb).map(|entry| entry.seq).max();
-        Ok(last("reviewed") > last("blocked"))
+        let (mut after, mut is_reviewed) = (0, false);
+        loop {
+            // A long story comes in parts, and the last word on it counts.
+            let part = self.log(Some(&task.id), Some(after), LIMIT_MAX)?.entries;
+            let Some(last) = part.last() else { return Ok(is_reviewed) };
+            after = last.seq;
+            for entry in &part {
+                match entry.verb.as_str() {
+                    "reviewed" => is_reviewed = true,
+                    "blocked" => is_reviewed = false,
+                    _ => {}
+                }
+            }
+        }
     }
 
     /// A task that waits for its review goes on once somebody has looked at it, whatever they say.
@@ -281,6 +312,11 @@ impl Onus {
         self.compose_done(task, Standing::Done, &words, proof)
     }
 
+    /// The same answer to whoever has the receipt of a completion.
+    pub fn finish_view(&mut self, receipt: &Receipt) -> Result<FinishView, Refusal> {
+        self.finished_view(&receipt.task, Done::default())
+    }
+
     fn finished_view(&mut self, task: &Task, done: Done) -> Result<FinishView, Refusal> {
         let landed = self.landed_view_of(&task.id)?;
         let handoff = self.last_handoff(&task.id)?;
@@ -312,25 +348,27 @@ fn envelope(call: &Finish<'_>, name: &str, command: Command) -> Result<Envelope,
     })
 }
 
+/// What ends the task, under the name of the whole call.
+fn last_envelope(call: &Finish<'_>, proof: Proof) -> Result<Envelope, Refusal> {
+    let command = Command::Complete {
+        resolution: call.resolution.cloned(),
+        root_cause: call.merge.root_cause.cloned(),
+        warrant: Warrant::Ordinary,
+        proof,
+    };
+    Ok(Envelope { request: call.merge.request.clone(), ..envelope(call, "", command)? })
+}
+
+/// Whether it is complete by this one's doing, as its proofs asked.
+fn is_ended_by(actor: Option<&Handle>, task: &Task) -> bool {
+    matches!(&task.state, State::Complete(closing) if actor == Some(&closing.by) && !closing.forced)
+}
+
 /// Whether nothing but checks stands against it.
 fn is_shown_by_running(refusal: &Refusal) -> bool {
     let is_check = |code: Code| matches!(code, Code::ChecksMissing | Code::ChecksFailed);
     match refusal.findings.as_slice() {
         [] => is_check(refusal.code),
         all => all.iter().all(|finding| is_check(finding.code)),
-    }
-}
-
-/// The answer of a front end that only has the receipt.
-impl From<&Receipt> for FinishView {
-    fn from(receipt: &Receipt) -> FinishView {
-        FinishView {
-            task: TaskView::from(&receipt.task),
-            landed: None,
-            checks: Vec::new(),
-            attempts: 0,
-            handoff: None,
-            behind: Vec::new(),
-        }
     }
 }

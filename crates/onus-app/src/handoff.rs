@@ -97,24 +97,33 @@ impl Onus {
             false => Uncommitted::Unknown,
         };
         let mut handoff = self.composed(task, &held, status, words, files)?;
-        let found = proof.landed.as_ref();
-        let arrived = self.landing_of(&task.id)?.landed.into_iter().filter(|one| one.epoch == held.epoch);
-        let mut landed: Vec<CommitId> = arrived.map(|one| one.commit).collect();
-        landed.extend(found.into_iter().flat_map(|found| found.commits.iter().cloned()));
+        let arrived = self.landing_of(&task.id)?;
+        let mine = |epoch: i64| epoch == held.epoch;
+        let merged = arrived.merges.iter().filter(|(epoch, _)| mine(*epoch));
+        let in_order = merged.filter_map(|(_, merged)| merged.landed.as_ref()).chain(&proof.landed);
+        let known = arrived.landed.iter().filter(|one| mine(one.epoch)).map(|one| &one.commit);
+        let mut landed: Vec<CommitId> = Vec::new();
+        for commit in in_order.flat_map(|landed| &landed.commits).chain(known) {
+            if !landed.contains(commit) {
+                landed.push(commit.clone());
+            }
+        }
         if !landed.is_empty() {
-            let dir = self.place.repo.as_ref().map(|repo| repo.common_dir.clone());
-            let history = dir.as_deref().map(History::at);
-            let known = history.map(|history| history.named(&landed).unwrap_or_default()).unwrap_or_default();
-            let subject = |id: &CommitId| known.iter().find(|commit| commit.id == id.as_str());
+            let repo = self.place.repo.clone();
+            let history = repo.as_ref().map(History::of);
+            let known =
+                history.map(|history| history.subjects(&landed).unwrap_or_default()).unwrap_or_default();
+            let subject = |id: &CommitId| known.iter().find(|(known, _)| known == id.as_str());
             handoff.commits = landed
                 .iter()
                 .rev()
                 .map(|id| HandedCommit {
                     id: id.clone(),
-                    subject: subject(id).map(|commit| commit.subject.clone()).unwrap_or_default(),
+                    subject: subject(id).map(|(_, subject)| subject.clone()).unwrap_or_default(),
                 })
                 .collect();
-            handoff.files = history.and_then(|history| history.paths_of(&known).ok()).unwrap_or_default();
+            let here: Vec<String> = known.iter().map(|(id, _)| id.clone()).collect();
+            handoff.files = history.and_then(|history| history.changed_by(&here).ok()).unwrap_or_default();
         }
         document(handoff).map(Some)
     }

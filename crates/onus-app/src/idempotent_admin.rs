@@ -69,7 +69,8 @@ impl Onus {
         call: &C,
         act: impl FnOnce(&mut dyn Tx, &Caller) -> Result<Outcome<C::Answer>, Refusal>,
     ) -> Result<C::Answer, Refusal> {
-        let asked = asker.into().asks(call)?;
+        let (bearer, asker) = (self.bearer.clone(), asker.into());
+        let asked = Asker { shown: asker.shown.or(bearer.as_ref()), ..asker }.asks(call)?;
         match self.remote_once(&asked)? {
             Some(answer) => Ok(answer),
             None => once(self.store.as_mut(), &asked, act),

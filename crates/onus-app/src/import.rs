@@ -34,7 +34,7 @@ use onus_core::process::Vital;
 use onus_core::refusal::Refusal;
 use onus_core::settings::Settings;
 use onus_core::text::Text;
-use onus_core::time::Now;
+use onus_core::time::{Millis, Now, Timestamp};
 use onus_store::apply;
 use onus_store::load;
 use onus_store::port::{Outcome, Store, Tx};
@@ -116,6 +116,9 @@ pub struct RefusedView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnresolvedView {
     pub line: usize,
+    /// Of a directory the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     pub reference: String,
 }
 
@@ -280,7 +283,7 @@ impl ImportSession<'_> {
         let created = order.len();
         let view = ImportView {
             read: file.lines.len() as i64,
-            unresolved: unresolved(&plan),
+            unresolved: plan.unresolved.iter().take(UNRESOLVED_MAX).cloned().collect(),
             created: created as i64,
             existing: (file.lines.len() - created) as i64,
             dry_run: self.import.run == Run::Dry,
@@ -364,6 +367,10 @@ fn decide_line(
 ) -> Result<Step, Refusal> {
     let id = plan.id(place).clone();
     let links = std::mem::take(&mut plan.links[place]);
+    if let Some(at) = still_to_come(&line, now) {
+        return Err(Refusal::invalid(format!("{at} is still to come: nothing was made or ended then"))
+            .hint("correct the date where it came from"));
+    }
     let (mut spec, notes) = (line.spec, line.notes);
     spec.parent = links.parent;
     // With its id and its uid kept a task is found again by them; else the file's name for it becomes its origin.
@@ -387,10 +394,12 @@ fn decide_line(
     }
 }
 
-fn unresolved(plan: &Plan) -> Vec<UnresolvedView> {
-    let view =
-        |(line, reference): &(usize, String)| UnresolvedView { line: *line, reference: reference.clone() };
-    plan.unresolved.iter().take(UNRESOLVED_MAX).map(view).collect()
+/// When another system says that it was made or ended, if that is more than a day ahead: clocks differ by less.
+fn still_to_come(line: &ImportLine, now: &Now) -> Option<Timestamp> {
+    let created = line.arrival.as_ref().and_then(|arrival| arrival.created_at);
+    let ended = line.archive.as_ref().and_then(|archive| archive.at);
+    let is_ahead = |at: &Timestamp| line.outside && *at > now.wall.plus(Millis::secs(24 * 3_600));
+    created.into_iter().chain(ended).find(is_ahead)
 }
 
 fn renamed(lines: &[ImportLine], plan: &Plan) -> Vec<RenamedView> {

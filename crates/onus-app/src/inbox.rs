@@ -115,7 +115,8 @@ impl Onus {
         let held = self.held()?;
         let wants = self.wants(&held)?;
         let mut items = self.questions(me, &wants)?;
-        items.extend(self.messages(Some(me), None)?.messages.iter().map(message));
+        let said = self.messages(Some(me), None)?;
+        items.extend(said.messages.iter().map(message));
         let requested = self.ask(|tx| requested(tx, me))?;
         let known: BTreeSet<TaskId> = requested.iter().filter_map(|item| item.task.clone()).collect();
         items.extend(requested);
@@ -133,7 +134,7 @@ impl Onus {
             items.extend(self.stuck(&held)?.iter().filter(|stuck| !stuck.is_blocked()).map(stuck));
         }
         items.sort_by_key(|item| item.kind);
-        let more = items.len() > ITEMS;
+        let more = said.more || items.len() > ITEMS;
         items.truncate(ITEMS);
         Ok(InboxView { worker: worker.handle, items, more })
     }
@@ -219,7 +220,11 @@ fn wanted(want: &WantView) -> InboxItem {
         task: want.task.clone(),
         from: None,
         at: None,
-        text: want.detail.clone(),
+        // What is about no task is named by its words alone.
+        text: match &want.task {
+            Some(_) => want.detail.clone(),
+            None => format!("{}: {}", want.about, want.detail),
+        },
         action: want.command.clone(),
         call: want.call.clone(),
         seq: None,

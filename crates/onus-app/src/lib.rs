@@ -23,6 +23,7 @@ pub mod import;
 pub mod inbox;
 pub mod input;
 pub mod intake;
+pub mod landing;
 pub mod last_commit;
 pub mod ledger;
 pub mod limits;
@@ -77,6 +78,9 @@ pub struct Onus {
     /// The repository whose identity map is in force.
     pub place: Place,
     pub sight: Sight,
+    /// The token that every command from here is judged by, in the transaction that carries it out; none where the caller is
+    /// believed, and where a call shows its own.
+    pub bearer: Option<token::Shown>,
 }
 
 /// What can be looked at beside the store.

@@ -66,7 +66,7 @@ impl Trunk {
         }
     }
 
-    fn local_tip(&self) -> Result<String, Refusal> {
+    pub(crate) fn local_tip(&self) -> Result<String, Refusal> {
         match ref_file::commit(&self.repo, &self.local)? {
             Some(tip) => Ok(tip),
             None => History::at(&self.repo.common_dir).commit(&self.local),
@@ -218,6 +218,11 @@ impl Onus {
 /// The remote under which this clone knows the shared repository: by the same address, else by the same name, else the
 /// only one there is.
 fn resolved(repo: &Repo, named: &Named) -> Result<Shared, Refusal> {
+    let branch = named.branch.to_string();
+    let is_named = |url: &str| named.url.as_deref().is_none_or(|wanted| without_secret(url) == wanted);
+    if refs::is_remote_at(repo, &named.remote, is_named)? {
+        return Ok(Shared { remote: named.remote.clone(), branch, guarded: named.guarded });
+    }
     let remotes = refs::remotes(repo)?;
     let by_address =
         |(_, url): &&(String, String)| named.url.as_deref() == Some(without_secret(url).as_str());
@@ -230,7 +235,6 @@ fn resolved(repo: &Repo, named: &Named) -> Result<Shared, Refusal> {
         let url = named.url.as_deref().unwrap_or("URL");
         no_remote(&named.remote).hint(format!("git remote add {} {url}", named.remote))
     })?;
-    let branch = named.branch.to_string();
     Ok(Shared { remote: remote.clone(), branch, guarded: named.guarded })
 }
 

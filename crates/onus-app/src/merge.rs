@@ -32,13 +32,13 @@ use onus_core::refusal::Refusal;
 use onus_core::settings::Land;
 use onus_core::task::Task;
 use onus_host::landing_turn::LandingTurn;
-use onus_host::refs::{self, Commit, History};
+use onus_host::refs::{self, Brought, Commit, History, Sample};
 use onus_host::repository::Repo;
 use onus_host::worktree::{self, Synced};
 use onus_host::{identity_map, ref_file};
 use schemars::JsonSchema;
-use serde::Serialize;
-use std::path::PathBuf;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
 
 /// How often it is tried anew because somebody else was quicker.
 const ATTEMPTS: usize = 12;
@@ -59,7 +59,7 @@ pub struct Merge<'a> {
 }
 
 /// The answer to `merge`.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MergeView {
     pub task: TaskId,
     /// Where the main branch is now, as far as this task is concerned.
@@ -71,11 +71,14 @@ pub struct MergeView {
     /// How often it was tried: more than once where somebody else was quicker.
     pub attempts: i64,
     /// Checkouts of the main branch whose files could not follow.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub behind: Vec<BehindView>,
+    /// What the workstation stood on after its checks, where this call has looked.
+    #[serde(skip)]
+    pub(crate) ground: Option<Ground>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct BehindView {
     pub path: String,
     pub detail: String,
@@ -95,13 +98,29 @@ struct Attempt<'a> {
     onto: String,
 }
 
+/// The paths that no commit has.
+type DirtyPaths = Result<Sample<String>, Refusal>;
+
+/// What came of it when the main branch moved.
+struct MovedMain {
+    behind: Vec<BehindView>,
+    ground: Option<Ground>,
+}
+
 /// How an attempt ended.
 enum Tried {
     Landed(Box<MergeView>),
     /// There is nothing to merge.
     Nothing,
+    NotYet(Outrun),
+}
+
+/// Why the main branch did not move.
+enum Outrun {
     /// Somebody else was quicker.
     Moved,
+    /// Somebody holds its lock, by git's words.
+    Locked(String),
 }
 
 impl Tried {
@@ -113,6 +132,7 @@ impl Tried {
 impl Onus {
     /// Brings the holder's commits into the main of record, or changes nothing there.
     pub fn merge(&mut self, call: &Merge<'_>, progress: &mut dyn Progress) -> Result<MergeView, Refusal> {
+        self.ask_first(call)?;
         let trunk = self.trunk_to_land_on(call.actor)?;
         if let Some(view) = self.merge_if_any(call, &trunk, progress)? {
             return Ok(view);
@@ -123,6 +143,24 @@ impl Onus {
         Err(Refusal::new(Code::NotMerged, detail)
             .task(&task.id)
             .hint(format!("commit the work in {} first", site.directory.display())))
+    }
+
+    /// Whoever does not hold the task is refused before anything of git is touched.
+    fn ask_first(&mut self, call: &Merge<'_>) -> Result<(), Refusal> {
+        let none: CommitId = "0".repeat(40).parse().map_err(unexpected)?;
+        let command = Command::Merge {
+            commit: none.clone(),
+            onto: none,
+            checks: Vec::new(),
+            root_cause: call.root_cause.cloned(),
+            stage: Stage::Ask,
+            proof: Proof::default(),
+        };
+        match self.rehearse_one(&step_envelope(call, "ask", command)?) {
+            // What is said of the work itself shows once the work was looked at.
+            Err(refusal) if refusal.findings.is_empty() => Err(refusal),
+            _ => Ok(()),
+        }
     }
 
     /// The main branch that counts, asked by a clone that uses the store from now on.
@@ -138,7 +176,7 @@ impl Onus {
         trunk: &Trunk,
         progress: &mut dyn Progress,
     ) -> Result<Option<MergeView>, Refusal> {
-        let mut own_turn = None;
+        let (mut own_turn, mut outrun) = (None, Outrun::Moved);
         for attempt in 1..=ATTEMPTS {
             if own_turn.is_none() {
                 let turn = LandingTurn::take(&trunk.repo.common_dir)?;
@@ -151,10 +189,13 @@ impl Onus {
             match self.attempt(call, trunk, progress)? {
                 Tried::Landed(view) => return Ok(Some(MergeView { attempts: attempt as i64, ..*view })),
                 Tried::Nothing => return Ok(None),
-                Tried::Moved => {}
+                Tried::NotYet(why) => outrun = why,
             }
         }
         let main = trunk.name();
+        if let Outrun::Locked(words) = outrun {
+            return Err(still_locked(&main, &words).task(call.task));
+        }
         Err(Refusal::new(
             Code::NotMerged,
             format!("{main} moved {ATTEMPTS} times while the checks of {} ran", call.task),
@@ -180,21 +221,25 @@ impl Onus {
         trunk: &Trunk,
         progress: &mut dyn Progress,
     ) -> Result<Tried, Refusal> {
-        let history = History::at(&trunk.repo.common_dir);
-        let onto = if trunk.rivals.is_empty() { trunk.fetched()? } else { trunk.seen()? };
-        let attempt = Attempt { call, trunk, onto };
-        let task = self.asked_before(&attempt)?;
+        let history = History::of(&trunk.repo);
+        let held = self.find_task(call.task)?;
+        let there = held.as_ref().and_then(|task| self.site_of(task).ok());
+        let (onto, uncommitted) = looked_at(trunk, there.as_ref().map(|site| site.directory.as_path()));
+        let attempt = Attempt { call, trunk, onto: onto? };
+        let task = self.asked_before(&attempt, held.as_ref(), there.as_ref())?;
         let mut asked_for = checks::approved(&task)?;
         let site = self.site_of(&task)?;
         let head = tip_of(trunk, &site)?;
         let arrived = self.landing_of(&task.id)?;
-        let unmerged = history.unmerged(&head, &attempt.onto)?;
+        let Brought { unmerged, is_on_top } = history.brought(&head, &attempt.onto)?;
         if unmerged.is_empty() {
             return self.landed_before(&attempt, &task, &arrived);
         }
         let adopt = adopted_by_name(&history, call.adopt)?;
         let mine = self.own(&task, &history, &unmerged, &arrived, &adopt)?;
-        let commit = self.rebase(&task, trunk, &site, &attempt.onto)?;
+        let seen = uncommitted.filter(|_| there.is_some_and(|there| there.directory == site.directory));
+        let dirty = seen.unwrap_or_else(|| worktree::dirty(&site.directory))?;
+        let commit = self.rebase(&task, &site, &attempt, &dirty, (&head, is_on_top))?;
         // It stands on top of it, so that it is there only where nothing is left of it.
         if attempt.onto == commit {
             return self.landed_before(&attempt, &task, &arrived);
@@ -213,9 +258,9 @@ impl Onus {
         if self.settings.git.land == Land::Pr && trunk.shared.is_some() {
             return Err(self.offered(&attempt, &task, &site, (&commit, &checks))?);
         }
-        let behind = match self.land(&attempt, &envelope, &commit)? {
-            Some(behind) => behind,
-            None => return Ok(Tried::Moved),
+        let MovedMain { behind, ground } = match self.land(&attempt, &envelope, &commit, &site.directory)? {
+            Ok(moved) => moved,
+            Err(outrun) => return Ok(Tried::NotYet(outrun)),
         };
         Ok(Tried::landed(MergeView {
             task: task.id,
@@ -225,16 +270,20 @@ impl Onus {
             checks,
             attempts: 1,
             behind,
+            ground,
         }))
     }
 
     /// What the rules say before anything is touched: everything but what the checks will show.
-    fn asked_before(&mut self, attempt: &Attempt<'_>) -> Result<Task, Refusal> {
+    fn asked_before(
+        &mut self,
+        attempt: &Attempt<'_>,
+        held: Option<&Task>,
+        there: Option<&Site>,
+    ) -> Result<Task, Refusal> {
         let (trunk, onto) = (attempt.trunk, &attempt.onto);
-        let held = self.find_task(attempt.call.task)?;
-        let site = held.as_ref().and_then(|task| self.site_of(task).ok());
-        let head = site.and_then(|site| tip_of(trunk, &site).ok());
-        let proof = match (&held, &head) {
+        let head = there.and_then(|site| tip_of(trunk, site).ok());
+        let proof = match (held, &head) {
             (Some(task), Some(head)) => self.landing_proof(task, trunk, head, onto)?,
             _ => Proof { rivals: trunk.rivals.clone(), ..Proof::default() },
         };
@@ -251,7 +300,7 @@ impl Onus {
         commit: &str,
         onto: &str,
     ) -> Result<Proof, Refusal> {
-        let proof = self.brought(task, &History::at(&trunk.repo.common_dir), commit, onto)?;
+        let proof = self.brought(task, &History::of(&trunk.repo), commit, onto)?;
         Ok(Proof { main: Some(trunk.name()), rivals: trunk.rivals.clone(), ..proof })
     }
 
@@ -348,8 +397,15 @@ impl Onus {
         }
     }
 
-    fn rebase(&mut self, task: &Task, trunk: &Trunk, site: &Site, onto: &str) -> Result<String, Refusal> {
-        let synced = worktree::sync(&trunk.repo, &site.directory, onto);
+    fn rebase(
+        &mut self,
+        task: &Task,
+        site: &Site,
+        Attempt { trunk, onto, .. }: &Attempt<'_>,
+        dirty: &Sample<String>,
+        known: (&str, bool),
+    ) -> Result<String, Refusal> {
+        let synced = worktree::sync_seen(&trunk.repo, &site.directory, onto, dirty, Some(known));
         match synced.map_err(|refusal| refusal.task(&task.id))? {
             Synced::Current { head } => Ok(head),
             Synced::Rebased { new, .. } => Ok(new),
@@ -383,6 +439,21 @@ impl Onus {
     fn version(&mut self, task: &Task) -> Result<i64, Refusal> {
         Ok(self.find_task(&task.id)?.map_or(0, |task| task.version))
     }
+}
+
+/// Where the main branch is now; and what nobody committed in the workstation, seen while the other side answers.
+fn looked_at(trunk: &Trunk, directory: Option<&Path>) -> (Result<String, Refusal>, Option<DirtyPaths>) {
+    std::thread::scope(|scope| {
+        let looking = directory.map(|directory| scope.spawn(|| worktree::dirty(directory)));
+        let onto = if trunk.rivals.is_empty() { trunk.fetched() } else { trunk.seen() };
+        (onto, looking.and_then(|looking| looking.join().ok()))
+    })
+}
+
+/// A git that was killed leaves its lock, and nobody but a person can tell that nothing runs there any more.
+fn still_locked(main: &str, words: &str) -> Refusal {
+    Refusal::new(Code::NotMerged, format!("{main} is locked: {words}"))
+        .hint("run it again; if no git is running there, a person removes the .lock file that it names")
 }
 
 /// Where the branch of the work is.

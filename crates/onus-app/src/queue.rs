@@ -10,7 +10,6 @@ use onus_core::id::{Handle, TaskId, shown};
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::settings::Settings;
 use onus_core::task::{StateName, Task};
-use onus_core::text::Text;
 use onus_core::time::Now;
 use onus_host::process_liveness;
 use onus_store::error::StoreError;
@@ -22,9 +21,9 @@ use onus_store::{load, registry};
 /// The most that one call lists.
 pub const LIMIT_MAX: i64 = 10_000;
 
-/// So many bytes of bodies are listed at once, and so many tasks are read at a time: what is more comes with the next call.
-const BYTES: usize = 2 * 1024 * 1024;
-const AT_ONCE: i64 = 250;
+/// So many bytes of tasks' texts are listed at once, and so many tasks are read at a time: what is more comes with the next call.
+pub(crate) const BYTES: usize = 2 * 1024 * 1024;
+const AT_ONCE: i64 = 64;
 
 /// So many ready tasks are looked at with the eyes of the worker who asks.
 const JUDGED: usize = 20;
@@ -210,7 +209,7 @@ fn bounded(
             if all.len() as i64 == limit || (bytes > BYTES && !all.is_empty()) {
                 return Ok((all, true));
             }
-            bytes += task.spec.body.as_ref().and_then(Text::content).map_or(0, str::len);
+            bytes += task.spec.bytes();
             after = After::task(&task);
             all.push(task);
         }

@@ -50,7 +50,13 @@ pub(crate) fn answer(
             request_id: None,
         }));
     }
-    let id = stamped.task.clone().ok_or_else(|| broken(format!("the entry {seq} is about no task")))?;
+    let Some(id) = stamped.task.clone() else {
+        return Ok(Err(Refusal::new(
+            Code::RequestConflict,
+            "the request changed the workspace, and no task",
+        )
+        .hint("send the same call again: its answer is kept")));
+    };
     let task = as_of(tx, &id, seq)?;
     let token = match &stamped.event {
         Event::Claimed(_) | Event::TakenOver(_) if is_party(to, &stamped, &task) => {

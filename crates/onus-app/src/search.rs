@@ -1,7 +1,7 @@
 //! Tasks by the words in them.
 
 use crate::Onus;
-use crate::queue::LIMIT_MAX;
+use crate::queue::{BYTES, LIMIT_MAX};
 use crate::remote::calls;
 use crate::view::{ListView, TaskView};
 use onus_core::id::{Seq, TaskId};
@@ -40,8 +40,17 @@ impl Onus {
                 found.push(passing.id.parse().map_err(StoreError::Corrupt)?);
                 Ok(())
             })?;
-            let stored = found.iter().map(|id| Ok(load::task(tx, id)?.map(|stored| stored.task)));
-            stored.filter_map(Result::transpose).collect::<onus_store::error::Result<Vec<_>>>()
+            let (mut tasks, mut bytes) = (Vec::new(), 0);
+            for id in &found {
+                // Who finds so much asks for too little: more words find what is meant.
+                if bytes > BYTES {
+                    break;
+                }
+                let Some(stored) = load::task(tx, id)? else { continue };
+                bytes += stored.task.spec.bytes();
+                tasks.push(stored.task);
+            }
+            Ok(tasks)
         })?;
         Ok(ListView { tasks: tasks.iter().map(TaskView::from).collect(), next: None })
     }

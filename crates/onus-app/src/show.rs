@@ -21,7 +21,7 @@ use onus_store::load;
 use onus_store::port::Tx;
 use onus_store::read::effort;
 use onus_store::read::ledger::{self, LedgerPart};
-use onus_store::read::show::{self, Note};
+use onus_store::read::show::{self, KeptReview, Note};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -102,7 +102,7 @@ impl Onus {
             };
             let task = stored.task;
             let before = part.before.unwrap_or(Seq::MAX);
-            let Passage { entries, notes, earlier } = told(tx, &task, before, part.limit)?;
+            let Passage { entries, notes, reviews, earlier } = told(tx, &task, before, part.limit)?;
             // What nobody has held has no assignments: most tasks are shown once before they are claimed, and each
             // question has to be prepared anew by every call.
             let was_held = task.epoch > 0;
@@ -111,8 +111,6 @@ impl Onus {
             let assignments =
                 if was_held { show::last_assignments(tx, id, epoch, ASSIGNMENTS)? } else { Vec::new() };
             let now = tx.now()?;
-            let first = entries.first().map_or(0, |entry| entry.seq);
-            let was_reviewed = entries.iter().any(|entry| entry.verb == "reviewed");
             let (root_cause, landed) = ended(&entries);
             Ok(Some(StoryView {
                 dead: task
@@ -127,11 +125,7 @@ impl Onus {
                 sessions: if was_held { sessions(tx, id, before)? } else { Vec::new() },
                 handoff: handed_on(tx, &task)?,
                 notes: notes.iter().map(|note| placed(note, &entries)).collect(),
-                reviews: if was_reviewed {
-                    show::reviews(tx, id, first, before)?.into_iter().map(ReviewView::from).collect()
-                } else {
-                    Vec::new()
-                },
+                reviews: reviews.into_iter().map(ReviewView::from).collect(),
                 root_cause,
                 landed,
                 limits: Vec::new(),
@@ -169,7 +163,7 @@ impl Onus {
                 (None, Some(seq)) => LedgerPart::After(seq),
                 (None, None) => LedgerPart::Latest,
             };
-            ledger::log(tx, &part, limit).map(Some)
+            ledger::log_bounded(tx, &part, limit).map(Some)
         })?;
         match (entries, task) {
             (Some(entries), _) => Ok(LedgerView { entries: entries.iter().map(EntryView::from).collect() }),
@@ -179,11 +173,15 @@ impl Onus {
     }
 }
 
+/// Whether an entry is about the end of the work.
+pub(crate) fn is_end(entry: &Entry) -> bool {
+    matches!(entry.verb.as_str(), "merged" | "completed")
+}
+
 /// What the record says about the end of the work: why the defect was, and what arrived in the main of record.
 pub(crate) fn ended(entries: &[Entry]) -> (Option<RootCause>, Option<LandedView>) {
     let (mut cause, mut landed) = (None, None::<LandedView>);
-    let is_end = |entry: &&Entry| matches!(entry.verb.as_str(), "merged" | "completed");
-    for entry in entries.iter().filter(is_end) {
+    for entry in entries.iter().filter(|entry| is_end(entry)) {
         // What cannot be read is `ledger verify`'s to tell.
         let (said, arrived) = match entry.open().map(|stamped| stamped.event) {
             Ok(Event::Merged(merged)) => {
@@ -201,38 +199,61 @@ pub(crate) fn ended(entries: &[Entry]) -> (Option<RootCause>, Option<LandedView>
     (cause, landed)
 }
 
-/// Entries and the notes that they wrote, the first one first, and where what came before them ends.
+/// Entries with the notes and reviews that they wrote, the first one first, and where what came before them ends.
+#[derive(Default)]
 struct Passage {
     entries: Vec<Entry>,
     notes: Vec<Note>,
+    reviews: Vec<KeptReview>,
     earlier: Option<Seq>,
 }
+
+/// So many entries' words are read at once, from the end: of a long story most are not told.
+const AT_ONCE: usize = 32;
 
 fn told(tx: &mut dyn Tx, task: &Task, before: Seq, limit: Option<i64>) -> StoreResult<Passage> {
     let limit = limit.unwrap_or(ENTRIES).clamp(1, ENTRIES_MAX);
     let mut entries = ledger::log(tx, &LedgerPart::TaskBefore(&task.id, before), limit + 1)?;
-    let first = entries.first().map_or(0, |entry| entry.seq);
-    // What has one entry has no notes, unless it arrived with its end.
-    let mut notes = if task.version > 1 || task.archived {
-        show::notes(tx, &task.id, first, before)?
-    } else {
-        Vec::new()
-    };
-    let mut bytes = 0;
-    let mut fits = usize::try_from(limit).unwrap_or(usize::MAX).min(entries.len());
-    for (n, entry) in entries.iter().rev().take(fits).enumerate() {
-        let note = notes.iter().rfind(|note| note.seq == entry.seq);
-        bytes += entry.data.len() + note.map_or(0, |note| note.text.len());
-        if n > 0 && bytes > BYTES {
-            fits = n;
+    let most = usize::try_from(limit).unwrap_or(usize::MAX).min(entries.len());
+    let (mut passage, mut bytes, mut fits, mut end) = (Passage::default(), 0, 0, before);
+    for part in entries[entries.len() - most..].rchunks(AT_ONCE) {
+        let first = part.first().map_or(0, |entry| entry.seq);
+        // What has one entry has no notes, unless it arrived with its end.
+        let notes = match task.version > 1 || task.archived {
+            true => show::notes(tx, &task.id, first, end)?,
+            false => Vec::new(),
+        };
+        let reviews = match part.iter().any(|entry| entry.verb == "reviewed") {
+            true => show::reviews(tx, &task.id, first, end)?,
+            false => Vec::new(),
+        };
+        let words = |seq: Seq| {
+            let note = notes.iter().rfind(|note| note.seq == seq).map(|note| note.text.len());
+            let review = reviews.iter().rfind(|kept| kept.review.seq == seq);
+            note.unwrap_or(0) + review.and_then(|kept| kept.note.as_ref()).map_or(0, String::len)
+        };
+        let before_them = fits;
+        for entry in part.iter().rev() {
+            bytes += entry.data.len() + words(entry.seq);
+            if fits > 0 && bytes > BYTES {
+                break;
+            }
+            fits += 1;
+        }
+        passage.notes.splice(..0, notes);
+        passage.reviews.splice(..0, reviews);
+        if fits < before_them + part.len() {
             break;
         }
+        end = first;
     }
     let cut = entries.len() - fits;
-    entries.drain(..cut);
-    let first = entries.first().map_or(0, |entry| entry.seq);
-    notes.retain(|note| note.seq >= first);
-    Ok(Passage { earlier: (cut > 0).then_some(first), entries, notes })
+    passage.entries = entries.split_off(cut);
+    let first = passage.entries.first().map_or(0, |entry| entry.seq);
+    passage.notes.retain(|note| note.seq >= first);
+    passage.reviews.retain(|kept| kept.review.seq >= first);
+    passage.earlier = (cut > 0).then_some(first);
+    Ok(passage)
 }
 
 /// A comment on a line says which.

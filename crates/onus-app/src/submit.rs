@@ -75,7 +75,7 @@ pub enum Target {
 
 impl Onus {
     fn parts(&mut self) -> (Outside<'_>, &mut dyn Driver) {
-        let Onus { store, settings, path, place, sight } = self;
+        let Onus { store, settings, path, place, sight, bearer: _ } = self;
         (Outside { settings, path, place, sight: *sight }, store.as_mut())
     }
 
@@ -88,7 +88,7 @@ impl Onus {
                 return answer.try_into();
             }
         }
-        let receipt = self.transact(envelope, target, None, &mut Memory::default(), |outcome| outcome)?;
+        let receipt = self.transact_for_bearer(envelope, target, |outcome| outcome)?;
         match self.needs_mirrors(&envelope.command) && receipt.kind == ReceiptKind::Changed {
             true => self.tell_of_grant(&envelope.request, receipt),
             false => Ok(receipt),
@@ -100,9 +100,26 @@ impl Onus {
         if let Some(answer) = self.remote(|| calls::RehearseOne { sent: Sent::new(envelope) })? {
             return answer.try_into();
         }
-        self.transact(envelope, &Target::Named, None, &mut Memory::default(), |outcome| match outcome {
+        self.transact_for_bearer(envelope, &Target::Named, |outcome| match outcome {
             Outcome::Commit(answer) | Outcome::Rollback(answer) => Outcome::Rollback(answer),
         })
+    }
+
+    /// What the bearer of a token may carry, if the token is still good then; without one the caller is believed.
+    fn transact_for_bearer(
+        &mut self,
+        envelope: &Envelope,
+        target: &Target,
+        end: impl Fn(Outcome<SubmitAnswer>) -> Outcome<SubmitAnswer>,
+    ) -> Result<Receipt, Refusal> {
+        let memory = &mut Memory::default();
+        match self.bearer.clone() {
+            None => self.transact(envelope, target, None, memory, end),
+            Some(shown) => {
+                let carried = shown.principal.carry(envelope.clone())?;
+                self.transact(&carried, target, Some(&shown), memory, end)
+            }
+        }
     }
 
     fn transact(
@@ -467,7 +484,7 @@ impl<'a> Call<'a> {
 }
 
 /// What the caller saw is what is there: otherwise somebody else came first.
-fn unchanged_since(version: i64, task: &Task) -> Result<(), Refusal> {
+pub(crate) fn unchanged_since(version: i64, task: &Task) -> Result<(), Refusal> {
     if task.version == version {
         return Ok(());
     }

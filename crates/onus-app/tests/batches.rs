@@ -46,8 +46,14 @@ impl Side {
     fn new(store: impl Driver + 'static, directory: &Path) -> Side {
         let place = onus_host::repository::find(directory).unwrap();
         let path = directory.join("onus.db");
-        let mut onus =
-            Onus { store: Box::new(store), settings: Settings::default(), path, place, sight: Sight::Store };
+        let mut onus = Onus {
+            store: Box::new(store),
+            settings: Settings::default(),
+            path,
+            place,
+            sight: Sight::Store,
+            bearer: None,
+        };
         let founding = Founding {
             project: Some("T".parse().unwrap()),
             default_project: "T".parse().unwrap(),

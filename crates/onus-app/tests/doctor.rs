@@ -122,6 +122,7 @@ fn noise_in_any_page_shows() {
                 path: path.clone(),
                 place: onus_host::repository::find(path.parent().unwrap()).unwrap(),
                 sight: onus_app::Sight::Workstations,
+                bearer: None,
             };
             let view = onus.doctor(&mut Silent).unwrap();
             assert!(!view.ok && view.refusal().is_some(), "page {page}: {view:#?}");

@@ -49,6 +49,7 @@ fn far_from(desk: &Desk, caller: &str) -> Onus {
         path: "elsewhere".into(),
         place,
         sight: Sight::Workstations,
+        bearer: None,
     }
 }
 
@@ -235,6 +236,80 @@ fn no_number_asks_for_everything() {
     let range: Value =
         serde_json::from_str(&raw(&mut far, "verify_range", &json!([0, most])).unwrap()).unwrap();
     assert_eq!(range["entries"], 10_000);
+}
+
+fn said_by_bot(desk: &Desk, task: &str, command: Value, texts: &[&str]) {
+    let sent = json!({ "request": desk::request(), "token": null, "task": task, "command": command, "texts": texts });
+    raw(&mut far_from(desk, "@bot"), "submit", &json!([sent, "Named"])).unwrap();
+}
+
+/// Whatever one agent writes, however much of it: nobody is answered with all of it, and what is left out is said.
+#[test]
+fn no_answer_is_as_large_as_what_somebody_wrote() {
+    const MANY: usize = 80;
+    let mut desk = Desk::new();
+    let long = "y".repeat(60_000);
+    let checks: Vec<String> = (0..15).map(|n| format!("cargo test case_{n} {}", &long[..4_000])).collect();
+    let lines: Vec<String> =
+        (0..MANY).map(|n| json!({ "title": format!("task {n}"), "checks": checks }).to_string()).collect();
+    desk.import_as(&request(), "@bot", None, &lines.join("\n"), onus_app::import::Run::Real).unwrap();
+    let digest = |text: &str| onus_core::hash::Digest::of(text.as_bytes()).to_string();
+    let comment = &long[..4_000];
+    let line = |n: usize| json!({ "path": format!("src/f{n}.rs"), "line": n + 1, "text": digest(comment) });
+    let comments: Vec<Value> = (0..100).map(line).collect();
+    for _ in 0..MANY {
+        said_by_bot(&desk, "T-1", json!({ "Say": { "text": digest(&long), "to": "@ada" } }), &[&long]);
+        if desk.onus.line_comments(&id("T-1")).unwrap().left_out == 0 {
+            let said = json!({ "Comment": { "commit": null, "comments": comments } });
+            said_by_bot(&desk, "T-1", said, &vec![comment; comments.len()]);
+        }
+    }
+    let mut far = far_from(&desk, "@ada");
+    let most = json!(10_000);
+    let search =
+        json!({ "task": null, "actor": null, "verb": null, "when": {}, "before": null, "limit": most });
+    for (name, arguments) in [
+        ("log", json!([null, null, most])),
+        ("log", json!([null, 0, most])),
+        ("log", json!(["T-1", null, most])),
+        ("search_ledger", json!([search])),
+        ("list", json!(["All", {}, null, most])),
+        ("ready", json!([{}, most])),
+        ("find", json!(["task", "All", {}, most])),
+        ("report_now", json!([{}])),
+        ("inbox", json!(null)),
+        ("messages", json!([null])),
+        ("line_comments", json!(["T-1"])),
+        ("show", json!(["T-1", { "limit": 1_000 }])),
+        ("export_tasks", json!(["All", null])),
+        ("export_ledger", json!([null])),
+    ] {
+        let answer = raw(&mut far, name, &arguments).unwrap();
+        assert!(answer.len() < 4_500_000, "{name} {arguments}: {} bytes", answer.len());
+    }
+    let messages = far.messages(Some(&"@ada".parse().unwrap()), None).unwrap();
+    assert!(messages.more && !messages.messages.is_empty());
+    let comments = far.line_comments(&id("T-1")).unwrap();
+    assert!(comments.left_out > 0 && comments.comments.is_sorted_by_key(|one| one.seq));
+    // In parts, each beginning where the last one ended, there is everything.
+    let (mut seen, mut after) = (0, 0);
+    while let Some(last) = far.log(None, Some(after), 10_000).unwrap().entries.last() {
+        (seen, after) = (seen + 1, last.seq);
+    }
+    assert!(seen > 2, "{seen}");
+}
+
+/// A request id is no secret, and what it was used for is not always a command: that is no fault of the record.
+#[test]
+fn what_a_change_of_the_workspace_led_to_is_told_to_whoever_repeats_it() {
+    let mut desk = Desk::new();
+    let (ada, key): (Handle, _) = ("@ada".parse().unwrap(), request());
+    let asker = Asker { actor: Some(&ada), request: Some(&key), shown: None };
+    desk.onus.pause_worker(asker, &"@bot".parse().unwrap(), Some("rest")).unwrap();
+    for caller in ["@ada", "@bot"] {
+        let told = raw(&mut far_from(&desk, caller), "replayed", &json!([key])).unwrap();
+        assert!(told.starts_with("{\"Err\":{\"code\":\"request_conflict\""), "{caller}: {told}");
+    }
 }
 
 #[test]

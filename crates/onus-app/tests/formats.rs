@@ -1,52 +1,11 @@
 //! Files of other tools: every field arrives, what goes back comes in as the same, and what is wrong is told.
 
 use super::desk::Desk;
+use super::sources::{SAMPLES, import, sample, text};
 use onus_app::export::format::convert as back;
-use onus_app::import::ImportView;
-use onus_app::import::format::{Format, SourceFile, convert};
-use onus_core::refusal::Refusal;
+use onus_app::import::format::{Format, SourceFile};
 use onus_store::read::queue::Which;
 use serde_json::{Value, json};
-use std::path::Path;
-
-fn samples() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples")
-}
-
-/// A sample: one file, or all of a directory.
-fn sample(name: &str) -> Vec<SourceFile> {
-    let path = samples().join(name);
-    if path.is_file() {
-        return vec![SourceFile { name: name.to_owned(), text: std::fs::read_to_string(path).unwrap() }];
-    }
-    let mut files = Vec::new();
-    let mut folders = vec![path.clone()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let found = entry.unwrap().path();
-            if found.is_dir() {
-                folders.push(found);
-            } else {
-                let name = found.strip_prefix(&path).unwrap().to_string_lossy().into_owned();
-                files.push(SourceFile { name, text: std::fs::read_to_string(&found).unwrap() });
-            }
-        }
-    }
-    files.sort_by(|a, b| a.name.cmp(&b.name));
-    files
-}
-
-fn text(text: &str) -> Vec<SourceFile> {
-    vec![SourceFile { name: "-".into(), text: text.to_owned() }]
-}
-
-fn import(desk: &mut Desk, format: Format, files: &[SourceFile]) -> Result<ImportView, Refusal> {
-    let mut converted = convert(format, files, &Default::default());
-    match converted.refusal() {
-        Some(refusal) => Err(refusal),
-        None => desk.try_import("@ada", &converted.lines),
-    }
-}
 
 /// Everything that `show --json` tells about every task.
 fn shown(desk: &mut Desk) -> Vec<Value> {
@@ -115,20 +74,7 @@ fn values(format: Format, files: &[SourceFile]) -> Value {
 
 #[test]
 fn every_field_of_every_sample_is_found_again() {
-    for (name, format, tasks) in [
-        ("beads.jsonl", Format::Beads, 4),
-        ("beads-newer.jsonl", Format::Beads, 24),
-        ("beads-rust.jsonl", Format::Beads, 2),
-        ("backlog", Format::Backlog, 8),
-        ("kano", Format::Kano, 3),
-        ("taskmaster.json", Format::Taskmaster, 5),
-        ("taskmaster-flat.json", Format::Taskmaster, 3),
-        ("queue.yaml", Format::Queue, 2),
-        ("gh.json", Format::Github, 1),
-        ("github.json", Format::Github, 1),
-        ("redmine.json", Format::Redmine, 2),
-        ("redmine.csv", Format::Redmine, 2),
-    ] {
+    for (name, format, tasks) in SAMPLES {
         let files = sample(name);
         assert_eq!(Format::detect(&files), Some(format), "{name}");
         let mut desk = Desk::new();
@@ -317,7 +263,12 @@ fn without_here(stories: Vec<Value>) -> Vec<Value> {
 
 #[test]
 fn what_goes_back_comes_in_as_the_same() {
-    for (name, format) in [("beads.jsonl", Format::Beads), ("queue.yaml", Format::Queue)] {
+    for (name, format) in [
+        ("beads.jsonl", Format::Beads),
+        ("beads-newer.jsonl", Format::Beads),
+        ("beads-rust.jsonl", Format::Beads),
+        ("queue.yaml", Format::Queue),
+    ] {
         let mut desk = Desk::new();
         import(&mut desk, format, &sample(name)).unwrap();
         let written = back(format, &desk.export(Which::All)).unwrap();

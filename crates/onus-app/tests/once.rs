@@ -31,8 +31,14 @@ fn handle(name: &str) -> Handle {
 fn founded(store: impl Driver + 'static, directory: &Path) -> Onus {
     let place = onus_host::repository::find(directory).unwrap();
     let path = directory.join("onus.db");
-    let mut onus =
-        Onus { store: Box::new(store), settings: Settings::default(), path, place, sight: Sight::Store };
+    let mut onus = Onus {
+        store: Box::new(store),
+        settings: Settings::default(),
+        path,
+        place,
+        sight: Sight::Store,
+        bearer: None,
+    };
     let project = "T".parse().unwrap();
     let person = worker("@ada", Kind::Human);
     let founding = Founding { project: None, default_project: project, person, checkout: None };

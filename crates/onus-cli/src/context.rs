@@ -122,7 +122,7 @@ impl World {
             _ => settings::load(&file)?,
         };
         let (path, place) = (self.beside(), self.place.clone());
-        Ok(Onus { store, settings, path, place, sight: Sight::Workstations })
+        Ok(Onus { store, settings, path, place, sight: Sight::Workstations, bearer: None })
     }
 
     /// The store's file. What goes with a database lies where the repository's own store would: its anchor is the

@@ -131,13 +131,6 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("mirror sync", &["onus mirror sync redmine"]),
     ("mirror run", &["onus mirror run"]),
     ("mirror retry", &["onus mirror retry redmine API-12"]),
-    ("mirror skip", &["onus mirror skip redmine API-12 --reason \"Its issue was deleted there\""]),
-    ("mirror diff", &["onus mirror diff redmine"]),
-    ("mirror status", &["onus mirror status"]),
-    ("mirror check", &["onus mirror check redmine"]),
-    ("mirror sync", &["onus mirror sync redmine"]),
-    ("mirror run", &["onus mirror run"]),
-    ("mirror retry", &["onus mirror retry redmine API-12"]),
     ("mirror skip", &["onus mirror skip redmine API-12 --reason \"The issue was deleted there\""]),
     ("mirror diff", &["onus mirror diff redmine"]),
     ("hook install", &["onus hook install"]),
@@ -175,6 +168,8 @@ fn below(command: Command, path: &str) -> Command {
 mod tests {
     use super::*;
     use crate::cli;
+    use std::fs;
+    use std::path::{Path, PathBuf};
 
     /// The verbs below this one that are calls, by their paths.
     fn calls(command: &Command, path: &str) -> Vec<String> {
@@ -231,6 +226,82 @@ mod tests {
         }
         words.push(word);
         words
+    }
+
+    /// Every Rust file below.
+    fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            match entry.extension() {
+                _ if entry.is_dir() => sources(&entry, found),
+                Some(ending) if ending == "rs" => found.push(entry),
+                _ => {}
+            }
+        }
+    }
+
+    /// What a text tells people to type: from `onus` to where its words end.
+    fn commands(text: &str) -> impl Iterator<Item = &str> {
+        let begins = ["\"onus ", "`onus ", ": onus ", "then onus ", "; onus ", "or onus ", "(onus "];
+        let at = begins
+            .into_iter()
+            .flat_map(|begin| text.match_indices(begin).map(move |(at, _)| at + begin.len()));
+        at.map(|at| text[at..].split(['"', '`', ';', ':', ',', ')', '\n', '>']).next().unwrap())
+    }
+
+    #[test]
+    fn every_command_that_a_text_names_is_understood() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut files = Vec::new();
+        for name in ["app", "cli", "core", "host", "mcp", "server", "store"] {
+            sources(&root.join(format!("crates/onus-{name}/src")), &mut files);
+        }
+        sources(&root.join("web/src"), &mut files);
+        // What is about the command line itself names what there is not.
+        files.retain(|file| !["cli.rs", "examples.rs", "home.rs"].iter().any(|name| file.ends_with(name)));
+        let (tree, mut asked, mut unknown) = (cli::tree(), 0, Vec::new());
+        let named = |one: &Command, word: &str| {
+            one.get_all_aliases().chain([one.get_name()]).any(|name| name == word)
+        };
+        for file in files {
+            let text = fs::read_to_string(&file).unwrap();
+            let text: String = text
+                .lines()
+                .filter(|line| !line.trim_start().starts_with("//"))
+                .map(|line| format!("{line}\n"))
+                .collect();
+            for command in commands(&text).filter(|command| !command.starts_with('-')) {
+                asked += 1;
+                let mut words = command.split(' ').peekable();
+                let (mut verb, mut missing) = (&tree, None);
+                while verb.has_subcommands() && missing.is_none() {
+                    let Some(word) = words.next_if(|word| !word.starts_with(['-', '{'])) else { break };
+                    match verb.get_subcommands().find(|one| named(one, word)) {
+                        Some(next) => verb = next,
+                        // A verb with others below may be one itself: onus inbox.
+                        None => missing = (verb.get_name() == tree.get_name()).then_some(word),
+                    }
+                    if missing.is_none() && !named(verb, word) {
+                        break;
+                    }
+                }
+                let flags = words
+                    .filter_map(|word| word.strip_prefix("--"))
+                    .map(|flag| flag.trim_end_matches(['.', ':']));
+                let is_flag = |flag: &&str| {
+                    verb.get_arguments().chain(tree.get_arguments()).any(|arg| {
+                        let names = arg.get_long_and_visible_aliases().into_iter().flatten();
+                        names.into_iter().any(|name| name == *flag)
+                    })
+                };
+                let flags = flags.filter(|flag| !flag.is_empty() && !is_flag(flag));
+                let wrong: Vec<&str> = missing.into_iter().chain(flags).collect();
+                if !wrong.is_empty() {
+                    unknown.push(format!("{}: onus {command}: {}", file.display(), wrong.join(", ")));
+                }
+            }
+        }
+        assert!(asked > 100, "{asked} commands");
+        assert!(unknown.is_empty(), "{unknown:#?}");
     }
 
     #[test]

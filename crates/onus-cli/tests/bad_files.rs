@@ -2,8 +2,9 @@
 //! threat 14).
 
 use crate::support::case::{Case, case, furnished, is_plain, refuse, with};
-use crate::support::text;
+use crate::support::{Site, text};
 use std::fs;
+use std::path::Path;
 
 /// A settings file, the line a message must name, and what is wrong with it.
 fn bad_settings() -> Vec<(&'static str, Vec<u8>, &'static str)> {
@@ -98,4 +99,78 @@ fn imports_are_whole_or_nothing() {
     ));
     cases.push(with("import --format jsonl {} --as @ada-lovelace", "/", "invalid_input|unknown_name"));
     refuse(&furnished(), &cases);
+}
+
+/// The samples of every tool, in encodings that are not UTF-8, by themselves and within a directory.
+#[test]
+fn files_of_other_tools_are_text_in_utf_8() {
+    let site = furnished();
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../onus-app/tests/samples");
+    let folder = site.repo().join("backlog");
+    let page = folder.join("tasks/one.md");
+    fs::create_dir_all(page.parent().unwrap()).unwrap();
+    fs::write(folder.join("good.md"), "---\nid: T-9\ntitle: good\nstatus: To Do\n---\n").unwrap();
+    let (before, mut wrong) = (site.tasks(), Vec::new());
+    for name in [
+        "beads.jsonl",
+        "taskmaster.json",
+        "queue.yaml",
+        "github.json",
+        "redmine.json",
+        "redmine.csv",
+        "backlog/tasks/task-1 - First.md",
+        "kano/KB-TSK-0001.md",
+    ] {
+        let text = fs::read_to_string(samples.join(name)).unwrap();
+        let wide: Vec<u16> = text.encode_utf16().collect();
+        let little: Vec<u8> = wide.iter().flat_map(|unit| unit.to_le_bytes()).collect();
+        let big: Vec<u8> = wide.iter().flat_map(|unit| unit.to_be_bytes()).collect();
+        let broken = |bytes: &[u8]| [&text.as_bytes()[..40], bytes, &text.as_bytes()[40..]].concat();
+        for (how, bytes, words) in [
+            ("UTF-16 with its mark", [&b"\xff\xfe"[..], &little].concat(), "UTF-16"),
+            ("UTF-16 the other way", [&b"\xfe\xff"[..], &big].concat(), "UTF-16"),
+            ("UTF-16 without a mark", little.clone(), "UTF-16"),
+            ("a zero in it", broken(b"\0"), "is no text"),
+            ("Latin-1", broken(b"caf\xe9"), "is not UTF-8"),
+            ("a letter that was cut", broken(b"\xf0\x9f"), "is not UTF-8"),
+        ] {
+            fs::write(&page, &bytes).unwrap();
+            let calls =
+                [(vec!["import", "-", "--json"], bytes), (vec!["import", "backlog", "--json"], Vec::new())];
+            for (mut args, input) in calls {
+                args.extend(["--as", "@ada-lovelace"]);
+                let answer = site.feed(&args, input);
+                let is_clear =
+                    answer.exit == Some(2) && answer.code() == "invalid_input" && is_plain(&answer);
+                if !is_clear || !answer.stderr.contains(words) || !answer.stderr.contains("line ") {
+                    wrong.push(format!("{name}, {how}, {args:?}: {answer:#?}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!(site.tasks(), before, "something came in");
+}
+
+/// What a directory has beside tasks is named: whoever misses something sees why.
+#[test]
+fn what_is_not_read_of_a_directory_is_named() {
+    let site = Site::new();
+    let folder = site.repo().join("backlog");
+    let deep = folder.join("a/b/c/d/e/f/g/h/i");
+    fs::create_dir_all(&deep).unwrap();
+    let page = "---\nid: T-9\ntitle: good\nstatus: To Do\n---\n";
+    for (name, text) in
+        [("good.md", page), ("config.yml", "a: b\n"), ("picture.png", "x"), ("README.md", "words\n")]
+    {
+        fs::write(folder.join(name), text).unwrap();
+    }
+    fs::write(deep.join("deep.md"), page).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", folder.join("linked.md")).unwrap();
+    let view = site.ok(&["import", "backlog", "--as", &site.person]);
+    let named: Vec<&str> = view["skipped"].as_array().unwrap().iter().map(|one| text(&one["name"])).collect();
+    assert_eq!(view["created"], 1, "{view:#}");
+    for name in ["config.yml", "picture.png", "README.md", "linked.md", "a/b/c/d/e/f/g/h/i"] {
+        assert!(named.contains(&name), "{name}: {view:#}");
+    }
 }

@@ -2,17 +2,20 @@
 
 use crate::support::server::Server;
 use crate::support::wrapper::{lives, signal, until};
-use crate::support::{Site, finish, start, text};
+use crate::support::{HANG, Site, finish, start, text};
 use serde_json::json;
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
-/// An agent of the shell that commits a file of its task's name, and crashes or hangs where a file in $ROOT says so.
+/// An agent of the shell that commits a file of its task's name, and crashes, hangs or uses up too much where a file in $ROOT
+/// says so.
 const AGENT: &str = r#"echo "$ONUS_TASK begins with $SECRET_KEY"
 echo "$$" >> "$ROOT/pids"
 [ -e "$ROOT/crash-$ONUS_TASK" ] && { echo crashing; exit 3; }
 [ -e "$ROOT/slow" ] && { echo half > "half-$ONUS_TASK.txt"; sleep 1000; }
 [ -e "$ROOT/hang-$ONUS_TASK" ] && sleep 1000
+[ -e "$ROOT/dear-$ONUS_TASK" ] && { cat "$ROOT/dear-$ONUS_TASK"; sleep 1000; }
 echo "$ONUS_TASK" > "$ONUS_TASK.txt"
 git add . && git commit --quiet --message "$ONUS_TASK"
 echo done
@@ -174,10 +177,11 @@ fn a_run_that_was_killed_with_all_that_watched_it_is_taken_up_with_what_it_left(
     let half = PathBuf::from(text(&half())).join(format!("half-{task}.txt"));
     until("it has made half of it", || half.exists());
     // The run and the supervisor at once: nobody gives anything back.
-    // Stopped first: whoever is left for a moment would end the agent.
+    // Stopped first, and killed from below: whoever is left for a moment would end the agent, and a stopped one is woken by the
+    // kernel when its parent dies.
     let runs = children(supervisor.id());
     let wardens = runs.iter().flat_map(|run| children(run.parse().unwrap()));
-    let all: Vec<String> = runs.iter().cloned().chain(wardens).chain([supervisor.id().to_string()]).collect();
+    let all: Vec<String> = wardens.chain(runs.iter().cloned()).chain([supervisor.id().to_string()]).collect();
     for word in ["-STOP", "-KILL"] {
         assert!(Command::new("kill").arg(word).args(&all).status().unwrap().success());
     }
@@ -308,16 +312,47 @@ fn children(pid: u32) -> Vec<String> {
         .collect()
 }
 
-/// Agents, tasks, and how often the supervisor is killed. Of every eight tasks, or of a fifth of many, one crashes and one hangs.
+/// So many tokens a task may use up, where many are played.
+const TOKENS: u32 = 1_000;
+
+/// Waits for a supervisor that has so much left to do.
+fn ended(mut supervisor: Child, tasks: usize) {
+    let (began, patience) = (Instant::now(), HANG + Duration::from_secs(4) * u32::try_from(tasks).unwrap());
+    let status = loop {
+        match supervisor.try_wait().unwrap() {
+            Some(status) => break status,
+            None if began.elapsed() < patience => std::thread::sleep(Duration::from_millis(100)),
+            None => {
+                signal(&supervisor, "-KILL");
+                panic!("the supervisor does not end within {patience:?}");
+            }
+        }
+    };
+    assert!(status.success(), "{status}");
+}
+
+/// Agents, tasks, and how often the supervisor is killed. Of every eight tasks, or of a fifth of many, one crashes and one hangs;
+/// one of all is dearer than it may be.
 fn played(agents: usize, tasks: usize, kills: usize) {
     // Where many share few processors, who works may say nothing for long.
     let silence = if agents > 8 { "60s" } else { "15s" };
-    let site = fleet(agents, &format!("run: {{ silence: {silence} }}\n"));
+    let limits = format!("limits: {{ task: {{ tokens: {TOKENS} }} }}\n");
+    let site = fleet(agents, &format!("run: {{ silence: {silence} }}\n{limits}"));
     let all: Vec<String> = (0..tasks).map(|number| site.add(&format!("work {number}"))).collect();
     let part = (tasks / 5).max(8);
-    let is_bad = |number: usize| matches!(number % part, 3 | 6);
-    for (number, task) in all.iter().enumerate().filter(|(number, _)| is_bad(*number)) {
-        mark(&site, &format!("{}-{task}", if number % part == 3 { "crash" } else { "hang" }));
+    let fate = |number: usize| match number % part {
+        _ if number == 1 => Some("dear"),
+        3 => Some("crash"),
+        6 => Some("hang"),
+        _ => None,
+    };
+    let is_bad = |number: usize| fate(number).is_some();
+    let used = json!({ "type": "assistant", "session_id": "s", "message": { "id": "m", "model": "x",
+        "usage": { "input_tokens": TOKENS + 1, "output_tokens": 0 } } });
+    for (number, task) in all.iter().enumerate() {
+        if let Some(fate) = fate(number) {
+            std::fs::write(mark(&site, &format!("{fate}-{task}")), format!("{used}\n")).unwrap();
+        }
     }
     for kill in 1..=kills {
         let supervisor = up(&site);
@@ -328,11 +363,22 @@ fn played(agents: usize, tasks: usize, kills: usize) {
         signal(&supervisor, "-KILL");
         finish(supervisor);
     }
-    up_until_idle(&site);
+    let mut rest = by_person(&site, &["fleet", "up", "--until-idle", "-q"]);
+    ended(rest.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap(), tasks);
     for (number, task) in all.iter().enumerate() {
         let row = site.task(task);
         match is_bad(number) {
-            true => assert_eq!(row["blocked_on"], format!("person:{}", site.person), "{row}"),
+            true => {
+                assert_eq!(row["blocked_on"], format!("person:{}", site.person), "{row}");
+                let why = site.ok(&["handoff", task, "--show"])["handoff"]["summary"].clone();
+                let (fate, why) = (fate(number).unwrap(), text(&why));
+                let words = match fate {
+                    "dear" => "of 1000 tokens",
+                    "crash" => "exit code 3",
+                    _ => "nothing",
+                };
+                assert!(why.contains(words), "{fate}: {why}");
+            }
             false => {
                 assert_eq!(row["state"], "complete", "{row}");
                 assert_eq!(merged(&site, task), *task);
@@ -342,7 +388,22 @@ fn played(agents: usize, tasks: usize, kills: usize) {
     }
     let completed = site.ledger().iter().filter(|entry| entry["verb"] == "completed").count();
     assert_eq!(completed, (0..tasks).filter(|number| !is_bad(*number)).count(), "each once");
-    assert!(!pids(&site).iter().any(|pid| lives(pid)), "nobody is left behind");
+    // Among so many processes a number may be somebody else's by now.
+    let own = format!("ROOT={}\0", site.root().display());
+    let is_own = |pid: &&String| {
+        std::fs::read(format!("/proc/{pid}/environ"))
+            .is_ok_and(|text| String::from_utf8_lossy(&text).contains(&own))
+    };
+    let left: Vec<_> = pids(&site).iter().filter(is_own).filter(|pid| lives(pid)).cloned().collect();
+    assert!(left.is_empty(), "left behind: {left:?}");
+    // Each agent has printed a line, and each has a session.
+    let sessions = site.ok(&["session", "list", "--limit", "10000"])["sessions"].clone();
+    let has_output = |session: &&serde_json::Value| {
+        let (task, id) = (text(&session["task"]), session["id"].to_string());
+        finish(start(&mut site.command(&["logs", task, "--session", &id]))).stdout.contains("begins with")
+    };
+    let kept = sessions.as_array().unwrap().iter().filter(has_output).count();
+    assert!(kept >= pids(&site).len(), "{kept} outputs of {} agents", pids(&site).len());
     site.assert_sound();
 }
 

@@ -80,6 +80,46 @@ fn no_secret_is_kept() {
     }
 }
 
+/// What a check prints is kept and told as well, also where it fails; and what a probe says.
+#[test]
+fn no_secret_that_a_check_prints_is_kept() {
+    let fleet = Fleet::new();
+    let site = &fleet.site;
+    let line =
+        "cat \"$(git rev-parse --absolute-git-dir)\"/onus/lease/*; cat ../planted; echo visible; exit 1";
+    std::fs::write(site.root().join("planted"), "planted-key-4711-abcdef ghp_0123456789abcdefghijKLMNOP\n")
+        .unwrap();
+    let task = text(&site.by_person(&["add", "work", "--check", line])["task"]["id"]).to_owned();
+    let lease = fleet.claim(&task, "a");
+    let mut check = site.command(&["check", &task, "--as", "@a", "--json"]);
+    let check = check.current_dir(fleet.tree("a")).env("ANTHROPIC_API_KEY", "planted-key-4711-abcdef");
+    let told = finish(start(check));
+    assert_eq!(told.exit, Some(7), "{told:?}");
+    site.by_person(&["workstation", "add", "probed", "--probe", "command:cat ../planted; exit 1"]);
+    let probed = site.run(&["workstation", "probe", "probed", "--as", &site.person, "--json"]);
+    let mut places = vec![
+        told.stderr,
+        probed.stdout + &probed.stderr,
+        site.ok(&["show", &task]).to_string(),
+        site.ok(&["check", &task, "--list"]).to_string(),
+    ];
+    assert!(
+        places.iter().enumerate().all(|(place, words)| place == 1 || words.contains("visible")),
+        "{places:#?}"
+    );
+    if let Ok(bytes) = std::fs::read(site.store()) {
+        places.push(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    let id = lease.rsplit('.').next().unwrap();
+    for (place, words) in places.iter().enumerate() {
+        for value in ["ghp_0123456789abcdefghij", id] {
+            assert!(!words.contains(value), "{value} is in place {place}: {words}");
+        }
+        // Only whoever runs it knows what the environment keeps.
+        assert!(place == 1 || !words.contains("planted-key-4711"), "place {place}: {words}");
+    }
+}
+
 #[test]
 fn a_long_output_keeps_its_beginning_and_its_end() {
     let fleet = Fleet::new();

@@ -1,6 +1,6 @@
 //! `onus merge` on real repositories: in which order, within which paths, over which checks, and by whom.
 
-use crate::support::{Answer, Bench, Site, text};
+use crate::support::{Answer, Bench, Site, at_once, text};
 use serde_json::Value;
 
 fn detail(answer: &Answer) -> String {
@@ -21,6 +21,25 @@ fn worked(path: &str, asked: &[&str]) -> (Site, Bench, String, String) {
     let task = ask(&site, &[&["work"], asked].concat());
     let commit = bench.work(&site, &task, path, "one\n");
     (site, bench, task, commit)
+}
+
+/// A client that lost its patience and began again, while its first call still went on.
+#[test]
+fn who_completes_twice_at_once_is_told_the_same_twice() {
+    let (site, bench, task, commit) = worked("a", &["--check", "sleep 1 && test -f a"]);
+    let args = ["complete", &task, "--resolution", "done", "--as", &bench.agent.handle, "--json"];
+    let complete = || {
+        let mut command = site.command(&args);
+        command.current_dir(&bench.dir);
+        command
+    };
+    let answers = at_once([complete(), complete()].into_iter());
+    for answer in &answers {
+        assert_eq!(answer.exit, Some(0), "{answer:#?}");
+        assert_eq!(answer.json()["landed"]["commits"], serde_json::json!([commit]));
+    }
+    assert_eq!(site.ledger().iter().filter(|entry| entry["verb"] == "completed").count(), 1);
+    site.assert_sound();
 }
 
 #[test]
@@ -276,4 +295,19 @@ fn hooks_let_a_merge_through() {
     let merged = bench.ok(&site, &["merge", &task]);
     assert_eq!(text(&merged["commit"]), site.main());
     site.ok(&["consistency"]);
+}
+
+/// What a holder who is gone has left is kept, and anybody puts its worktree back on the main branch.
+#[test]
+fn a_worktree_that_nobody_holds_goes_back_on_main() {
+    let (site, bench, task, _) = worked("src/a.rs", &[]);
+    std::fs::write(bench.dir.join("left-lying"), "half\n").unwrap();
+    site.by_person(&["release", &task, "--force", "--reason", "silent"]);
+    let synced = bench.ok(&site, &["workstation", "sync", &bench.agent.workstation]);
+    assert_eq!(text(&synced["head"]), site.main(), "{synced:#}");
+    assert_eq!(site.git_in(&bench.dir, &["status", "--porcelain"]), "");
+    assert!(!bench.dir.join("src/a.rs").exists());
+    let kept = format!("refs/onus/salvage/{task}/1");
+    assert_eq!(site.git_in(&site.repo(), &["show", &format!("{kept}:src/a.rs")]), "one");
+    site.assert_sound();
 }

@@ -141,7 +141,7 @@ fn whatever_redmine_does_it_is_told_everything_once() {
     let proxy = FaultProxy::to(redmine.port);
     let site = Site::new();
     let agents = site.agents(count);
-    tracker.set_up(&site, proxy.port, "    create: always\n");
+    tracker.set_up(&site, proxy.port, "    create: always\n    silence: 2s\n");
     let mut workers: Vec<Worker> = agents
         .into_iter()
         .map(|agent| Worker {

@@ -14,7 +14,7 @@ fn mirrored(forge: &Forge) -> Site {
     let kind = if forge.is_gitlab { "gitlab" } else { "github" };
     let settings = format!(
         "mirrors:\n  {kind}:\n    url: http://127.0.0.1:{}\n    key_file: key\n    project: acme/api\n    create: always\n    \
-         worker: \"@forge\"\n    poll: 1ms\n    fields: {{agent: \"agent:\", workstation: \"at:\", task: \"onus:\"}}\n    \
+         worker: \"@forge\"\n    poll: 1ms\n    silence: 1s\n    fields: {{agent: \"agent:\", workstation: \"at:\", task: \"onus:\"}}\n    \
          statuses: {{in_progress: doing, blocked: waiting}}\n",
         forge.port
     );

@@ -25,9 +25,20 @@ struct HeldLine {
     taken: Receiver<Taken>,
 }
 
+/// When the test is asked: before the far end carries a change out, or once it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Held {
+    AtWork,
+    Done,
+}
+
 impl HeldLine {
     /// To a server of HTTP at this port, or, without one, to a receiver that takes everything.
     fn to(server: Option<u16>) -> HeldLine {
+        HeldLine::holding(server, Held::Done)
+    }
+
+    fn holding(server: Option<u16>, held: Held) -> HeldLine {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (tell, taken) = channel();
@@ -35,15 +46,19 @@ impl HeldLine {
             for client in listener.incoming().flatten() {
                 let tell = tell.clone();
                 // Whoever asked is dead in most cases, and hears nothing.
-                std::thread::spawn(move || drop(pass(client, server, &tell)));
+                std::thread::spawn(move || drop(pass(client, server, &tell, held)));
             }
         });
         HeldLine { port, taken }
     }
 }
 
-fn pass(mut client: TcpStream, server: Option<u16>, tell: &Sender<Taken>) -> std::io::Result<()> {
+fn pass(mut client: TcpStream, server: Option<u16>, tell: &Sender<Taken>, held: Held) -> std::io::Result<()> {
     let heard = crate::support::receiver::read_request(&mut client)?;
+    let is_held = |when: Held| held == when && !heard.head.starts_with("GET ");
+    if is_held(Held::AtWork) {
+        hold(tell, format!("{}\n\n{}", heard.head, heard.body));
+    }
     let mut answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_vec();
     if let Some(server) = server {
         let kept = heard.head.lines().filter(|line| !line.to_lowercase().starts_with("connection:"));
@@ -54,7 +69,7 @@ fn pass(mut client: TcpStream, server: Option<u16>, tell: &Sender<Taken>) -> std
         answer.clear();
         upstream.read_to_end(&mut answer)?;
     }
-    if !heard.head.starts_with("GET ") {
+    if is_held(Held::Done) {
         hold(tell, format!("{}\n\n{}", heard.head, heard.body));
     }
     client.write_all(&answer)
@@ -187,18 +202,82 @@ fn assert_each_once(site: &Site, task: &str, told: &[&str]) {
     }
 }
 
+fn mirror_to_forge(site: &Site, kind: &str, port: u16, silence: &str) {
+    std::fs::write(site.repo().join("key"), KEY).unwrap();
+    let settings = format!(
+        "mirrors:\n  {kind}:\n    url: http://127.0.0.1:{port}\n    key_file: key\n    project: acme/api\n    create: always\n    \
+         fields: {{agent: \"agent:\", task: \"onus:\"}}\n    statuses: {{in_progress: doing, blocked: waiting}}\n{silence}",
+    );
+    std::fs::write(site.repo().join("onus.yaml"), settings).unwrap();
+}
+
+/// Kills the sender while the far end still works on each of these changes, and lets it finish once another sender runs.
+fn kill_while_at_work(site: &Site, line: &HeldLine, fatal: &[&str]) -> Vec<String> {
+    let mut left: Vec<&str> = fatal.to_vec();
+    let mut all = Vec::new();
+    let mut running = SenderProcess::start(site);
+    let end = Instant::now() + 2 * HANG;
+    loop {
+        match line.taken.recv_timeout(Duration::from_millis(200)) {
+            Ok(taken) => {
+                if let Some(at) = left.iter().position(|words| taken.what.contains(words)) {
+                    left.remove(at);
+                    drop(running);
+                    running = SenderProcess::start(site);
+                    // Long enough for it to ask the far end, and to do it again.
+                    std::thread::sleep(Duration::from_millis(1_500));
+                }
+                let _ = taken.go_on.send(());
+                all.push(taken.what);
+                assert!(all.len() <= CHANGES_MAX, "made again and again: {all:#?}");
+            }
+            Err(RecvTimeoutError::Timeout) if pending(site) == 0 => break,
+            Err(RecvTimeoutError::Timeout) => assert!(Instant::now() < end, "never told: {all:#?}"),
+            Err(RecvTimeoutError::Disconnected) => panic!("nobody listens"),
+        }
+    }
+    assert!(left.is_empty(), "never asked for: {left:?} in {all:#?}");
+    drop(running);
+    all
+}
+
+#[test]
+fn a_sender_that_dies_while_a_forge_is_at_work_writes_nothing_twice() {
+    let forge = Forge::start(false);
+    let line = HeldLine::holding(Some(forge.port), Held::AtWork);
+    let site = Site::new();
+    mirror_to_forge(&site, "github", line.port, "    silence: 8s\n");
+    let task = a_story(&site);
+    kill_while_at_work(&site, &line, &["POST /repos/acme/api/issues HTTP", "the post is rotten"]);
+    assert_eq!(forge.issues().len(), 1, "{:#?}", forge.issues());
+    let comments = forge.comments(1);
+    assert_each_once(&site, &task, &comments.iter().map(String::as_str).collect::<Vec<_>>());
+    site.assert_sound();
+}
+
+#[test]
+fn a_sender_that_dies_while_redmine_is_at_work_writes_nothing_twice() {
+    let Some(tracker) = Tracker::shared() else { return };
+    let line = HeldLine::holding(Some(tracker.port), Held::AtWork);
+    let site = Site::new();
+    tracker.set_up(&site, line.port, "    create: always\n    silence: 15s\n");
+    let task = a_story(&site);
+    kill_while_at_work(&site, &line, &["the post is rotten"]);
+    let [issue] = &tracker.issues()[..] else { panic!("one task, one issue: {:?}", tracker.issues()) };
+    let issue = tracker.read(&issue["id"].to_string());
+    assert_each_once(&site, &task, &notes(&issue));
+    site.assert_sound();
+}
+
+/// Where the far end has done what it was asked before the sender dies.
+const NO_SILENCE: &str = "    silence: 0s\n";
+
 fn killed_beside_a_forge(is_gitlab: bool) {
     let forge = Forge::start(is_gitlab);
     let line = HeldLine::to(Some(forge.port));
     let site = Site::new();
-    std::fs::write(site.repo().join("key"), KEY).unwrap();
     let kind = if is_gitlab { "gitlab" } else { "github" };
-    let settings = format!(
-        "mirrors:\n  {kind}:\n    url: http://127.0.0.1:{}\n    key_file: key\n    project: acme/api\n    create: always\n    \
-         fields: {{agent: \"agent:\", task: \"onus:\"}}\n    statuses: {{in_progress: doing, blocked: waiting}}\n",
-        line.port
-    );
-    std::fs::write(site.repo().join("onus.yaml"), settings).unwrap();
+    mirror_to_forge(&site, kind, line.port, NO_SILENCE);
     let task = a_story(&site);
     let changes = kill_at_every_change(&site, &line, |_| true);
     assert!(changes.len() > 6, "an issue, its labels and state, its comments: {changes:#?}");
@@ -226,7 +305,7 @@ fn redmine_has_everything_once_from_a_sender_that_dies_after_every_change() {
     let Some(tracker) = Tracker::shared() else { return };
     let line = HeldLine::to(Some(tracker.port));
     let site = Site::new();
-    tracker.set_up(&site, line.port, "    create: always\n");
+    tracker.set_up(&site, line.port, &format!("    create: always\n{NO_SILENCE}"));
     let agents = site.agents(1);
     let task = site.add("Mend the gate");
     let claimed = site.ok(&["claim", &task, "--as", "@a1", "--workstation", &agents[0].workstation]);

@@ -365,3 +365,156 @@ fn onus_run_lands_also_when_two_clones_race() {
     }
     site.assert_sound();
 }
+
+/// A `git` on the path that writes down what it is started with.
+fn counted_git(site: &Site) -> (String, PathBuf) {
+    let (bin, log) = (site.root().join("counting"), site.root().join("started"));
+    std::fs::create_dir_all(&bin).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let real = std::env::split_paths(&path).map(|dir| dir.join("git")).find(|git| git.is_file()).unwrap();
+    // What git itself starts finds the real one.
+    let script = format!(
+        "#!/bin/sh\necho \"$*\" >> '{}'\nPATH='{path}'\nexec '{}' \"$@\"\n",
+        log.display(),
+        real.display()
+    );
+    std::fs::write(bin.join("git"), script).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(bin.join("git"), mode).unwrap();
+    (format!("{}:{path}", bin.display()), log)
+}
+
+/// Each run of git costs more than all that Onus itself does at the end of a task. What is read without one must be what git
+/// would have said: also where everything is packed, and git is asked.
+#[test]
+fn the_end_of_a_task_starts_git_for_what_only_git_can_do() {
+    let team = Team::new();
+    let site = &team.site;
+    site.by_person(&["init", "--remote", "origin"]);
+    let (one, two) = (site.bench("one"), team.bench_there("two"));
+    let (path, log) = counted_git(site);
+    for (round, is_moved, is_packed, most) in [(1, false, false, 8), (2, true, false, 9), (3, true, true, 15)]
+    {
+        if is_moved {
+            let other = ask(site, &["of others", "--scope", "others/**"]);
+            team.ok(&two, &["claim", &other]);
+            commit(site, &two, &format!("others/{round}"), "1\n");
+            team.ok(&two, &["complete", &other, "--resolution", "done"]);
+        }
+        let task = ask(site, &["work", "--check", "test -d .", "--scope", "src/**"]);
+        one.claim(site, &task);
+        let (first, second) = (format!("src/{round}/a"), format!("src/{round}/b"));
+        commit(site, &one, &first, "1\n");
+        commit(site, &one, &second, "1\n");
+        if is_packed {
+            for place in [&site.repo(), &team.origin] {
+                site.git_in(place, &["gc", "--quiet", "--prune=now"]);
+                site.git_in(place, &["pack-refs", "--all"]);
+            }
+        }
+        drop(std::fs::remove_file(&log));
+        let args = ["complete", &task, "--resolution", "done", "--as", "@one", "--json"];
+        let done = finish(start(site.command(&args).current_dir(&one.dir).env("PATH", &path)));
+        assert_eq!(done.exit, Some(0), "{done:#?}");
+        let started = std::fs::read_to_string(&log).unwrap();
+        assert!(started.lines().count() <= most, "round {round}:\n{started}");
+        let done = done.json();
+        let landed = site.git_in(&team.origin, &["rev-list", "--max-count=2", "main"]);
+        let newest_first: Vec<&str> = landed.lines().collect();
+        assert_eq!(
+            done["landed"]["commits"],
+            serde_json::json!([newest_first[1], newest_first[0]]),
+            "{done:#}"
+        );
+        let handoff = &done["handoff"]["handoff"];
+        let told: Vec<(&str, &str)> = handoff["commits"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|commit| (text(&commit["id"]), text(&commit["subject"])))
+            .collect();
+        let subjects = [format!("change {second}"), format!("change {first}")];
+        assert_eq!(told, [(newest_first[0], subjects[0].as_str()), (newest_first[1], subjects[1].as_str())]);
+        assert_eq!(handoff["files"], serde_json::json!([first, second]), "{handoff:#}");
+        // The main checkout has followed.
+        assert_eq!(site.main(), newest_first[0]);
+        assert!(site.repo().join(&second).exists());
+    }
+    site.assert_sound();
+}
+
+/// What somebody edits in the main checkout is in nobody's way: the work lands, and the checkout is left as it is.
+#[test]
+fn a_main_checkout_that_cannot_follow_is_told_and_left() {
+    let team = Team::new();
+    let site = &team.site;
+    site.by_person(&["init", "--remote", "origin"]);
+    let one = site.bench("one");
+    let (task, before) = (ask(site, &["work"]), site.main());
+    one.claim(site, &task);
+    commit(site, &one, "feature", "1\n");
+    std::fs::write(site.repo().join("feature"), "a person's own\n").unwrap();
+    let done = one.ok(site, &["complete", &task, "--resolution", "done"]);
+    assert!(text(&done["behind"][0]["detail"]).contains("in the way"), "{done:#}");
+    assert_eq!((team.main() == before, site.main()), (false, before));
+    assert_eq!(std::fs::read_to_string(site.repo().join("feature")).unwrap(), "a person's own\n");
+    assert_eq!(site.git_in(&site.repo(), &["status", "--porcelain"]), "?? feature");
+    // Once it is out of the way the next landing takes it along.
+    std::fs::remove_file(site.repo().join("feature")).unwrap();
+    let next = ask(site, &["more"]);
+    one.claim(site, &next);
+    commit(site, &one, "more", "1\n");
+    one.ok(site, &["complete", &next, "--resolution", "done"]);
+    assert_eq!(site.main(), team.main());
+    assert_eq!(site.git_in(&site.repo(), &["status", "--porcelain"]), "");
+    site.assert_sound();
+}
+
+/// Whoever claims from elsewhere is told where the work is.
+#[test]
+fn a_claim_says_where_to_commit() {
+    let site = guarded();
+    let one = site.bench("one");
+    let said = |task: &str, dir: &std::path::Path| {
+        let args = ["claim", task, "--workstation", &one.agent.workstation, "--as", "@one"];
+        let claimed = finish(start(site.command(&args).current_dir(dir)));
+        assert_eq!(claimed.exit, Some(0), "{claimed:#?}");
+        site.by_person(&["release", task, "--force", "--reason", "again"]);
+        claimed.stderr
+    };
+    let task = ask(&site, &["work"]);
+    let from_elsewhere = said(&task, &site.repo());
+    assert!(
+        from_elsewhere.contains(&format!("next: commit in {}, then onus complete", one.dir.display())),
+        "{from_elsewhere}"
+    );
+    std::fs::create_dir(one.dir.join("below")).unwrap();
+    let from_inside = said(&task, &one.dir.join("below"));
+    assert!(from_inside.contains("next: commit here, then onus complete"), "{from_inside}");
+}
+
+/// A push that was killed leaves git's lock in the shared repository: who lands next is told which file it is, and not that
+/// others are quicker.
+#[test]
+fn a_lock_that_a_killed_push_left_is_named() {
+    let team = Team::new();
+    let site = &team.site;
+    site.by_person(&["init", "--remote", "origin"]);
+    let one = site.bench("one");
+    let task = ask(site, &["work"]);
+    one.claim(site, &task);
+    commit(site, &one, "feature", "1\n");
+    let lock = team.origin.join("refs/heads/main.lock");
+    std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    std::fs::write(&lock, "").unwrap();
+    let complete = ["complete", &task, "--resolution", "done"];
+    let refused = one.run(site, &complete);
+    assert_eq!(refused.code(), "not_merged");
+    let error = refused.error();
+    assert!(text(&error["detail"]).contains("refs/heads/main.lock"), "{error:#}");
+    assert!(text(&error["hint"]).contains("removes the .lock file"), "{error:#}");
+    std::fs::remove_file(&lock).unwrap();
+    one.ok(site, &complete);
+    assert_eq!(files(site, &team.origin, "main"), ["feature"]);
+    site.assert_sound();
+}

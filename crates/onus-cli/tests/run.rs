@@ -179,8 +179,10 @@ fn a_wrapper_that_was_stopped_beyond_its_lease_hears_how_things_stand() {
     std::thread::sleep(Duration::from_millis(500));
     drop(busy);
     until("who was left alone is renewed", || expired() == 0);
+    // It hears of it while its command runs, which ends by that.
+    let lost = finish(loses);
     std::fs::write(site.root().join("end"), "").unwrap();
-    let (stayed, lost) = (finish(stays), finish(loses));
+    let stayed = finish(stays);
     assert_eq!((stayed.exit, text(&site.task(&left)["state"])), (Some(0), "complete"), "{stayed:?}");
     assert_eq!(lost.exit, Some(4), "{lost:?}");
     assert!(lost.stderr.contains("lost: fenced"), "{lost:?}");

@@ -67,6 +67,7 @@ mod scopes;
 mod serve;
 mod serve_http2;
 mod serve_intake;
+mod serve_landing;
 mod serve_manners;
 mod serve_mcp;
 mod serve_repeat;

@@ -135,6 +135,10 @@ pub struct Counterpart {
     pub read_back: BTreeMap<String, String>,
     /// The sessions that it has, by what a far end makes of them.
     pub worked: BTreeMap<Seq, String>,
+    /// The entry that somebody is about to tell. One who finds it here and did not begin with it follows a sender that died in
+    /// the middle: the far end may still be at work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub begun: Option<Seq>,
     /// What of an unfinished delivery is done, and what else it was told of, by names that its far end gives.
     pub done: BTreeMap<String, String>,
 }
@@ -151,4 +155,14 @@ pub enum Undelivered {
     Refused(String),
     /// It has lost what it was told before: the task's story is told again from its beginning.
     WentBack,
+}
+
+impl Undelivered {
+    /// Why, in words.
+    pub fn words(self) -> String {
+        match self {
+            Undelivered::Away(why) | Undelivered::Silent(why) | Undelivered::Refused(why) => why,
+            Undelivered::WentBack => "it has lost what it was told".to_owned(),
+        }
+    }
 }

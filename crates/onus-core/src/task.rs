@@ -64,6 +64,21 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// How much its checks, criteria, scope and tags have together.
+    pub fn lists_bytes(&self) -> usize {
+        let checks = self.checks.iter().map(|check| check.command.len());
+        let criteria = self.criteria.iter().map(|criterion| criterion.text.len());
+        let words = self.scope.iter().chain(&self.tags).map(String::len);
+        checks.chain(criteria).chain(words).sum()
+    }
+
+    /// How much all of its texts have.
+    pub fn bytes(&self) -> usize {
+        let texts =
+            [&self.body, &self.extra].map(|text| text.as_ref().and_then(Text::content).map_or(0, str::len));
+        self.title.len() + texts.iter().sum::<usize>() + self.lists_bytes()
+    }
+
     /// An ask of a title and nothing else.
     pub fn titled(title: impl Into<String>) -> Spec {
         Spec {

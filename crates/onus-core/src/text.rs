@@ -15,6 +15,8 @@ pub const LIST_MAX: usize = 256;
 /// What a task keeps of another system's fields, as JSON.
 pub const EXTRA_MAX: usize = 262_144;
 pub const CRITERION_MAX: usize = 4_096;
+/// What a task's checks, criteria, scope and tags have together: lists of tasks are long, and the record has each of them.
+pub const LISTS_MAX: usize = 65_536;
 
 /// One line: not empty, no control characters, at most `max` bytes.
 pub fn line(what: &str, text: &str, max: usize) -> Result<String, String> {

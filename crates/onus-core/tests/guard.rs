@@ -1,6 +1,7 @@
 //! The guard, row by row: whose branch, where the caller stands, what it shows, and what comes of it.
 
 use onus_core::code::Code;
+use onus_core::constraint::Constraint;
 use onus_core::guard::{
     Change, Credentials, Held, Local, Mover, Naming, News, Permit, Post, Push, client, local, pushed,
     trailers, within,
@@ -75,7 +76,21 @@ fn stations() -> Vec<Station> {
         station("own", Checkout, Ready, Some(("API-5", "@ada", 9))),
         // A name only: it is wherever its worker stands.
         station("name", Logical, Ready, Some(("API-6", "@cat", 10))),
+        station("ill", Worktree, Quarantined, None),
+        station("shut", Worktree, Ready, None),
+        with_open(
+            station("out", Worktree, Ready, Some(("API-7", "@dan", 11))),
+            &["free", "a", "ill", "gone"],
+        ),
     ]
+}
+
+/// Its holder may work in these workstations as well.
+fn with_open(mut station: Station, places: &[&str]) -> Station {
+    let (_, assignment, _) = station.held.as_mut().unwrap();
+    let opened = places.iter().map(|place| Constraint::Workstation(place.parse().unwrap()));
+    assignment.constraints = opened.collect();
+    station
 }
 
 fn post<'a>(stations: &'a [Station], name: &str) -> Option<Post<'a>> {
@@ -94,6 +109,7 @@ fn token(word: &str) -> Option<Token> {
         "busy" => (GENERATION, 8, 8),
         "own" => (GENERATION, 9, 9),
         "name" => (GENERATION, 10, 10),
+        "out" => (GENERATION, 11, 11),
         "stale" => (GENERATION, 4, 4),
         "forged" => (GENERATION, 5, 99),
         "wrong-epoch" => (GENERATION, 4, 5),
@@ -203,6 +219,25 @@ fn the_branch_of_a_workstation_is_its_holders() {
             ("sick  sick  sick  @ann", "workstation_quarantined"),
             ("sick  -     -     -", "workstation_quarantined"),
             ("-     sick  sick  @ann", "workstation_quarantined"),
+        ],
+        PeoplePolicy::Free,
+    );
+}
+
+#[test]
+fn a_workstation_that_an_assignment_opens() {
+    check_all(
+        &[
+            ("-     free  out   @dan", "API-7"),
+            ("-     free  out   @bob", "fenced"),
+            ("-     out   out   @dan", "API-7"),
+            ("head  free  out   @dan", "API-7"),
+            // Somebody works there, it is in quarantine, or nobody has opened it.
+            ("-     a     out   @dan", "fenced"),
+            ("-     ill   out   @dan", "workstation_quarantined"),
+            ("-     shut  out   @dan", "fenced"),
+            // Another lease opens nothing there.
+            ("-     free  b     @bob", "fenced"),
         ],
         PeoplePolicy::Free,
     );

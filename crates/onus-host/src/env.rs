@@ -1,6 +1,7 @@
 //! The environment variables that decide where things are.
 
 use onus_core::code::Code;
+use onus_core::output::is_secret_name;
 use onus_core::refusal::Refusal;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,14 @@ pub struct Env {
     pub data_home: Option<PathBuf>,
     /// `HOME`
     pub home: Option<PathBuf>,
+}
+
+/// What the environment keeps under telling names: nobody who reads an output may see it.
+pub fn secret_values() -> Vec<String> {
+    let all = std::env::vars_os().map(|(name, value)| (name.to_string_lossy().into_owned(), value));
+    all.filter(|(name, _)| is_secret_name(name))
+        .map(|(_, value)| value.to_string_lossy().into_owned())
+        .collect()
 }
 
 impl Env {

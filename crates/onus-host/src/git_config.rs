@@ -16,6 +16,8 @@ pub(crate) struct GitConfig {
     pub(crate) worktree_config: bool,
     /// Where its remotes are.
     pub(crate) remotes: Vec<String>,
+    /// The remotes that can be fetched from, by name.
+    pub(crate) fetched_from: Vec<(String, String)>,
     /// `onus.store`: the address of the store that the clone belongs to.
     pub(crate) store: Option<String>,
     /// `onus.tokenFile`: where the token for that store is kept.
@@ -27,12 +29,13 @@ pub(crate) struct GitConfig {
 impl GitConfig {
     /// Reads on top of what is there: a later file, like a later line, wins.
     pub(crate) fn read(&mut self, text: &[u8]) {
-        let mut section = Vec::new();
+        let (mut section, mut subsection) = (Vec::new(), None);
         for line in text.split(|byte| *byte == b'\n') {
             let mut line = line.trim_ascii();
             if let Some(rest) = line.strip_prefix(b"[") {
                 let end = rest.iter().position(|byte| *byte == b']').unwrap_or(rest.len());
                 section = rest[..end].trim_ascii().to_ascii_lowercase();
+                subsection = quoted(&rest[..end]);
                 line = rest.get(end + 1..).unwrap_or_default().trim_ascii();
             }
             let equals = line.iter().position(|byte| *byte == b'=');
@@ -45,7 +48,11 @@ impl GitConfig {
                     self.hooks_path = value.map(|v| PathBuf::from(OsString::from_vec(v)));
                 }
                 (section, b"url" | b"pushurl") if section.starts_with(b"remote ") => {
-                    self.remotes.extend(value.map(|v| String::from_utf8_lossy(&v).into_owned()));
+                    let address = value.map(|v| String::from_utf8_lossy(&v).into_owned());
+                    if key == b"url" {
+                        self.fetched_from.extend(subsection.clone().zip(address.clone()));
+                    }
+                    self.remotes.extend(address);
                 }
                 (b"onus", b"store") => {
                     self.store = value.map(|v| String::from_utf8_lossy(&v).into_owned());
@@ -61,6 +68,12 @@ impl GitConfig {
             }
         }
     }
+}
+
+/// The name in quotes behind a section's: it alone keeps its case. None where it is written with escapes.
+fn quoted(header: &[u8]) -> Option<String> {
+    let name = header.split(|byte| *byte == b'"').nth(1)?;
+    if name.contains(&b'\\') { None } else { String::from_utf8(name.to_vec()).ok() }
 }
 
 /// A key without `=` is true, as git has it.
@@ -116,5 +129,17 @@ mod tests {
         check("[core]\nworktree = \"/a # b\" ; c\n", false, Some("/a # b"));
         check("[core]\nworktree = \"/a\\\\b\\\"c\"\n", false, Some("/a\\b\"c"));
         check("[core", false, None);
+    }
+
+    #[test]
+    fn remotes_keep_their_names() {
+        let mut config = GitConfig::default();
+        config.read(
+            b"[remote \"Origin\"]\n\turl = /a.git\n\tpushurl = /b.git\n\tfetch = +x:y\n[Remote \"o\\\"x\"]\nURL=/c.git\n[remote \"up\"] url = \"/d e.git\"\n",
+        );
+        let found: Vec<(&str, &str)> =
+            config.fetched_from.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
+        assert_eq!(found, [("Origin", "/a.git"), ("up", "/d e.git")]);
+        assert_eq!(config.remotes, ["/a.git", "/b.git", "/c.git", "/d e.git"]);
     }
 }

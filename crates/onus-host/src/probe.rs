@@ -11,6 +11,7 @@ mod http;
 mod localstack;
 mod tcp;
 
+use onus_core::output::redacted;
 use onus_core::probe::{DETAIL_MAX, Probe, ProbeKind, ProbeResult, Verdict};
 use onus_core::text::is_unprintable;
 use onus_core::time::{Millis, Timestamp};
@@ -115,7 +116,7 @@ impl Started {
             at: self.at,
             took_ms: i64::try_from(took.as_millis()).unwrap_or(i64::MAX),
             verdict: seen.verdict,
-            detail: one_line(&seen.detail),
+            detail: one_line(&redacted(&seen.detail)),
         }
     }
 }

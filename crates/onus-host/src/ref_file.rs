@@ -75,6 +75,18 @@ pub fn head_of(dir: &Path) -> Head {
     }
 }
 
+/// The branch that the working tree of a git directory is on, if it is on one; none outside where its file does not say.
+pub(crate) fn branch_at(repo: &Repo, git_dir: &Path) -> Option<Option<String>> {
+    if repo.common_dir.join("reftable").exists() {
+        return None;
+    }
+    match read_file(&git_dir.join("HEAD")).ok()? {
+        Said::Link(name) => Some(Some(name)),
+        Said::Commit(_) => Some(None),
+        Said::Nothing | Said::Odd => None,
+    }
+}
+
 /// Whether it can be a branch's name, by the rules of `git check-ref-format`.
 pub(crate) fn is_branch_name(name: &str) -> bool {
     let odd = |c: char| c.is_control() || matches!(c, ' ' | '~' | '^' | ':' | '?' | '*' | '[' | '\\');

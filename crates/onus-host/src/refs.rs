@@ -15,7 +15,8 @@ pub use barrier::barrier;
 pub use diff::{Changes, Detail, DiffFile, DiffLine, Hunk, Side};
 pub use forward::{FastForward, Forwarded, fast_forward};
 pub(crate) use history::paths;
-pub use history::{Commit, History, Sample, Trailers};
+pub use history::{Brought, Commit, History, Sample, Trailers};
+pub(crate) use loose::LooseObjects;
 pub use loose::changed_paths as changed_by_one;
 pub use salvage::{SUBJECT as SALVAGED, Salvaged, salvage, set_aside};
 pub use shared::{Move, Pushed, bring, fetch, push, remote_url, tracking_ref};
@@ -50,6 +51,14 @@ pub fn remotes(repo: &Repo) -> Result<Vec<(String, String)>, Refusal> {
     let fetched = listed.lines().filter_map(|line| line.split_once('\t'));
     let fetched = fetched.filter_map(|(name, rest)| Some((name, rest.split_once(" (fetch)")?.0)));
     Ok(fetched.map(|(name, url)| (name.to_owned(), url.to_owned())).collect())
+}
+
+/// The remote of this name, if the clone's own configuration alone shows that it has that address: git, which could know others
+/// from elsewhere, need not be asked.
+pub fn is_remote_at(repo: &Repo, remote: &str, fits: impl Fn(&str) -> bool) -> Result<bool, Refusal> {
+    let config = repo.config()?;
+    let mut addresses = config.fetched_from.iter().filter(|(name, _)| name == remote).map(|(_, url)| url);
+    Ok(addresses.next().is_some_and(|url| fits(url)) && addresses.next().is_none())
 }
 
 /// The repositories of this machine that this one pushes to, by their git directories.

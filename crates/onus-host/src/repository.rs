@@ -284,7 +284,7 @@ fn root(
 }
 
 /// A linked working tree's git dir names the tree's `.git` file.
-fn linked_root(git_dir: &Path) -> io::Result<Option<PathBuf>> {
+pub(crate) fn linked_root(git_dir: &Path) -> io::Result<Option<PathBuf>> {
     let read = if_exists(read_capped(&git_dir.join("gitdir"), PATH_FILE_MAX))?;
     let dot_git = read.map(|bytes| git_dir.join(one_path(&bytes)));
     Ok(dot_git.and_then(|path| path.parent().map(Path::to_owned)).map(without_links))

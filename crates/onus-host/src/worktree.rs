@@ -8,13 +8,14 @@ mod sync;
 pub use detach::{Stood, detach, reattach};
 pub use put_back::{Picked, pick, put_back};
 pub use survey::{Survey, dirty, is_dirty, survey};
-pub use sync::{Conflict, Synced, sync};
+pub use sync::{Conflict, Synced, sync, sync_seen};
 
 use crate::env::Env;
-use crate::file::{refused, shown};
+use crate::file::{if_exists, refused, shown};
 use crate::git::Git;
+use crate::ref_file;
 use crate::refs::{History, Sample, branch_ref};
-use crate::repository::{Repo, find_with};
+use crate::repository::{Repo, find_with, linked_root};
 use onus_core::code::Code;
 use onus_core::refusal::{Finding, Refusal};
 use std::ffi::OsStr;
@@ -63,6 +64,39 @@ pub fn list(repo: &Repo) -> Result<Vec<Worktree>, Refusal> {
         tree.prunable.get_or_insert_with(|| "its directory is gone".into());
     }
     Ok(trees)
+}
+
+/// Where a branch (`refs/heads/…`) is checked out, as git's own files tell; where they cannot be read so, git is asked.
+pub(crate) fn checkouts_of(repo: &Repo, refname: &str) -> Result<Vec<PathBuf>, Refusal> {
+    let found = match read_checkouts(repo) {
+        Some(found) => found,
+        None => {
+            let trees = list(repo)?.into_iter().filter(|tree| tree.prunable.is_none());
+            trees.filter_map(|tree| Some((tree.path, tree.branch?))).collect()
+        }
+    };
+    Ok(found.into_iter().filter(|(_, branch)| branch == refname).map(|(path, _)| path).collect())
+}
+
+/// Every working tree that is there, with the branch that it is on.
+fn read_checkouts(repo: &Repo) -> Option<Vec<(PathBuf, String)>> {
+    let mut found = Vec::new();
+    if !repo.config().ok()?.bare {
+        // Of a submodule git lists its git directory.
+        let is_usual = repo.common_dir.file_name() == Some(OsStr::new(".git"));
+        let branch = is_usual.then(|| ref_file::branch_at(repo, &repo.common_dir))??;
+        let root = repo.common_dir.parent().map(Path::to_owned);
+        found.extend(root.zip(branch));
+    }
+    let linked = if_exists(std::fs::read_dir(repo.common_dir.join("worktrees"))).ok()?;
+    for entry in linked.into_iter().flatten() {
+        let git_dir = entry.ok()?.path();
+        let Some(root) = linked_root(&git_dir).ok()? else { continue };
+        if let Some(branch) = ref_file::branch_at(repo, &git_dir)?.filter(|_| root.join(".git").exists()) {
+            found.push((root, branch));
+        }
+    }
+    Some(found)
 }
 
 /// Makes a working tree at `path` on `branch`, which is made at `base` unless there is one already. One that is there
@@ -278,4 +312,53 @@ fn is_in_use(path: &Path) -> Result<bool, Refusal> {
 fn own(repo: &Repo, dir: &Path) -> Result<Repo, Refusal> {
     let found = find_with(dir, &Env::default())?.repo.filter(|own| own.common_dir == repo.common_dir);
     found.ok_or_else(|| Refusal::invalid(format!("{} is not a working tree of this repository", shown(dir))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn git(dir: &Path, args: &[&str]) {
+        let mut git = std::process::Command::new("git");
+        git.args(["-c", "user.name=A", "-c", "user.email=a@example.org"]).args(args);
+        let done = git.current_dir(dir).env("GIT_CONFIG_GLOBAL", "/dev/null").output().unwrap();
+        assert!(done.status.success(), "{args:?}: {done:?}");
+    }
+
+    #[test]
+    fn where_branches_are_checked_out_is_what_git_says() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let dir = root.join("main");
+        git(&root, &["init", "--quiet", "--initial-branch=main", "main"]);
+        git(&dir, &["commit", "--quiet", "--allow-empty", "--message=x"]);
+        for (name, args) in [
+            ("one", &["-b", "one"][..]),
+            ("again", &["--force"]),
+            ("loose", &["--detach"]),
+            ("locked", &["--lock", "-b", "locked"]),
+            ("gone", &["-b", "gone"]),
+            ("gone-locked", &["--lock", "-b", "gone-locked"]),
+        ] {
+            let at = if name == "again" { "main" } else { "HEAD" };
+            git(&dir, &[&["worktree", "add", "--quiet"], args, &[&format!("../{name}"), at]].concat());
+        }
+        for name in ["gone", "gone-locked"] {
+            std::fs::remove_dir_all(root.join(name)).unwrap();
+        }
+        git(&root, &["clone", "--quiet", "--bare", "main", "bare.git"]);
+        git(&root.join("bare.git"), &["worktree", "add", "--quiet", "../of-bare", "main"]);
+        for (place, branches) in [("main", 3), ("one", 3), ("bare.git", 1), ("of-bare", 1)] {
+            let repo = find_with(&root.join(place), &Env::default()).unwrap().repo.unwrap();
+            let listed = list(&repo).unwrap().into_iter().filter(|tree| tree.prunable.is_none());
+            let mut expected: Vec<_> =
+                listed.filter_map(|tree| Some((tree.path, tree.branch.filter(|_| !tree.is_bare)?))).collect();
+            let mut found = read_checkouts(&repo).unwrap();
+            expected.sort();
+            found.sort();
+            assert_eq!(found, expected, "{place}");
+            let distinct: std::collections::BTreeSet<_> = found.iter().map(|(_, branch)| branch).collect();
+            assert_eq!(distinct.len(), branches, "{place}: {found:?}");
+        }
+    }
 }

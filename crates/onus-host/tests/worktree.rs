@@ -2,7 +2,7 @@
 
 use super::support::Area;
 use onus_core::code::Code;
-use onus_host::worktree::{Branch, Synced, create, list, remove, survey, sync};
+use onus_host::worktree::{Branch, Synced, create, list, put_back, remove, survey, sync};
 use std::fs;
 
 /// A repository with a file on `main` and a working tree `lane` on `agent/a`.
@@ -164,6 +164,33 @@ fn a_rebase_that_somebody_began_is_left_alone() {
     let refusal = sync(&area.repo("main"), &area.at("lane"), "main").unwrap_err();
     assert_eq!(refusal.code, Code::WorkstationNotReady);
     assert!(area.at("main/.git/worktrees/lane/rebase-merge").is_dir());
+}
+
+/// A git that was killed leaves its locks; one that lives has its own, and is not robbed.
+#[test]
+fn the_locks_of_a_killed_git_are_taken_away() {
+    let area = area();
+    let main = area.commit("main", "b.txt", "main\n");
+    let locks = ["worktrees/lane/index.lock", "worktrees/lane/HEAD.lock", "refs/heads/agent/a.lock"];
+    let leave = |names: &[&str]| {
+        for name in names {
+            area.write(&format!("main/.git/{name}"), "");
+        }
+    };
+    let go = || put_back(&area.repo("main"), &area.at("lane"), "agent/a", "main");
+    let mut git = std::process::Command::new("git");
+    let git = git.args(["cat-file", "--batch"]).current_dir(area.at("lane"));
+    let mut alive =
+        git.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::null()).spawn().unwrap();
+    leave(&locks[1..2]);
+    assert!(go().is_err());
+    assert!(area.at("main/.git/worktrees/lane/HEAD.lock").exists());
+    alive.kill().unwrap();
+    alive.wait().unwrap();
+    leave(&locks);
+    go().unwrap();
+    assert_eq!(area.head("lane"), main);
+    area.commit("lane", "c.txt", "goes on\n");
 }
 
 #[test]

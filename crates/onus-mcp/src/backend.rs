@@ -2,8 +2,10 @@
 
 use onus_app::Onus;
 use onus_app::finish::FinishView;
+use onus_app::landing::{LandedAnswer, LandingOrder};
 use onus_app::submit::{Receipt, Target};
 use onus_app::token::Shown;
+use onus_core::code::Code;
 use onus_core::command::Envelope;
 use onus_core::evidence::RootCause;
 use onus_core::id::{Handle, RequestId, TaskId};
@@ -35,6 +37,12 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Carries a command out, if the token that was shown for it is still good then.
     fn submit(&self, who: &Who, envelope: Envelope, target: Target) -> Result<Receipt, Refusal>;
+
+    /// Lands what lies where the store is. Asked only by whoever has no working trees of its own.
+    fn land(&self, _: &Who, order: LandingOrder) -> Result<LandedAnswer, Refusal> {
+        let detail = format!("nothing can be landed here: {}", order.task);
+        Err(Refusal::new(Code::NotMerged, detail))
+    }
 
     /// The caller's own working trees; none behind a network, where no path is touched and no check is run.
     fn site(&self) -> Option<&dyn WorkingTrees> {

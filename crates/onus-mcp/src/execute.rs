@@ -6,6 +6,7 @@ use crate::summary::{self, Card};
 use crate::tool::{self, Call};
 use onus_app::inbox::MessagesView;
 use onus_app::input::{self, Order, VerbInput};
+use onus_app::landing::LandedAnswer;
 use onus_app::queue::LIMIT_MAX;
 use onus_app::show::StoryPart;
 use onus_app::submit::{Receipt, Target};
@@ -57,7 +58,7 @@ impl<D: Backend> Execution<'_, D> {
     fn with_messages(&self, mut answer: Value) -> Value {
         let Some(worker) = self.who.worker.clone() else { return answer };
         let asked = self.desk.ask(self.who, move |onus| onus.messages(Some(&worker), None));
-        let Ok(MessagesView { messages }) = asked else { return answer };
+        let Ok(MessagesView { messages, .. }) = asked else { return answer };
         if messages.is_empty() {
             return answer;
         }
@@ -211,8 +212,7 @@ impl<D: Backend> Execution<'_, D> {
 
     fn complete(&self, call: AboutTask<input::CompleteInput>) -> Result<Value, Refusal> {
         let Some(site) = self.desk.site() else {
-            // Behind a network nobody can merge: what has landed is asked of the record and of the server's own git.
-            return self.change(call);
+            return self.complete_behind_network(call);
         };
         let input::CompleteInput { resolution, root_cause, lease, .. } = call.input;
         let resolution = resolution.map(|text| Text::new(text.trim_end().to_owned()));
@@ -220,6 +220,19 @@ impl<D: Backend> Execution<'_, D> {
         let request = call.request.map_or_else(fresh, Ok)?;
         let order = Completing { task: call.task, lease, resolution, root_cause };
         Ok(summary::finished(&site.finish(&order, &request)?))
+    }
+
+    /// The server lands what lies in its own clone; of work elsewhere it asks the record and its own git what has landed.
+    fn complete_behind_network(&self, call: AboutTask<input::CompleteInput>) -> Result<Value, Refusal> {
+        let task = call.task.clone();
+        if call.input.force || !self.desk.ask(self.who, move |onus| onus.lies_here(&task))? {
+            return self.change(call);
+        }
+        let request = call.request.map_or_else(fresh, Ok)?;
+        match self.desk.land(self.who, call.input.landing(call.task, request, None))? {
+            LandedAnswer::Complete(view) => Ok(summary::finished(&view)),
+            LandedAnswer::Merged(view) => Ok(json!({ "task": view.task, "landed": view.landed })),
+        }
     }
 
     fn ask(&self, call: Asking<input::AddInput>) -> Result<Value, Refusal> {

@@ -8,6 +8,7 @@ use crate::route::{Asked, Next, Route};
 use crate::serve::Server;
 use crate::store::Store;
 use axum::http::HeaderMap;
+use onus_app::landing::{LandedAnswer, LandingOrder};
 use onus_app::submit::{Receipt, ReceiptKind, Target};
 use onus_app::token::{Shown, parse};
 use onus_app::weight::Weight;
@@ -153,6 +154,20 @@ impl Server {
             self.bearers.forget(&text);
         }
         Ok(answers)
+    }
+
+    /// Lands for the bearer of a token.
+    pub(crate) async fn landed(
+        &self,
+        order: Box<LandingOrder>,
+        shown: Shown,
+    ) -> Result<LandedAnswer, Refusal> {
+        let text = shown.text.clone();
+        let landed = self.landings.land(order, shown).await;
+        if matches!(&landed, Err(refusal) if refusal.code == Code::Unauthenticated) {
+            self.bearers.forget(&text);
+        }
+        landed
     }
 
     /// A grant, once the mirrors were told of it that must be before anybody begins.

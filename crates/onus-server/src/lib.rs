@@ -17,6 +17,7 @@ mod events;
 mod http2_idle;
 mod indexer;
 mod intake;
+mod landings;
 mod listen;
 mod log;
 mod mcp;

@@ -1,4 +1,5 @@
-//! `/mcp`: the tools of agents' clients, for the bearer of a token. No check is run here and no path is touched.
+//! `/mcp`: the tools of agents' clients, for the bearer of a token. No check is run here and no path is touched, but for a
+//! landing of work that lies in the server's own clone.
 
 use crate::allowance::{Portion, Share};
 use crate::auth;
@@ -12,8 +13,10 @@ use axum::extract::Request;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use axum::http::{Method, Response, StatusCode};
 use axum::routing::{MethodRouter, any};
+use onus_app::landing::{LandedAnswer, LandingOrder};
 use onus_app::submit::{Receipt, Target};
 use onus_app::weight::Weight;
+use onus_core::code::Code;
 use onus_core::command::Envelope;
 use onus_core::refusal::Refusal;
 use onus_core::unique_json::UniqueJson;
@@ -41,6 +44,12 @@ impl Backend for Counter {
         let submitted = self.server.submitted(vec![(envelope, target)], who.shown.clone());
         let answers = Handle::current().block_on(submitted)?;
         answers.into_iter().next().unwrap_or_else(|| Err(busy("the server is shutting down")))
+    }
+
+    fn land(&self, who: &Who, order: LandingOrder) -> Result<LandedAnswer, Refusal> {
+        let shown =
+            who.shown.clone().ok_or_else(|| Refusal::new(Code::Unauthenticated, "no token was shown"))?;
+        Handle::current().block_on(self.server.landed(Box::new(order), shown))
     }
 }
 
@@ -117,7 +126,6 @@ mod tests {
     use onus_app::registry::Founding;
     use onus_app::token::{Shown, parse};
     use onus_app::{Onus, Sight};
-    use onus_core::code::Code;
     use onus_core::command::Command;
     use onus_core::event::WorkerAdded;
     use onus_core::registry::token::TokenOrder;
@@ -131,7 +139,14 @@ mod tests {
     fn open(path: &Path) -> Result<Store, Refusal> {
         let store = Location::File(path.to_owned()).open(onus_host::clock::now)?;
         let place = onus_host::repository::find(path.parent().unwrap())?;
-        Ok(Onus { store, settings: Settings::default(), path: path.to_owned(), place, sight: Sight::Store })
+        Ok(Onus {
+            store,
+            settings: Settings::default(),
+            path: path.to_owned(),
+            place,
+            sight: Sight::Store,
+            bearer: None,
+        })
     }
 
     fn ask(actor: &str, request: &str) -> Envelope {

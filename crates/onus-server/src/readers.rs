@@ -284,7 +284,14 @@ mod tests {
         let open = move || {
             let store = Location::File(path.clone()).open(onus_host::clock::now)?;
             let place = onus_host::repository::find(path.parent().unwrap())?;
-            Ok(Onus { store, settings: Settings::default(), path: path.clone(), place, sight: Sight::Store })
+            Ok(Onus {
+                store,
+                settings: Settings::default(),
+                path: path.clone(),
+                place,
+                sight: Sight::Store,
+                bearer: None,
+            })
         };
         Readers::start(&(Arc::new(open) as Open), count).unwrap()
     }

@@ -7,6 +7,7 @@ use axum::extract::Query;
 use axum::http::{Method, Uri};
 use onus_app::idempotent_admin::Asker;
 use onus_app::input::{Order, VerbInput};
+use onus_app::landing::{LandedAnswer, LandingOrder};
 use onus_app::remote::{self, CallName};
 use onus_app::submit::{Receipt, Target};
 use onus_app::token::Shown;
@@ -101,6 +102,8 @@ pub(crate) enum Next {
         calls: Vec<(Envelope, Target)>,
         tell: Tell,
     },
+    /// To be landed, where the work lies in the server's own clone.
+    Land(Box<LandingOrder>),
 }
 
 pub(crate) type Tell = Box<dyn FnOnce(Vec<Result<Receipt, Refusal>>) -> Result<After, Refusal> + Send>;
@@ -130,6 +133,17 @@ impl Answer {
 
     pub(crate) fn at(self, version: i64) -> Answer {
         Answer { version: Some(version), ..self }
+    }
+}
+
+impl TryFrom<LandedAnswer> for Answer {
+    type Error = Refusal;
+
+    fn try_from(landed: LandedAnswer) -> Result<Answer, Refusal> {
+        match landed {
+            LandedAnswer::Merged(view) => Answer::of(&view),
+            LandedAnswer::Complete(view) => Ok(Answer::of(&view)?.at(view.task.version)),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::body::{keep_turn, read};
 use crate::config::Config;
 use crate::events::{Hub, newest};
 use crate::indexer::Indexer;
+use crate::landings::Landings;
 use crate::metrics::Metrics;
 use crate::offers::Offers;
 use crate::origin::Origins;
@@ -67,6 +68,8 @@ pub(crate) struct Server {
     outbox: Option<Outbox>,
     /// Looks after pull requests, where the team lands by them.
     offers: Option<Offers>,
+    /// Lands what lies in the server's own clone.
+    pub(crate) landings: Landings,
     indexer: Indexer,
 }
 
@@ -89,6 +92,7 @@ impl Server {
             readers: Readers::start(open, config.readers)?,
             writer: Writer::start(open, committed)?,
             indexer: Indexer::start(open, &hub)?,
+            landings: Landings::start(open, &hub)?,
             hub,
             metrics,
             traces: config.traces.as_deref().map(Traces::start).transpose()?,
@@ -120,6 +124,7 @@ impl Server {
         if let Some(offers) = self.offers {
             offers.finish();
         }
+        self.landings.finish();
         self.indexer.finish();
         self.writer.finish();
         self.readers.finish();
@@ -371,6 +376,10 @@ async fn asked(
                     server.readers.ask(&share, Weight::Light, ask).await?
                 }
             }
+        }
+        Next::Land(order) => {
+            let _part = seen.trace.part("land");
+            server.landed(order, shown).await?.try_into()?
         }
     };
     let mut response = response(answer, &known, seen.key.as_deref());

@@ -56,6 +56,7 @@ conformance!([
     queue::ready_means_open_with_complete_dependencies,
     queue::filters_narrow,
     queue::a_search_finds_words_wherever_they_stand,
+    queue::words_are_indexed_a_little_at_a_time,
     queue::a_search_reads_no_whole_table,
     queue::no_hot_statement_scans_a_table,
     effort::a_period_has_every_session_that_touches_it,

@@ -115,7 +115,7 @@ impl Moment {
             actor: moment.actor.to_string(),
             class: super::class(&moment.verb, moment.said.contains("by force")),
             verb: super::words(&moment.verb),
-            said: moment.said.clone(),
+            said: crate::html::plainly(&moment.verb, &moment.said),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! What the work cost: day by day, and beside the period before.
 
 use super::{EffortQuery, SumRow, grid, money};
-use crate::chart::{self, Bar};
+use crate::chart::{self, Axis, Bar};
 use crate::html::Html;
 use onus_app::Onus;
+use onus_app::limits::LimitView;
 use onus_app::timesheet::{Ask, TimesheetView};
 use onus_core::id::TaskId;
+use onus_core::limits::{LimitScope, Measure};
 use onus_core::refusal::Refusal;
 use onus_core::time::Date;
 use onus_core::timesheet::{Dimension, neighbours, period};
@@ -18,6 +20,8 @@ pub(super) struct CostTrend {
     pub(super) chart: Html,
     /// How it stands to the period before.
     pub(super) told: String,
+    /// What a day may cost, where the chart has a line of it.
+    pub(super) line: Option<String>,
 }
 
 /// The cost of each day; nothing where no record says what anything cost.
@@ -25,17 +29,36 @@ pub(super) fn trend(
     onus: &mut Onus,
     asked: &EffortQuery,
     daily: &TimesheetView,
+    limits: &[LimitView],
+    today: Date,
 ) -> Result<Option<CostTrend>, Refusal> {
     let Some(total) = daily.total_cost else { return Ok(None) };
     let before = before(onus, asked)?;
     let currency = &daily.currency;
     let told = match before {
+        // A part of a period is no match for a whole one.
+        Some(before) if asked.days.1 >= today => {
+            format!("so far; {} in the whole period before", money(Some(before), currency))
+        }
         Some(before) => {
             format!("{} in the period before: {}", money(Some(before), currency), compared(total, before))
         }
         None => "nothing was recorded in the period before".to_owned(),
     };
-    Ok(Some(CostTrend { chart: bars(daily, asked.days), told }))
+    let limit = day_limit(asked, limits);
+    let limit = limit.map(|limit| ((limit * 100.0).round() as i64, money(Some(limit), currency)));
+    let line = limit.as_ref().map(|(_, words)| words.clone());
+    Ok(Some(CostTrend { chart: bars(daily, asked.days, limit), told, line }))
+}
+
+/// What a day may cost: of the worker that is looked at, else of everybody.
+fn day_limit(asked: &EffortQuery, limits: &[LimitView]) -> Option<f64> {
+    let is_asked = |limit: &&LimitView| match &asked.worker {
+        Some(worker) => limit.scope == LimitScope::WorkerDay && limit.of == worker.as_str(),
+        None => limit.scope == LimitScope::WorkspaceDay,
+    };
+    let limit = limits.iter().filter(is_asked).find(|limit| limit.measure == Measure::Cost)?;
+    Some(limit.limit)
 }
 
 /// What the period before this one cost.
@@ -57,7 +80,7 @@ fn compared(now: f64, before: f64) -> String {
     }
 }
 
-fn bars(daily: &TimesheetView, days: (Date, Date)) -> Html {
+fn bars(daily: &TimesheetView, days: (Date, Date), limit: Option<(i64, String)>) -> Html {
     let mut cents: BTreeMap<Date, i64> = grid::every_day(days).map(|day| (day, 0)).collect();
     for row in &daily.rows {
         if let (Some(day), Some(cost)) = (row.day, row.cost) {
@@ -72,11 +95,7 @@ fn bars(daily: &TimesheetView, days: (Date, Date)) -> Html {
     };
     let bars: Vec<Bar> = cents.iter().map(bar).collect();
     let label = format!("{} between {} and {}", money(daily.total_cost, currency), days.0, days.1);
-    // There is room for four digits beside the lines.
-    chart::bars(&label, &bars, |cents| match cents {
-        0..1_000 => format!("{:.2}", cents as f64 / 100.0),
-        _ => (cents / 100).to_string(),
-    })
+    chart::bars(&label, &bars, Axis::Cents, limit)
 }
 
 /// A number says little without its title.

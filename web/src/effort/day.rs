@@ -13,6 +13,7 @@ use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
 use onus_core::time::{Date, Timestamp};
 use onus_core::timesheet::neighbours;
+use onus_core::worker::Kind;
 use onus_host::zone;
 
 pub(crate) fn page() -> Page {
@@ -77,15 +78,13 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let days = zone::days(&view.tz, day, day).map_err(Refusal::invalid)?;
     let (begin, minutes) = (days.begin(), days.end().since(days.begin()).0 / 60_000);
     let (before, after) = neighbours((day, day));
+    let workers = onus.workers(None)?.workers;
+    let is_person = workers.iter().any(|one| one.handle == worker && one.kind == Kind::Human);
+    let whose = if is_person { "people" } else { "agents" };
     let page = DayPage {
         before: seen.with("day", Some(&before)),
         after: seen.with("day", Some(&after)),
-        workers: onus
-            .workers(None)?
-            .workers
-            .iter()
-            .map(|one| (one.handle.to_string(), one.handle == worker))
-            .collect(),
+        workers: workers.iter().map(|one| (one.handle.to_string(), one.handle == worker)).collect(),
         tiles: vec![
             (clock(view.total_seconds), "worked"),
             (clock(view.total_billable_seconds), "billable"),
@@ -93,7 +92,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
             (count(view.total_tokens), "tokens"),
             (money(view.total_cost, &view.currency), "cost"),
         ],
-        line: line(&view, begin, minutes, seen.now),
+        line: line(&view, whose, begin, minutes, seen.now),
         sessions: view.sessions.iter().map(|one| Stint::new(one, &view.tz)).collect(),
         tasks: view.tasks.iter().map(|task| DayPart::new(task, &view.tz)).collect(),
         worker: worker.to_string(),
@@ -103,7 +102,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     Ok(Drawn { title: format!("{worker} on {day}"), main: rendered(&page)? })
 }
 
-fn line(view: &DayView, begin: Timestamp, minutes: i64, now: Timestamp) -> Html {
+fn line(view: &DayView, whose: &'static str, begin: Timestamp, minutes: i64, now: Timestamp) -> Html {
     let mut rows: Vec<String> = Vec::new();
     let mut stretches = Vec::new();
     for session in &view.sessions {
@@ -115,7 +114,7 @@ fn line(view: &DayView, begin: Timestamp, minutes: i64, now: Timestamp) -> Html 
         let from = session.started_at.since(begin).0 / 60_000;
         let to = from + session.seconds / 60;
         let words = format!("{name}: {} in {}", clock(session.seconds), session.workstation);
-        stretches.push(Stretch { row, from, to, words, running: session.running });
+        stretches.push(Stretch { row, from, to, words, whose, running: session.running });
     }
     let label = format!("{} worked {} on {}", view.worker, clock(view.total_seconds), view.day);
     chart::day(&label, &rows, minutes, &stretches, Some(now.since(begin).0 / 60_000))
@@ -154,7 +153,7 @@ impl DayAct {
     fn new(act: &ActView, tz: &str) -> DayAct {
         DayAct {
             at: time(tz, act.at),
-            verb: act.verb.replace('_', " "),
+            verb: crate::html::verb(&act.verb),
             by: act.by.as_ref().map(ToString::to_string),
             shown: act.evidence.as_ref().map(shown).unwrap_or_default(),
             text: act.text.as_deref().map(words).unwrap_or_default(),

@@ -9,11 +9,14 @@ use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
 use onus_core::time::{Date, Timestamp};
 use onus_core::timesheet::neighbours;
+use onus_core::worker::Kind;
 use onus_host::zone;
 use std::collections::BTreeMap;
 
 /// The most days that stand side by side.
 const DAYS: usize = 31;
+
+const WEEK: usize = 7;
 
 /// The most workers that have a line of hours.
 const LINES: usize = 40;
@@ -67,6 +70,12 @@ pub(super) fn grid(
             *workers.entry(worker.to_string()).or_default().entry(day).or_default() += row.seconds;
         }
     }
+    // A month in which work began late begins there; a week is shown whole.
+    let begun = workers.values().filter_map(|own| own.keys().next()).min();
+    let days = match days.iter().position(|day| Some(day) == begun) {
+        Some(first) if days.len() > WEEK => days[first.min(days.len() - WEEK)..].to_vec(),
+        _ => days,
+    };
     let longest = workers.values().flat_map(BTreeMap::values).copied().max().unwrap_or(0).max(1);
     let row = |(worker, own): (String, BTreeMap<Date, i64>)| GridRow {
         cells: days
@@ -91,6 +100,7 @@ pub(super) fn grid(
 pub(super) fn lines(
     onus: &mut Onus,
     workers: &[Handle],
+    kinds: &BTreeMap<String, Kind>,
     day: Date,
     tz: &str,
     now: Timestamp,
@@ -103,6 +113,7 @@ pub(super) fn lines(
         if sessions.is_empty() {
             continue;
         }
+        let whose = if kinds.get(worker.as_str()) == Some(&Kind::Human) { "people" } else { "agents" };
         for session in &sessions {
             let from = session.started_at.since(begin).0 / 60_000;
             stretches.push(Stretch {
@@ -115,6 +126,7 @@ pub(super) fn lines(
                     clock(session.seconds),
                     session.workstation
                 ),
+                whose,
                 running: session.running,
             });
         }

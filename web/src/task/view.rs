@@ -1,5 +1,6 @@
 //! What the template of a task is filled with.
 
+use super::handed::Handed;
 use crate::form::FORMS;
 use crate::html::{Html, when};
 use crate::limits::LimitRow;
@@ -34,7 +35,7 @@ pub(super) struct TaskPage {
     pub(super) notes: Vec<NoteLine>,
     /// What another system says of it, one line each.
     pub(super) extra: Vec<(String, String)>,
-    pub(super) handoff: Option<Html>,
+    pub(super) handoff: Option<Handed>,
     pub(super) commits: Vec<(String, String)>,
     /// What it is verified for, together with others.
     pub(super) milestones: Vec<String>,

@@ -6,6 +6,7 @@
 
 mod backlog;
 mod beads;
+mod command;
 mod detect;
 mod front_matter;
 mod github;
@@ -16,7 +17,7 @@ mod redmine;
 mod spreadsheet;
 mod taskmaster;
 
-pub(crate) use beads::stand_of as beads_stand;
+pub(crate) use beads::{no_work as beads_no_work, stand_of as beads_stand};
 pub(crate) use item::{Stand, kind_of};
 pub(crate) use spreadsheet::guarded;
 
@@ -25,6 +26,8 @@ use item::Item;
 use onus_core::code::Code;
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::task::StateName;
+use onus_core::unique_json::UniqueJson;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -138,13 +141,48 @@ impl Reading {
             Some(ended) => Ok(Stand::ended(*ended, at, None)),
             None => {
                 let shown = onus_core::id::shown(status);
-                let flag = match status.contains(char::is_whitespace) {
-                    true => format!("--status '{}=open'", onus_core::text::shortened(status, 60)),
-                    false => format!("--status {}=open", onus_core::text::shortened(status, 60)),
+                let word = onus_core::text::shortened(&item::one_line(status), 60);
+                let flag = match word.contains(char::is_whitespace) {
+                    true => format!("--status '{word}=open'"),
+                    false => format!("--status {word}=open"),
                 };
                 Err(format!(
                     "{shown} is not a status of {tool}: say what it means with {flag} (or blocked, complete, dropped)"
                 ))
+            }
+        }
+    }
+
+    /// Of several files those that hold tasks; the others are named.
+    fn chosen<'a>(
+        &mut self,
+        files: &'a [SourceFile],
+        holds_tasks: impl Fn(&SourceFile) -> bool,
+    ) -> Vec<&'a SourceFile> {
+        let (chosen, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| holds_tasks(file));
+        let unread = |file: &SourceFile| (file.name.clone(), "it holds no tasks".to_owned());
+        self.skipped.extend(others.into_iter().map(unread));
+        chosen
+    }
+
+    /// What an entry became: an item with its place, or what is wrong with it.
+    fn take(&mut self, files: &[SourceFile], file: &SourceFile, line: usize, read: Result<Item, String>) {
+        let place = if files.len() > 1 { file.name.clone() } else { String::new() };
+        match read {
+            Ok(item) => self.items.push(Item { line, place, ..item }),
+            Err(detail) => self.wrong(line, &file.name, detail),
+        }
+    }
+
+    /// Has one entry wait for another, where it does not yet: whichever of the two said so.
+    fn wait(&mut self, waits: impl IntoIterator<Item = (String, String)>) {
+        let places: BTreeMap<String, usize> =
+            self.items.iter().enumerate().map(|(place, item)| (item.key.clone(), place)).collect();
+        for (task, on) in waits {
+            if let Some(item) = places.get(&task).and_then(|place| self.items.get_mut(*place))
+                && !item.depends_on.contains(&on)
+            {
+                item.depends_on.push(on);
             }
         }
     }
@@ -180,6 +218,7 @@ fn finish(channel: &str, reading: Reading) -> Converted {
     let mut converted = Converted { read: items.len(), skipped, complaints, unmapped, lines: String::new() };
     for item in items {
         let (line, place) = (item.line, item.place.clone());
+        converted.unmapped.extend(item.unread.iter().cloned());
         match item.into_line(channel) {
             Ok(document) => {
                 converted.lines.push_str(&document.to_string());
@@ -203,44 +242,65 @@ fn objects(
     reading: &mut Reading,
 ) -> Vec<(usize, serde_json::Map<String, Json>)> {
     let text = file.text.strip_prefix('\u{feff}').unwrap_or(&file.text);
-    let mut found = Vec::new();
-    let mut keep = |line: usize, value: Json, reading: &mut Reading| match value {
-        Json::Object(object) => found.push((line, object)),
-        _ => reading.wrong(line, &file.name, "not an object"),
-    };
-    let whole = if text.trim_start().starts_with('[') || keys.iter().any(|key| text.contains(key)) {
-        serde_json::from_str::<Json>(text).ok()
+    let values: Vec<(usize, Json)> = if has_lines(text) {
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        lines.filter_map(|(index, line)| Some((index + 1, document(line, index, file, reading)?))).collect()
     } else {
-        None
-    };
-    match whole {
-        Some(Json::Array(values)) => {
-            for (place, value) in values.into_iter().enumerate() {
-                keep(place + 1, value, reading);
-            }
-            return found;
-        }
-        Some(Json::Object(mut object)) => {
-            if let Some(Json::Array(values)) = keys.iter().find_map(|key| object.remove(*key)) {
-                for (place, value) in values.into_iter().enumerate() {
-                    keep(place + 1, value, reading);
+        let Some(whole) = document(text, 0, file, reading) else { return Vec::new() };
+        let values = match whole {
+            Json::Array(values) => values,
+            Json::Object(mut whole) => {
+                let is_list = |key: &&&str| whole.get(**key).is_some_and(Json::is_array);
+                match keys.iter().find(is_list).and_then(|key| whole.remove(*key)) {
+                    Some(Json::Array(values)) => {
+                        about_the_list(whole, values.len(), reading);
+                        values
+                    }
+                    _ => vec![Json::Object(whole)],
                 }
-                return found;
             }
-            return vec![(1, object)];
-        }
-        _ => {}
-    }
-    if text.trim_start().starts_with('[') {
-        let why = serde_json::from_str::<Json>(text).err().map(|error| error.to_string());
-        reading.wrong(1, &file.name, why.unwrap_or_default());
-        return found;
-    }
-    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        match serde_json::from_str::<Json>(line) {
-            Ok(value) => keep(index + 1, value, reading),
-            Err(error) => reading.wrong(index + 1, &file.name, super::line::readable(&error)),
+            other => vec![other],
+        };
+        values.into_iter().enumerate().map(|(place, value)| (place + 1, value)).collect()
+    };
+    let mut found = Vec::with_capacity(values.len());
+    for (line, value) in values {
+        match value {
+            Json::Object(object) => found.push((line, object)),
+            _ => reading.wrong(line, &file.name, "not an object"),
         }
     }
     found
+}
+
+/// Whether each line is a document by itself. The first one may be broken.
+fn has_lines(text: &str) -> bool {
+    let is_object = |line: &str| {
+        line.starts_with('{')
+            && line.trim_end().ends_with('}')
+            && serde_json::from_str::<IgnoredAny>(line).is_ok()
+    };
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let (first, second) = (lines.next().unwrap_or_default(), lines.next());
+    second.is_some() && (is_object(first) || first.starts_with('{') && text.lines().any(is_object))
+}
+
+fn document(text: &str, lines_before: usize, file: &SourceFile, reading: &mut Reading) -> Option<Json> {
+    let read = serde_json::from_str(text).map(|UniqueJson(document)| document);
+    let wrong = |error: &serde_json::Error| match error.is_eof() {
+        true => format!("it ends in the middle: was it cut off? ({})", super::line::readable(error)),
+        false => super::line::readable(error),
+    };
+    read.map_err(|error| reading.wrong(lines_before + error.line().max(1), &file.name, wrong(&error))).ok()
+}
+
+/// What a list says about itself is nobody's work. Whether it is only a part of one matters.
+fn about_the_list(fields: serde_json::Map<String, Json>, count: usize, reading: &mut Reading) {
+    for (name, value) in fields {
+        let why = match value.as_u64().filter(|total| name == "total_count" && *total > count as u64) {
+            Some(total) => format!("the file has {count} of {total} entries"),
+            None => "it is about the whole list".to_owned(),
+        };
+        reading.skipped.push((name, why));
+    }
 }

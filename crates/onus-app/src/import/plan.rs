@@ -1,5 +1,6 @@
 //! What each line becomes: an existing task, or a new one under which id and behind which others.
 
+use super::UnresolvedView;
 use super::file::{Complaints, File};
 use super::line::{ImportLine, Reference};
 use onus_core::code::Code;
@@ -40,7 +41,7 @@ pub(super) struct Plan {
     pub(super) fates: Vec<Fate>,
     pub(super) links: Vec<Links>,
     /// What lines of another system refer to and nobody has: it is kept with the line.
-    pub(super) unresolved: Vec<(usize, String)>,
+    pub(super) unresolved: Vec<UnresolvedView>,
     /// The highest number that each project will have given away.
     pub(super) numbers: BTreeMap<ProjectKey, i64>,
 }
@@ -243,7 +244,7 @@ struct Resolver<'a> {
     plan: &'a Plan,
     complaints: &'a mut Complaints,
     knows_nothing: bool,
-    unresolved: Vec<(usize, String)>,
+    unresolved: Vec<UnresolvedView>,
 }
 
 impl Resolver<'_> {
@@ -298,7 +299,11 @@ impl Resolver<'_> {
             Reference::Origin(origin) => load::task_by_origin(tx, origin)?,
         };
         if stored.is_none() && line.outside {
-            self.unresolved.push((line.number, reference.to_string()));
+            self.unresolved.push(UnresolvedView {
+                line: line.number,
+                file: Some(line.place.clone()).filter(|file| !file.is_empty()),
+                reference: reference.to_string(),
+            });
         } else if stored.is_none() && !self.file.may_name(reference) {
             let detail = format!("there is no task {reference}, neither in the file nor in the store");
             let finding = Finding::new(Code::UnknownTask, detail).hint("onus list --state all");

@@ -6,7 +6,6 @@ use crate::submit::{Target, request};
 use onus_core::command::{Command, Envelope};
 use onus_core::event::{Event, Stamped};
 use onus_core::id::{CommitId, Handle, Seq, TaskId};
-use onus_core::ledger::Entry;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
 use onus_core::text::{is_unprintable, shortened};
@@ -14,7 +13,7 @@ use onus_core::time::Timestamp;
 use onus_store::error::Result as StoreResult;
 use onus_store::load;
 use onus_store::port::Tx;
-use onus_store::read::ledger::{self, LedgerPart};
+use onus_store::read::ledger;
 use onus_store::read::{report, show};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,6 +24,8 @@ use std::fmt::Write as _;
 const LOOKED_AT: i64 = 500;
 /// So many of one worker's are told at once, the first one first.
 const TOLD: usize = 100;
+/// And so many bytes of them; one is told, however long it is.
+const BYTES: usize = 256 * 1024;
 /// What an agent is told of one.
 const WORDS_MAX: usize = 1_000;
 
@@ -60,6 +61,9 @@ pub struct MessageView {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct MessagesView {
     pub messages: Vec<MessageView>,
+    /// There is more, which is told when these were read.
+    #[serde(default)]
+    pub more: bool,
 }
 
 impl MessageView {
@@ -113,8 +117,7 @@ impl Onus {
             return Ok(answer);
         }
         let me = self.registered(actor)?.handle;
-        let messages = self.ask(|tx| unread(tx, &me, only))?;
-        Ok(MessagesView { messages })
+        self.ask(|tx| unread(tx, &me, only))
     }
 
     /// These have been told: one entry for each task that they are about.
@@ -155,7 +158,7 @@ impl Onus {
     }
 }
 
-fn unread(tx: &mut dyn Tx, me: &Handle, only: Option<&TaskId>) -> StoreResult<Vec<MessageView>> {
+fn unread(tx: &mut dyn Tx, me: &Handle, only: Option<&TaskId>) -> StoreResult<MessagesView> {
     let mut about: BTreeSet<TaskId> = BTreeSet::new();
     match only {
         Some(task) => {
@@ -178,50 +181,79 @@ fn unread(tx: &mut dyn Tx, me: &Handle, only: Option<&TaskId>) -> StoreResult<Ve
             }
         }
     }
-    let mut found = Vec::new();
+    let mut heard = Vec::new();
     for task in about {
         let Some(stored) = load::task(tx, &task)? else { continue };
-        found.extend(of_task(tx, me, &stored.task)?);
+        heard.extend(of_task(tx, me, &stored.task)?);
     }
-    found.sort_by_key(|message| message.seq);
-    found.truncate(TOLD);
-    Ok(found)
+    heard.sort_by_key(|one| one.seq);
+    let mut view = MessagesView { more: heard.len() > TOLD, ..MessagesView::default() };
+    let mut bytes = 0;
+    for one in heard.into_iter().take(TOLD) {
+        if bytes > BYTES {
+            view.more = true;
+            break;
+        }
+        if let Some(message) = told_of(tx, one)? {
+            bytes += message.text.len();
+            view.messages.push(message);
+        }
+    }
+    Ok(view)
 }
 
-fn of_task(tx: &mut dyn Tx, me: &Handle, task: &Task) -> StoreResult<Vec<MessageView>> {
-    let entries = ledger::log(tx, &LedgerPart::Task(&task.id, 0), i64::MAX)?;
-    let speaks = |entry: &&Entry| {
-        matches!(entry.verb.as_str(), "messaged" | "line_commented" | "reviewed" | "messages_read")
-    };
-    let stamped: Vec<Stamped> = entries.iter().filter(speaks).filter_map(|entry| entry.open().ok()).collect();
-    let read = stamped.iter().filter(|one| one.actor == *me).filter_map(|one| match &one.event {
-        Event::MessagesRead(read) => Some(read.through),
-        _ => None,
-    });
-    let through = read.max().unwrap_or(0);
+/// The first entries about a task that say something to this worker and were not told to it, without their words.
+fn of_task(tx: &mut dyn Tx, me: &Handle, task: &Task) -> StoreResult<Vec<Stamped>> {
     let is_holder = task.assignment().is_some_and(|held| held.assignee == *me);
-    let mut found = Vec::new();
-    for one in stamped.into_iter().filter(|one| one.seq > through && one.actor != *me) {
-        if let Some(view) = heard(tx, me, is_holder, one)? {
-            found.push(view);
+    let mut through = 0;
+    each_of(tx, task, &["messages_read"], &mut |one| {
+        if let (true, Event::MessagesRead(read)) = (one.actor == *me, &one.event) {
+            through = read.through.max(through);
         }
-    }
+    })?;
+    let mut found = Vec::new();
+    each_of(tx, task, &["messaged", "line_commented", "reviewed"], &mut |one| {
+        // One more than is told says that there is more.
+        let is_new = one.seq > through && one.actor != *me && found.len() <= TOLD;
+        if is_new && is_said_to(me, is_holder, &one.event) {
+            found.push(one);
+        }
+    })?;
     Ok(found)
 }
 
-/// What an entry says to this worker, if anything.
-fn heard(tx: &mut dyn Tx, me: &Handle, is_holder: bool, one: Stamped) -> StoreResult<Option<MessageView>> {
-    let Some(task) = one.task else { return Ok(None) };
-    let is_mine = |to: &Option<Handle>| to.as_ref().map_or(is_holder, |to| to == me);
-    let (kind, place, commit, text) = match one.event {
-        Event::Messaged(said) if is_mine(&said.to) => {
-            (MessageKind::Message, None, None, show::note(tx, one.seq)?)
+/// What has one of these verbs in a task's chain. A story may be long: it is never whole in memory.
+fn each_of(tx: &mut dyn Tx, task: &Task, verbs: &[&str], each: &mut dyn FnMut(Stamped)) -> StoreResult<()> {
+    ledger::chain(tx, Some(&task.id.to_string()), &mut |_, entry| {
+        let entry = entry?;
+        if verbs.contains(&entry.verb.as_str()) {
+            // What cannot be read is `ledger verify`'s to tell.
+            entry.open().into_iter().for_each(&mut *each);
         }
-        Event::LineCommented(said) if is_mine(&said.to) => {
+        Ok(())
+    })
+}
+
+fn is_said_to(me: &Handle, is_holder: bool, event: &Event) -> bool {
+    let is_mine = |to: &Option<Handle>| to.as_ref().map_or(is_holder, |to| to == me);
+    match event {
+        Event::Messaged(said) => is_mine(&said.to),
+        Event::LineCommented(said) => is_mine(&said.to),
+        Event::Reviewed(_) => is_holder,
+        _ => false,
+    }
+}
+
+/// The words of an entry.
+fn told_of(tx: &mut dyn Tx, one: Stamped) -> StoreResult<Option<MessageView>> {
+    let Some(task) = one.task else { return Ok(None) };
+    let (kind, place, commit, text) = match one.event {
+        Event::Messaged(_) => (MessageKind::Message, None, None, show::note(tx, one.seq)?),
+        Event::LineCommented(said) => {
             let place = Some(format!("{}:{}", said.path, said.line));
             (MessageKind::LineComment, place, said.commit, show::note(tx, one.seq)?)
         }
-        Event::Reviewed(review) if is_holder => {
+        Event::Reviewed(review) => {
             let words = show::reviews(tx, &task, one.seq, one.seq + 1)?.pop().and_then(|kept| kept.note);
             let verdict = format!("{}, {}", review.verdict.name(), review.classification.name());
             let text = words.map_or_else(|| verdict.clone(), |words| format!("{verdict}: {words}"));

@@ -31,11 +31,16 @@ pub struct CompleteInput {
 
 impl VerbInput for CompleteInput {
     fn order(self, store: &mut Onus, task: Option<&TaskId>) -> Result<Order, Refusal> {
+        let task = named(task)?;
+        let root_cause = match (self.root_cause, store.find_task(task)?) {
+            (None, Some(found)) => store.root_cause_of_merge(&found)?,
+            (said, _) => said,
+        };
         let command = Command::Complete {
             resolution: self.resolution.as_deref().map(text),
-            root_cause: self.root_cause,
+            root_cause,
             warrant: warrant(self.force, self.reason),
-            proof: store.stated_proof(named(task)?, self.commit)?,
+            proof: store.stated_proof(task, self.commit)?,
         };
         Ok(Order::held(command, self.lease))
     }

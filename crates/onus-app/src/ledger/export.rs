@@ -160,7 +160,7 @@ impl LedgerSheet<'_> {
         if after.is_none() {
             self.title(tx)?;
         }
-        let entries = ledger::log(tx, &LedgerPart::After(after.unwrap_or(0)), PAGE)?;
+        let entries = ledger::log_bounded(tx, &LedgerPart::After(after.unwrap_or(0)), PAGE)?;
         for entry in &entries {
             self.line(&entry_line(entry))?;
             self.view.entries += 1;

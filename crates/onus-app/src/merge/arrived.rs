@@ -8,9 +8,10 @@ use onus_core::event::{Event, Merged};
 use onus_core::evidence::RootCause;
 use onus_core::id::{CommitId, Epoch, TaskId};
 use onus_core::refusal::Refusal;
+use onus_core::task::Task;
 use onus_store::evidence;
 use onus_store::landed::{self, LandedCommit};
-use onus_store::read::ledger::{self, LedgerPart};
+use onus_store::read::ledger;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -42,25 +43,33 @@ impl Arrived {
 }
 
 impl Onus {
+    /// Why the defect happened, as its present or last holder said with a merge.
+    pub(crate) fn root_cause_of_merge(&mut self, task: &Task) -> Result<Option<RootCause>, Refusal> {
+        Ok(self.landing_of(&task.id)?.root_cause(task.epoch))
+    }
+
     /// What the record says of a task's way into the main of record.
     pub(crate) fn landing_of(&mut self, task: &TaskId) -> Result<Arrived, Refusal> {
         if let Some(answer) = self.remote(|| calls::LandingOf { task: task.clone() })? {
             return Ok(answer);
         }
-        let (entries, landed) = self.ask(|tx| {
-            Ok((ledger::log(tx, &LedgerPart::Task(task, 0), i64::MAX)?, landed::of_task(tx, task)?))
-        })?;
-        let mut arrived = Arrived { landed, ..Arrived::default() };
-        let speaks = |verb: &str| matches!(verb, "merged" | "adopted" | "review_requested");
-        for entry in entries.iter().filter(|entry| speaks(&entry.verb)) {
-            match entry.open().map(|stamped| stamped.event) {
-                Ok(Event::Merged(merged)) => arrived.merges.push((entry.epoch, merged)),
-                Ok(Event::Adopted(adopted)) => arrived.adopted.push((entry.epoch, adopted.of)),
-                Ok(Event::ReviewRequested(requested)) => arrived.requested.push(requested.commit),
-                _ => {}
-            }
-        }
-        Ok(arrived)
+        self.ask(|tx| {
+            let mut arrived = Arrived { landed: landed::of_task(tx, task)?, ..Arrived::default() };
+            let speaks = |verb: &str| matches!(verb, "merged" | "adopted" | "review_requested");
+            ledger::chain(tx, Some(&task.to_string()), &mut |_, entry| {
+                let entry = entry?;
+                let told =
+                    Some(&entry).filter(|entry| speaks(&entry.verb)).and_then(|entry| entry.open().ok());
+                match told.map(|stamped| stamped.event) {
+                    Some(Event::Merged(merged)) => arrived.merges.push((entry.epoch, merged)),
+                    Some(Event::Adopted(adopted)) => arrived.adopted.push((entry.epoch, adopted.of)),
+                    Some(Event::ReviewRequested(requested)) => arrived.requested.push(requested.commit),
+                    _ => {}
+                }
+                Ok(())
+            })?;
+            Ok(arrived)
+        })
     }
 
     /// What of a task is in the main of record, as people are told.
@@ -68,7 +77,14 @@ impl Onus {
         if let Some(answer) = self.remote(|| calls::LandedViewOf { task: task.clone() })? {
             return Ok(answer);
         }
-        let entries = self.ask(|tx| ledger::log(tx, &LedgerPart::Task(task, 0), i64::MAX))?;
+        let entries = self.ask(|tx| {
+            let mut ends = Vec::new();
+            ledger::chain(tx, Some(&task.to_string()), &mut |_, entry| {
+                ends.extend(Some(entry?).filter(show::is_end));
+                Ok(())
+            })?;
+            Ok(ends)
+        })?;
         Ok(show::ended(&entries).1)
     }
 

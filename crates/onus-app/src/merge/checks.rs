@@ -12,11 +12,11 @@ use onus_core::id::CommitId;
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::task::{Check, CheckState, Task};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// One check that passed before the merge.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MergeCheckView {
     pub command: String,
     pub exit_code: Option<i32>,

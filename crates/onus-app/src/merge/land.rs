@@ -1,6 +1,8 @@
 //! The last step: the main of record moves, and the record says so.
 
-use super::{Arrived, Attempt, BehindView, MergeCheckView, MergeView, Site, Tried};
+use super::{
+    Arrived, Attempt, BehindView, MergeCheckView, MergeView, MovedMain, Outrun, Site, Tried, still_locked,
+};
 use crate::Onus;
 use crate::handoff::made;
 use crate::main_of_record::{Shared, Trunk};
@@ -9,28 +11,30 @@ use crate::view::LandedView;
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Stage};
 use onus_core::event::Landed;
-use onus_core::evidence::Proof;
+use onus_core::evidence::{Ground, Proof};
 use onus_core::id::CommitId;
 use onus_core::own_commits::{self, Holding, Made, Ownership};
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
 use onus_host::refs::{self, Commit, FastForward, Forwarded, History, Move, Pushed};
+use onus_host::worktree;
 use std::path::{Path, PathBuf};
 
 /// How many commits an entry names; the rest lie between its two ends.
 const NAMED_MAX: usize = 500;
 
 impl Onus {
-    /// Moves the main of record to `commit` and records it. None when somebody else was quicker.
+    /// Moves the main of record to `commit` and records it. Or who was quicker.
     pub(super) fn land(
         &mut self,
         attempt: &Attempt<'_>,
         envelope: &Envelope,
         commit: &str,
-    ) -> Result<Option<Vec<BehindView>>, Refusal> {
+        directory: &Path,
+    ) -> Result<Result<MovedMain, Outrun>, Refusal> {
         match &attempt.trunk.shared {
             None => self.land_here(attempt, envelope, commit),
-            Some(shared) => self.land_there(attempt, shared, envelope, commit),
+            Some(shared) => self.land_there(attempt, shared, envelope, (commit, directory)),
         }
     }
 
@@ -39,18 +43,17 @@ impl Onus {
         attempt: &Attempt<'_>,
         envelope: &Envelope,
         commit: &str,
-    ) -> Result<Option<Vec<BehindView>>, Refusal> {
-        let (main, repo) = (attempt.trunk.local.as_str(), &attempt.trunk.repo);
-        let history = History::at(&repo.common_dir);
-        let forwarded = refs::fast_forward(repo, main, commit, || {
-            if history.commit(main)? != attempt.onto {
+    ) -> Result<Result<MovedMain, Outrun>, Refusal> {
+        let Trunk { local, repo, .. } = attempt.trunk;
+        let forwarded = refs::fast_forward(repo, local, commit, || {
+            if attempt.trunk.local_tip()? != attempt.onto {
                 return Err(Refusal::new(Code::NotMerged, "the main branch has moved"));
             }
             self.submit(envelope, &Target::Named).map(drop)
         });
         match forwarded {
-            Ok(forwarded) => Ok(Some(behind(&forwarded))),
-            Err(_) if history.commit(main)? != attempt.onto => Ok(None),
+            Ok(forwarded) => Ok(Ok(MovedMain { behind: behind(&forwarded), ground: None })),
+            Err(_) if attempt.trunk.local_tip()? != attempt.onto => Ok(Err(Outrun::Moved)),
             Err(refusal) => Err(refusal.task(attempt.call.task)),
         }
     }
@@ -62,8 +65,8 @@ impl Onus {
         attempt: &Attempt<'_>,
         shared: &Shared,
         envelope: &Envelope,
-        commit: &str,
-    ) -> Result<Option<Vec<BehindView>>, Refusal> {
+        (commit, directory): (&str, &Path),
+    ) -> Result<Result<MovedMain, Outrun>, Refusal> {
         let trunk = attempt.trunk;
         self.rehearse_one(envelope)?;
         let branch = shared.branch.as_str();
@@ -71,19 +74,23 @@ impl Onus {
             Command::Merge { proof: Proof { landed: Some(landed), .. }, .. } => landed.adopted.as_slice(),
             _ => &[],
         };
-        // The local main branch is made ready to follow while the other side takes the commits.
-        let (pushed, ready) = std::thread::scope(|scope| {
+        // While the other side takes the commits, the local main branch is made ready to follow, and what the checks have left
+        // in the workstation is seen.
+        let (pushed, ready, dirty) = std::thread::scope(|scope| {
             let ready = scope.spawn(|| FastForward::prepare(&trunk.repo, &trunk.local, commit).ok());
+            let dirty = scope.spawn(|| worktree::is_dirty(directory).ok());
             let pushed = self.pushed(attempt, shared, (branch, commit), adopted, Move::Forward);
-            (pushed, ready.join().ok().flatten())
+            (pushed, ready.join().ok().flatten(), dirty.join().ok().flatten())
         });
         match pushed? {
             Pushed::Done => {}
-            Pushed::Behind => return Ok(None),
+            Pushed::Behind => return Ok(Err(Outrun::Moved)),
+            Pushed::Locked(words) => return Ok(Err(Outrun::Locked(words))),
             Pushed::Refused(words) => return Err(self.turned_away(attempt, &words)),
         }
         self.submit(envelope, &Target::Named)?;
-        Ok(Some(follow(trunk, commit, ready)))
+        let ground = dirty.map(|dirty| Ground { commit: commit.parse().ok(), dirty });
+        Ok(Ok(MovedMain { behind: follow(trunk, commit, ready), ground }))
     }
 
     /// Pushes; the token is shown where it is asked for, and which commits the holder answers for though others made them.
@@ -132,6 +139,7 @@ impl Onus {
         match self.pushed(attempt, shared, (&site.branch, commit), &[], Move::Anywhere)? {
             Pushed::Done => self.offer(attempt, task, site, &shared.branch, (commit, checks)),
             Pushed::Behind => Err(unexpected("a branch of one workstation was pushed by two")),
+            Pushed::Locked(words) => Err(still_locked(&trunk.name(), &words).task(attempt.call.task)),
             Pushed::Refused(words) => Err(self.turned_away(attempt, &words)),
         }
     }
@@ -145,6 +153,11 @@ impl Onus {
         onto: &str,
         mine: &[(Made, Ownership)],
     ) -> Result<Landed, Refusal> {
+        if !mine.iter().any(|(_, whose)| *whose == Ownership::Adopted) {
+            let all = history.ids(commit, &[onto])?.into_iter().rev();
+            let all = all.filter_map(|id| id.parse().ok()).collect();
+            return Ok(landed(trunk, all, Vec::new(), commit.parse().ok()));
+        }
         let mut commits = history.commits(commit, &[onto])?;
         commits.reverse();
         // A rebase gives a commit another name and leaves its words.
@@ -182,6 +195,7 @@ impl Onus {
                 checks: merged.checks.iter().cloned().map(MergeCheckView::passed).collect(),
                 attempts: 1,
                 behind: Vec::new(),
+                ground: None,
             }));
         }
         match self.found_in_main(attempt.trunk, &attempt.onto, task, arrived)? {
@@ -196,7 +210,7 @@ impl Onus {
         task: &Task,
         found: Landed,
     ) -> Result<MergeView, Refusal> {
-        let history = History::at(&attempt.trunk.repo.common_dir);
+        let history = History::of(&attempt.trunk.repo);
         let (Some(first), Some(last)) = (found.commits.first(), found.commits.last()) else {
             return Err(unexpected("nothing was found"));
         };
@@ -215,6 +229,7 @@ impl Onus {
             checks: passed.into_iter().map(MergeCheckView::passed).collect(),
             attempts: 1,
             behind: follow(attempt.trunk, &attempt.onto, None),
+            ground: None,
         })
     }
 
@@ -233,7 +248,7 @@ impl Onus {
         if last.is_some_and(|last| last.as_str() == tip) {
             return Ok(None);
         }
-        let history = History::at(&trunk.repo.common_dir);
+        let history = History::of(&trunk.repo);
         let earliest = self.assignments(&task.id)?.into_iter().find_map(|past| past.assignment.base);
         let Some(base) = earliest.or_else(|| held.base.clone()) else { return Ok(None) };
         if history.resolve(base.as_str())?.is_none() {
@@ -292,10 +307,12 @@ fn landed(
 
 /// The local main branch follows the shared one where it can. That it cannot stops nobody.
 fn follow(trunk: &Trunk, commit: &str, ready: Option<FastForward<'_>>) -> Vec<BehindView> {
-    let forwarded = match ready.map(|ready| ready.run(|| Ok(()))) {
+    let forwarded = match ready.map(FastForward::run_agreed) {
         Some(Ok(forwarded)) => Ok(forwarded),
         // Another call of this clone may have moved it in the meantime.
-        Some(Err(_)) | None => refs::fast_forward(&trunk.repo, &trunk.local, commit, || Ok(())),
+        Some(Err(_)) | None => {
+            FastForward::prepare(&trunk.repo, &trunk.local, commit).and_then(FastForward::run_agreed)
+        }
     };
     match forwarded {
         Ok(forwarded) => behind(&forwarded),

@@ -3,6 +3,7 @@
 use super::{Attempt, Merge, MergeCheckView, Site, step_envelope};
 use crate::Onus;
 use crate::finish::{Finish, Landing};
+use crate::landing::forget_lease;
 use crate::main_of_record::Trunk;
 use crate::progress::Silent;
 use crate::submit::Target;
@@ -49,7 +50,7 @@ impl Onus {
             let Some(leases) = leases else { continue };
             if let Some(token) = lease_file::load(&leases, &task.id, &held.assignee)? {
                 match self.complete_offered(&task, &held.assignee, &token) {
-                    Ok(()) => lease_file::remove(&leases, &task.id, &held.assignee)?,
+                    Ok(()) => forget_lease(Path::new(&path), &task.id, &held.assignee)?,
                     Err(refusal) if refusal.code == Code::NotMerged => {}
                     Err(refusal) => failed.push(refusal.task(&task.id)),
                 }

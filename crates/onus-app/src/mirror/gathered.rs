@@ -8,7 +8,7 @@ use crate::submit::unexpected;
 use onus_core::code::Code;
 use onus_core::event::{Event, Refused};
 use onus_core::id::{Epoch, MirrorName};
-use onus_core::mirror::{Tidings, Undelivered};
+use onus_core::mirror::Tidings;
 use onus_core::refusal::Refusal;
 use onus_core::time::{Millis, Timestamp};
 use onus_store::load;
@@ -63,7 +63,7 @@ impl Onus {
                     told.iter().try_for_each(|row| rows::put(tx, row))
                 })
             }
-            Err(failure) => self.away(name, epoch, &in_words(failure), Millis(0)),
+            Err(failure) => self.away(name, epoch, &failure.words(), Millis(0)),
         }
     }
 
@@ -92,7 +92,7 @@ impl Onus {
                 }
                 self.must_be_mine(name, opened, epoch)?;
                 if let Err(failure) = opened.far.deliver(&news, &mut row.told) {
-                    return self.away(name, epoch, &in_words(failure), Millis(0));
+                    return self.away(name, epoch, &failure.words(), Millis(0));
                 }
                 round.delivered += 1;
                 row.told.done.insert(key, value);
@@ -131,12 +131,5 @@ impl Onus {
             worked: Vec::new(),
             is_newest: false,
         })
-    }
-}
-
-fn in_words(failure: Undelivered) -> String {
-    match failure {
-        Undelivered::Away(why) | Undelivered::Silent(why) | Undelivered::Refused(why) => why,
-        Undelivered::WentBack => "it has lost what it was told".to_owned(),
     }
 }

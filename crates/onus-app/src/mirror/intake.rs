@@ -8,8 +8,8 @@ use crate::submit::unexpected;
 use onus_core::hash::Digest;
 use onus_core::id::{Epoch, Handle, MirrorName, OriginRef};
 use onus_core::mirror::drift::drift;
+use onus_core::mirror::is_marked;
 use onus_core::mirror::setting::{Mirror, OnDrift};
-use onus_core::mirror::{Undelivered, is_marked};
 use onus_core::refusal::Refusal;
 use onus_core::text::{BODY_MAX, TITLE_MAX, is_unprintable, shortened};
 use onus_core::time::{Millis, Timestamp};
@@ -56,13 +56,7 @@ impl Onus {
             let page = match opened.far.poll(from.as_deref()) {
                 Ok(Some(page)) => page,
                 Ok(None) => return Ok(()),
-                Err(failure) => {
-                    let why = match failure {
-                        Undelivered::Away(why) | Undelivered::Silent(why) | Undelivered::Refused(why) => why,
-                        Undelivered::WentBack => "it has lost its issues".to_owned(),
-                    };
-                    return self.away(name, epoch, &why, Millis(0));
-                }
+                Err(failure) => return self.away(name, epoch, &failure.words(), Millis(0)),
             };
             round.polled += page.issues.len() as u64;
             let refused = self.arrived(name, opened, epoch, &mirror, &worker, &page)?;

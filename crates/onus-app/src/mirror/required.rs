@@ -10,7 +10,7 @@ use onus_core::mirror::setting::MirrorAt;
 use onus_core::refusal::Refusal;
 use onus_core::text::Text;
 use onus_store::mirror as rows;
-use onus_store::read::ledger::{self, LedgerPart};
+use onus_store::read::ledger;
 use std::time::{Duration, Instant};
 
 /// How long a claim waits for a mirror that it needs.
@@ -51,11 +51,14 @@ impl Onus {
             Refusal::new(Code::MirrorStuck, format!("{name} was not told that {task} is assigned: {why}"))
         };
         let newest = self.ask(|tx| {
-            let entries = ledger::log(tx, &LedgerPart::Task(task, 0), i64::MAX)?;
-            let mut wanted = entries.iter().filter(|entry| {
-                entry.open().is_ok_and(|stamped| onus_core::mirror::concerns(&stamped.event))
-            });
-            Ok(wanted.next_back().map_or(0, |entry| entry.seq))
+            let mut newest = 0;
+            ledger::chain(tx, Some(&task.to_string()), &mut |seq, entry| {
+                if entry?.open().is_ok_and(|stamped| onus_core::mirror::concerns(&stamped.event)) {
+                    newest = seq;
+                }
+                Ok(())
+            })?;
+            Ok(newest)
         })?;
         let mut sender = self.sender(Some(name))?;
         let until = Instant::now() + PATIENCE;

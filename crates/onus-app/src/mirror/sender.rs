@@ -28,7 +28,7 @@ const FRESH: Duration = Duration::from_secs(30);
 const SORTED: i64 = 500;
 /// Tasks that are told in one round.
 pub(super) const TASKS: i64 = 50;
-/// How long a far end that did not answer is left alone: what it was asked may still be at work there.
+/// How long whoever only hears is left alone after no answer; a mirror's settings say how long it is.
 const SILENCE: Millis = Millis::secs(30);
 /// After so many failures of one delivery, at a far end that is well otherwise, a person has to look.
 const ATTEMPTS: i64 = 8;
@@ -270,8 +270,14 @@ impl Onus {
             row.delivered = row.heard;
             self.as_sender(name, epoch, |tx| rows::put(tx, &row))?;
         }
+        if self.is_left_at_work(name, opened, epoch, &mut row)? {
+            return Ok(Ended::Next);
+        }
         for (at, one) in news.iter().enumerate() {
             self.must_be_mine(name, opened, epoch)?;
+            if at == 0 {
+                self.begin(name, opened, epoch, &mut row, one)?;
+            }
             match opened.far.deliver(one, &mut row.told) {
                 Ok(()) => {
                     round.delivered += 1;
@@ -281,6 +287,39 @@ impl Onus {
             }
         }
         Ok(Ended::Next)
+    }
+
+    /// Writes down that an entry is about to be told. Who only hears is told again under the same id, whatever happens.
+    fn begin(
+        &mut self,
+        name: &MirrorName,
+        opened: &Opened,
+        epoch: Epoch,
+        row: &mut StoredCounterpart,
+        one: &Tidings,
+    ) -> Result<(), Refusal> {
+        if opened.mirror.is_none() {
+            return Ok(());
+        }
+        row.told.begun = Some(one.seq);
+        self.as_sender(name, epoch, |tx| rows::put(tx, row))
+    }
+
+    /// Whether a sender began here and never said how it ended: the task rests before the far end is asked what became of it.
+    fn is_left_at_work(
+        &mut self,
+        name: &MirrorName,
+        opened: &Opened,
+        epoch: Epoch,
+        row: &mut StoredCounterpart,
+    ) -> Result<bool, Refusal> {
+        let Some(mirror) = opened.mirror.as_ref().filter(|_| row.told.begun.is_some()) else {
+            return Ok(false);
+        };
+        row.told.begun = None;
+        row.next_at = self.now()?.plus(mirror.silence);
+        self.as_sender(name, epoch, |tx| rows::put(tx, row))?;
+        Ok(true)
     }
 
     pub(super) fn must_be_mine(
@@ -331,6 +370,8 @@ impl Onus {
         row.delivered = next.map_or(row.heard, |_| one.seq);
         row.since = next.map_or(row.since, |next| next.at);
         (row.attempts, row.next_at, row.stuck, row.error) = (0, Timestamp(0), false, None);
+        let is_asked_first = self.settings.mirrors.contains_key(name);
+        row.told.begun = next.filter(|_| is_asked_first).map(|next| next.seq);
         self.as_sender(name, epoch, |tx| {
             let mirror =
                 rows::find(tx, name)?.ok_or_else(|| StoreError::Missing("the mirror is gone".into()))?;
@@ -352,6 +393,8 @@ impl Onus {
         failure: Undelivered,
     ) -> Result<Ended, Refusal> {
         let random = random()?;
+        row.told.begun = None;
+        let silence = opened.mirror.as_ref().map_or(SILENCE, |mirror| mirror.silence);
         let (why, silence) = match failure {
             Undelivered::Refused(why) => {
                 (row.stuck, row.error, row.attempts) = (true, Some(why), row.attempts + 1);
@@ -367,7 +410,7 @@ impl Onus {
                 return Ok(Ended::Next);
             }
             Undelivered::Away(why) => (why, Millis(0)),
-            Undelivered::Silent(why) => (why, SILENCE),
+            Undelivered::Silent(why) => (why, silence),
         };
         let health = opened.far.is_well();
         let now = self.now()?;
@@ -379,12 +422,8 @@ impl Onus {
             self.as_sender(name, epoch, |tx| rows::put(tx, &row))?;
             return Ok(Ended::Next);
         };
-        let why = match illness {
-            Undelivered::Away(why) | Undelivered::Silent(why) | Undelivered::Refused(why) => why,
-            Undelivered::WentBack => why,
-        };
         self.as_sender(name, epoch, |tx| rows::put(tx, &row))?;
-        self.away(name, epoch, &why, silence)?;
+        self.away(name, epoch, &illness.words(), silence)?;
         Ok(Ended::Away)
     }
 

@@ -6,7 +6,7 @@ use crate::Onus;
 use crate::agent_hooks::HeldTask;
 use crate::conflict::Relation;
 use crate::consistency::Queue;
-use crate::diff::LineCommentView;
+use crate::diff::LineCommentsView;
 use crate::dispatch::{Plan, Round, Told};
 use crate::doctor::DoctorView;
 use crate::exception::ExceptionsView;
@@ -116,8 +116,8 @@ calls! {
     AddClone "add_clone" (here: RepositoryClone) -> (), Report Light, |onus, asker| onus.add_clone(asker, &here);
     NameMainOfRecord "name_main_of_record" (wanted: Named) -> (), Report Light,
         |onus, asker| onus.name_main_of_record(asker, &wanted);
-    LastWorkHere "last_work_here" (place: WorkstationName, but: (TaskId, i64)) -> Option<(TaskId, i64)>, Question Light,
-        |onus, asker| onus.last_work_here(&place, &but);
+    LastWorkHere "last_work_here" (place: WorkstationName, but: Option<(TaskId, i64)>) -> Option<(TaskId, i64)>, Question Light,
+        |onus, asker| onus.last_work_here(&place, but.as_ref());
     LandingOf "landing_of" (task: TaskId) -> Arrived, Question Light, |onus, asker| onus.landing_of(&task);
     LandedViewOf "landed_view_of" (task: TaskId) -> Option<LandedView>, Question Light,
         |onus, asker| onus.landed_view_of(&task);
@@ -164,7 +164,7 @@ calls! {
     Messages "messages" (only: Option<TaskId>) -> MessagesView, Question Light,
         |onus, asker| onus.messages(asker.actor, only.as_ref());
 
-    LineComments "line_comments" (task: TaskId) -> Vec<LineCommentView>, Question Light,
+    LineComments "line_comments" (task: TaskId) -> LineCommentsView, Question Light,
         |onus, asker| onus.line_comments(&task);
 
     // Who there is.

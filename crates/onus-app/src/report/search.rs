@@ -9,6 +9,7 @@ use onus_core::id::{Handle, TaskId, shown};
 use onus_core::refusal::Refusal;
 use onus_core::time::Timestamp;
 use onus_store::load;
+use onus_store::read::ledger;
 use onus_store::read::report::{self, Search, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,7 +63,7 @@ impl Onus {
                 span,
             };
             let mut found = report::search(tx, &search, ask.limit + 1)?;
-            let more = found.len() as i64 > ask.limit;
+            let more = found.len() as i64 > ask.limit || ledger::is_enough(&found);
             found.truncate(usize::try_from(ask.limit).unwrap_or(usize::MAX));
             let next =
                 if more { found.last().map(|last| last.seq) } else { Some(down_to).filter(|seq| *seq > 0) };

@@ -42,7 +42,11 @@ impl Onus {
     pub fn submit_many(&mut self, calls: &[(Envelope, Target)]) -> Vec<Result<Receipt, Refusal>> {
         match calls {
             [(envelope, target)] => vec![self.submit(envelope, target)],
-            _ => self.submit_orders(|| vec![Order { calls, shown: None }], &mut Memory::default()),
+            _ => {
+                let bearer = self.bearer.clone();
+                let order = Order { calls, shown: bearer.as_ref() };
+                self.submit_orders(|| vec![order], &mut Memory::default())
+            }
         }
     }
 

@@ -77,6 +77,7 @@ pub(crate) fn open(path: &Path) -> Onus {
         path: path.to_owned(),
         place: onus_host::repository::find(path.parent().unwrap()).unwrap(),
         sight: onus_app::Sight::Workstations,
+        bearer: None,
     }
 }
 
@@ -89,6 +90,7 @@ pub(crate) fn open_database(url: &str, path: &Path) -> Result<Onus, StoreError> 
         path: path.to_owned(),
         place: onus_host::repository::find(path.parent().unwrap()).unwrap(),
         sight: onus_app::Sight::Workstations,
+        bearer: None,
     })
 }
 

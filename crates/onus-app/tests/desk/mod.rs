@@ -51,6 +51,7 @@ pub(crate) fn open(path: &Path) -> Onus {
         path: path.to_owned(),
         place: onus_host::repository::find(path.parent().unwrap()).unwrap(),
         sight: onus_app::Sight::Workstations,
+        bearer: None,
     }
 }
 

@@ -60,7 +60,8 @@ impl Shop {
         let store = Sqlite::create(&path, &Options::one_shot(clock)).unwrap();
         let place = onus_host::repository::find(directory.path()).unwrap();
         let sight = onus_app::Sight::Workstations;
-        let onus = Onus { store: Box::new(store), settings: Settings::default(), path, place, sight };
+        let onus =
+            Onus { store: Box::new(store), settings: Settings::default(), path, place, sight, bearer: None };
         let founding = Founding {
             project: None,
             default_project: "T".parse().unwrap(),

@@ -169,8 +169,9 @@ pub(super) fn show_grant(
     receipt: &Receipt,
 ) -> Result<ExitCode, Refusal> {
     let task = &receipt.task;
+    let mut directory = None;
     if let (Some(token), Some(held)) = (&receipt.token, task.assignment()) {
-        let directory = store.directory_of(&held.workstation)?;
+        directory = store.directory_of(&held.workstation)?;
         // The grant is committed; a token that cannot be kept in a file can still be passed by hand.
         if let Err(refusal) = world.keep_lease(store, task, token, directory.as_deref()) {
             out.warn(&format!("{refusal}; pass --lease {token}"));
@@ -179,12 +180,16 @@ pub(super) fn show_grant(
     let view = ClaimView::from(receipt);
     let code = out.show(&view, |view| render::claim(view, world.actor.as_ref()))?;
     let id = &view.task.id;
-    if task.assignment().is_some_and(|held| world.actor.as_ref() == Some(&held.assignee)) {
-        out.hint(&format!(
-            "next: commit here, then onus complete {id} --resolution TEXT (it checks and merges)"
-        ));
-    } else {
-        out.hint(&format!("next: onus show {id}"));
+    match task.assignment().filter(|held| world.actor.as_ref() == Some(&held.assignee)) {
+        Some(held) => {
+            let there =
+                directory.filter(|_| world.here(store).ok().flatten() != Some(held.workstation.clone()));
+            let place = there.map_or_else(|| "here".to_owned(), |path| format!("in {}", path.display()));
+            out.hint(&format!(
+                "next: commit {place}, then onus complete {id} --resolution TEXT (it checks and merges)"
+            ));
+        }
+        None => out.hint(&format!("next: onus show {id}")),
     }
     Ok(code)
 }

@@ -8,6 +8,7 @@ use clap::Args;
 use onus_app::consistency::{ConsistencyView, consistency_with};
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
+use onus_core::text::counted;
 use onus_host::settings;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -85,7 +86,8 @@ fn read(file: &Path) -> Result<String, Refusal> {
 
 fn text(view: &ConsistencyView) -> String {
     let counts = &view.counts;
-    format!("{} commits and {} workstations agree with the queue\n", counts.commits, counts.workstations)
+    let (commits, places) = (counted(counts.commits, "commit"), counted(counts.workstations, "workstation"));
+    format!("{commits} and {places} agree with the queue\n")
 }
 
 /// What several findings ask for is done once.

@@ -6,10 +6,10 @@ use crate::output::Output;
 use crate::progress::Bar;
 use clap::Args;
 use onus_app::import::format::{self, Format, SourceFile, Statuses};
-use onus_app::import::{Import as Job, ImportView, Run, SkippedView};
+use onus_app::import::{Import as Job, ImportView, Run, SkippedView, UnresolvedView};
 use onus_core::code::Code;
 use onus_core::id::ProjectKey;
-use onus_core::refusal::Refusal;
+use onus_core::refusal::{Finding, Refusal};
 use onus_core::task::StateName;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -21,6 +21,8 @@ const INPUT_MAX: u64 = 1 << 30;
 /// The most files of a directory, and how deep it may be.
 const FILES_MAX: usize = 20_000;
 const DEPTH_MAX: usize = 8;
+/// Of so many files that are no text all are told.
+const FILES_SHOWN: usize = 50;
 
 /// The formats, for the help and for mistakes.
 const FORMATS: &str = "onus, jsonl, csv, beads, backlog, kano, taskmaster, queue, github, redmine";
@@ -65,7 +67,7 @@ impl Import {
         if self.format == Some(Format::Onus) {
             return self.archive(world, out, self.reader()?);
         }
-        let files = self.files()?;
+        let (files, unread) = self.files()?;
         let format = match self.format.or_else(|| Format::detect(&files)) {
             Some(format) => format,
             None => {
@@ -79,7 +81,7 @@ impl Import {
                 let text = files.into_iter().map(|file| file.text).collect::<String>();
                 self.archive(world, out, Box::new(Cursor::new(text)))
             }
-            format => self.tasks(world, out, format, files),
+            format => self.tasks(world, out, format, files, unread),
         }
     }
 
@@ -89,6 +91,7 @@ impl Import {
         out: &Output,
         format: Format,
         files: Vec<SourceFile>,
+        unread: Vec<SkippedView>,
     ) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
         let mut converted = match format {
@@ -120,7 +123,7 @@ impl Import {
         if let Some(converted) = converted {
             view.unmapped = converted.unmapped.into_iter().collect();
             let skipped = |(name, reason)| SkippedView { name, reason };
-            view.skipped = converted.skipped.into_iter().map(skipped).collect();
+            view.skipped = converted.skipped.into_iter().map(skipped).chain(unread).collect();
         }
         out.show(&view, text)?;
         Ok(match view.refused.is_empty() {
@@ -161,16 +164,23 @@ impl Import {
         Ok(Box::new(BufReader::new(file)))
     }
 
-    fn files(&self) -> Result<Vec<SourceFile>, Refusal> {
+    /// What is read, and what of a directory is not.
+    fn files(&self) -> Result<(Vec<SourceFile>, Vec<SkippedView>), Refusal> {
         if self.file.is_dir() {
-            let mut walk = Walk { root: &self.file, files: Vec::new(), bytes: 0 };
+            let mut walk = Walk::of(&self.file);
             walk.read_directory(&self.file, 0)?;
+            walk.wrong.sort_by(|a, b| a.detail.cmp(&b.detail));
+            if let Some(refusal) = Refusal::from_findings(walk.wrong) {
+                return Err(refusal);
+            }
             walk.files.sort_by(|a, b| a.name.cmp(&b.name));
-            return Ok(walk.files);
+            walk.unread.sort_by(|a, b| a.name.cmp(&b.name));
+            return Ok((walk.files, walk.unread));
         }
         let name = self.shown().file_name().map_or_else(|| "-".into(), |name| name.to_string_lossy());
         let name = if self.file.as_os_str() == "-" { "-".to_owned() } else { name.into_owned() };
-        Ok(vec![SourceFile { name, text: text_of(self.reader()?, self.shown(), INPUT_MAX)? }])
+        let text = text_of(self.reader()?, self.shown(), INPUT_MAX)?;
+        Ok((vec![SourceFile { name, text }], Vec::new()))
     }
 
     fn shown(&self) -> &Path {
@@ -182,28 +192,49 @@ impl Import {
 struct Walk<'a> {
     root: &'a Path,
     files: Vec<SourceFile>,
+    unread: Vec<SkippedView>,
+    /// Files that are no text.
+    wrong: Vec<Finding>,
     bytes: u64,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn of(root: &'a Path) -> Walk<'a> {
+        Walk { root, files: Vec::new(), unread: Vec::new(), wrong: Vec::new(), bytes: 0 }
+    }
+
     fn read_directory(&mut self, directory: &Path, depth: usize) -> Result<(), Refusal> {
         let listed = std::fs::read_dir(directory).map_err(|error| file_error(directory, &error))?;
         for entry in listed {
             let entry = entry.map_err(|error| file_error(directory, &error))?;
             let kind = entry.file_type().map_err(|error| file_error(&entry.path(), &error))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if kind.is_dir()
-                && depth < DEPTH_MAX
-                && !matches!(name.as_str(), ".git" | "node_modules" | ".cache")
-            {
-                self.read_directory(&entry.path(), depth + 1)?;
-            }
             let ends = [".md", ".yml", ".yaml", ".json", ".jsonl", ".csv"];
-            if kind.is_file() && ends.iter().any(|end| name.ends_with(end)) {
+            if kind.is_dir() {
+                match (name.as_str(), depth < DEPTH_MAX) {
+                    (".git" | "node_modules" | ".cache", _) => {}
+                    (_, true) => self.read_directory(&entry.path(), depth + 1)?,
+                    (_, false) => self.leave(&entry.path(), "it lies too deep"),
+                }
+            } else if kind.is_file() && ends.iter().any(|end| name.ends_with(end)) {
                 self.take(&entry.path())?;
+            } else if kind.is_symlink() {
+                self.leave(&entry.path(), "it is a link");
+            } else {
+                self.leave(&entry.path(), "it is of no kind that holds tasks");
             }
         }
         Ok(())
+    }
+
+    fn leave(&mut self, path: &Path, reason: &str) {
+        if self.unread.len() < FILES_MAX {
+            self.unread.push(SkippedView { name: self.name(path), reason: reason.to_owned() });
+        }
+    }
+
+    fn name(&self, path: &Path) -> String {
+        path.strip_prefix(self.root).unwrap_or(path).to_string_lossy().into_owned()
     }
 
     fn take(&mut self, path: &Path) -> Result<(), Refusal> {
@@ -212,10 +243,17 @@ impl Walk<'_> {
                 .hint("name the folder that has the tasks"));
         }
         let file = File::open(path).map_err(|error| file_error(path, &error))?;
-        let text = text_of(Box::new(BufReader::new(file)), path, INPUT_MAX.saturating_sub(self.bytes))?;
-        self.bytes += text.len() as u64;
-        let name = path.strip_prefix(self.root).unwrap_or(path).to_string_lossy().into_owned();
-        self.files.push(SourceFile { name, text });
+        match text_of(Box::new(BufReader::new(file)), path, INPUT_MAX.saturating_sub(self.bytes)) {
+            Ok(text) => {
+                self.bytes += text.len() as u64;
+                self.files.push(SourceFile { name: self.name(path), text });
+            }
+            // The others may be no text, either: all of them are told.
+            Err(refusal) if !refusal.findings.is_empty() && self.wrong.len() < FILES_SHOWN => {
+                self.wrong.extend(refusal.findings);
+            }
+            Err(refusal) => return Err(refusal),
+        }
         Ok(())
     }
 }
@@ -228,17 +266,26 @@ fn text_of(reader: Box<dyn BufRead>, shown: &Path, max: u64) -> Result<String, R
             Refusal::invalid(format!("{} is larger than 1 GiB", shown.display())).hint("split the file")
         );
     }
-    String::from_utf8(bytes).map_err(|error| {
-        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-        let detail = match shown.file_name() {
-            Some(name) => format!("line {line} of {} is not UTF-8", name.display()),
-            None => format!("line {line} is not UTF-8"),
-        };
-        // Redmine writes its tables like this, unless it is told otherwise.
-        let hint = format!("iconv -f ISO-8859-1 -t UTF-8 {} | onus import -", shown.display());
-        Refusal::new(Code::InvalidInput, detail).hint(hint)
-    })
+    // Redmine writes its tables in an encoding of its own, unless it is told otherwise.
+    let (at, what, encoding) = match (no_text(&bytes), std::str::from_utf8(&bytes)) {
+        (Some(at), _) => (at, "is no text: it may be UTF-16", "UTF-16"),
+        (None, Err(error)) => (error.valid_up_to(), "is not UTF-8", "ISO-8859-1"),
+        (None, Ok(_)) => {
+            return String::from_utf8(bytes).map_err(|error| Refusal::invalid(error.to_string()));
+        }
+    };
+    let line = 1 + bytes[..at].iter().filter(|byte| **byte == b'\n').count();
+    let file = if shown.is_file() { shown.display().to_string() } else { "FILE".to_owned() };
+    let detail = format!("line {line} of {}: it {what}", shown.display());
+    let hint = format!("iconv -f {encoding} -t UTF-8 {file} | onus import -");
+    let finding = Finding::new(Code::InvalidInput, detail.clone()).hint(hint.clone());
+    Err(Refusal::invalid(detail).hint(hint).findings(vec![finding]))
+}
+
+/// Where bytes show that they are no text of one byte per letter: UTF-16 by its mark, or a zero.
+fn no_text(bytes: &[u8]) -> Option<usize> {
+    let is_marked = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    if is_marked { Some(0) } else { bytes.iter().position(|byte| *byte == 0) }
 }
 
 /// So many of a list are shown.
@@ -283,7 +330,8 @@ fn lists(text: &mut String, view: &ImportView) {
     let renamed = view.renamed.iter().map(|one| format!("{} is {} here", one.from, one.to));
     listed(text, renamed.collect());
     let unresolved = view.unresolved.iter();
-    let unresolved = unresolved.map(|one| format!("line {}: there is no {}", one.line, one.reference));
+    let place = |one: &UnresolvedView| one.file.clone().unwrap_or_else(|| format!("line {}", one.line));
+    let unresolved = unresolved.map(|one| format!("{}: there is no {}", place(one), one.reference));
     listed(text, unresolved.collect());
     let drift = view.drift.iter();
     let drift =

@@ -23,6 +23,9 @@ pub(crate) fn diff(view: &DiffView) -> String {
     if view.left_out > 0 {
         let _ = writeln!(text, "and {}", counted(view.left_out, "more file"));
     }
+    if view.comments_left_out > 0 {
+        let _ = writeln!(text, "{} left out", counted(view.comments_left_out, "earlier comment"));
+    }
     let outdated = view.comments.iter().filter(|comment| comment.outdated);
     for comment in outdated {
         let place = format!("{}:{}", comment.path, comment.line);

@@ -99,6 +99,11 @@ fn blocked_finding(on: &Blocker, archived: Option<&Archive>) -> Option<Finding> 
     Some(Finding::new(Code::InvalidInput, detail))
 }
 
+/// More than a task's lists may have together.
+pub(super) fn too_long(bytes: usize) -> String {
+    format!("checks, criteria, scope and tags have {bytes} bytes together; the limit is {}", text::LISTS_MAX)
+}
+
 /// An object, bounded.
 fn extra_fault(content: &str) -> Option<String> {
     if content.len() > text::EXTRA_MAX {
@@ -142,6 +147,9 @@ pub(super) fn findings(spec: &Spec, depends_on: &BTreeSet<TaskId>) -> Vec<Findin
             )));
         }
     }
+    if spec.lists_bytes() > text::LISTS_MAX {
+        check(Err(too_long(spec.lists_bytes())));
+    }
     if let Some(fault) = spec.extra.as_ref().and_then(|extra| extra_fault(extra.content()?)) {
         check(Err(fault));
     }
@@ -167,4 +175,27 @@ fn archive_findings(archive: &Archive) -> Vec<Finding> {
     let unprintable = resolution.and_then(|text| text::lines("the resolution", text, text::BODY_MAX).err());
     let unfinished = (!archive.state.is_terminal()).then(|| format!("history cannot be {}", archive.state));
     unprintable.into_iter().chain(unfinished).map(|detail| Finding::new(Code::InvalidInput, detail)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::CheckKind;
+
+    /// Lists of tasks, the record and a board's page have all of them.
+    #[test]
+    fn what_a_task_lists_is_bounded_together() {
+        let long = |n: usize| Check {
+            command: format!("cargo test case_{n} {}", "x".repeat(4_000)),
+            state: CheckState::Proposed,
+            kind: CheckKind::default(),
+        };
+        let told = |count: usize| {
+            let checks = (0..count).map(long).collect();
+            let spec = Spec { kind: "chore".into(), checks, ..Spec::titled("one") };
+            findings(&spec, &BTreeSet::new()).into_iter().map(|one| one.detail).collect::<Vec<_>>().join("; ")
+        };
+        assert_eq!(told(16), "");
+        assert!(told(17).ends_with("bytes together; the limit is 65536"), "{}", told(17));
+    }
 }

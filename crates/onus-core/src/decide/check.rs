@@ -1,5 +1,6 @@
 //! `check`: commands that prove the work; only a person's word lets one run (mission D7, threat 2).
 
+use super::add::too_long;
 use super::{Context, Decision, required_reason};
 use crate::check::{cannot_fail, looks_like_prose};
 use crate::code::Code;
@@ -10,7 +11,7 @@ use crate::id::CheckId;
 use crate::identity_map;
 use crate::refusal::Refusal;
 use crate::task::{Check, CheckState};
-use crate::text::{CHECK_MAX, LIST_MAX, Text, is_unprintable, line};
+use crate::text::{CHECK_MAX, LIST_MAX, LISTS_MAX, Text, is_unprintable, line};
 
 /// What can prove nothing is no check.
 pub(super) fn fault(command: &str) -> Option<String> {
@@ -42,6 +43,10 @@ pub(super) fn add(context: &Context<'_>, wanted: &Check) -> Result<Decision, Ref
     }
     if task.spec.checks.len() >= LIST_MAX {
         return Err(Refusal::invalid(format!("{} already has {LIST_MAX} checks", task.id)));
+    }
+    let bytes = task.spec.lists_bytes() + wanted.command.len();
+    if bytes > LISTS_MAX {
+        return Err(Refusal::invalid(too_long(bytes)));
     }
     let state = if context.caller.is_human() { CheckState::Approved } else { CheckState::Proposed };
     Ok(Decision::one(CheckAdded { check: Check { state, ..wanted.clone() } }, None))

@@ -94,6 +94,9 @@ pub struct Mirror {
     /// How often it is asked for new and changed issues.
     #[serde(default = "minute")]
     pub poll: Millis,
+    /// How long it may still be at work on what it was asked and did not answer. So long it is left alone.
+    #[serde(default = "half_a_minute")]
+    pub silence: Millis,
     /// Redmine: the tracker of issues that are made for tasks.
     #[serde(default)]
     pub tracker: Option<String>,
@@ -141,6 +144,10 @@ fn ignored() -> InMilestones {
 
 fn minute() -> Millis {
     Millis::minutes(1)
+}
+
+fn half_a_minute() -> Millis {
+    Millis::secs(30)
 }
 
 impl Mirror {

@@ -36,8 +36,8 @@ pub fn said(event: &Event) -> String {
             parts.extend(completed.root_cause.as_ref().map(|cause| cause.statement.clone()));
         }
         Event::Refused(refused) => {
-            parts.push(format!("{} of {}", refused.code, refused.command));
-            parts.push(refused.detail.clone());
+            let command = refused.command.replace('_', " ");
+            parts.push(format!("{command}: {} ({})", refused.detail, refused.code));
         }
         Event::CheckRun(run) => {
             parts.push(format!("{} {}", run.check, run.verdict.name().replace('_', " ")));

@@ -1,9 +1,9 @@
 //! What commits say about the map, kept beside the store: a commit never changes its mind.
 //!
-//! One private file for each commit, `<git-dir>/onus/map/<commit>`. It only saves the question to git: whatever is
-//! wrong with it, git is asked again.
+//! One private file for each commit and one for each text, `<git-dir>/onus/map/<id>`. It only saves the question to git: whatever
+//! is wrong with it, git is asked again.
 
-use super::committed::{Committed, read};
+use super::committed::{Committed, blob, read};
 use crate::file::{create_new, create_private_dir, open, read_open, temporary_beside};
 use crate::repository::Repo;
 use crate::yaml::SIZE_MAX;
@@ -14,7 +14,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How many commits are remembered.
+/// How many files are kept.
 const KEPT: usize = 16;
 
 const HEADER: &[u8] = b"onus-map 1 ";
@@ -23,13 +23,22 @@ const ABSENT: &[u8] = b"none\n";
 const BEFORE_CONTENT: usize = 11 + 64 + 1;
 
 pub(super) fn committed(repo: &Repo, commit: &str) -> Result<Committed, Refusal> {
-    let path = repo.common_dir.join("onus/map").join(commit);
+    let dir = repo.common_dir.join("onus/map");
+    let path = dir.join(commit);
     if let Some(known) = recall(&path) {
         return Ok(known);
     }
-    let content = read(repo, commit)?;
+    // Most commits leave the map as it was.
+    let (same_text, known) = match blob(repo, commit) {
+        Some(None) => (None, Some(Committed::Absent)),
+        Some(Some(id)) => (Some(dir.join(&id)), recall(&dir.join(id))),
+        None => (None, None),
+    };
+    let content = known.map_or_else(|| read(repo, commit), Ok)?;
     // A cache that cannot be written costs time, nothing else.
-    let _ = remember(&path, &content);
+    for path in [Some(path), same_text].into_iter().flatten() {
+        let _ = remember(&path, &content);
+    }
     Ok(content)
 }
 

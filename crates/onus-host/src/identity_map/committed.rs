@@ -1,6 +1,7 @@
 //! The map in a commit, as git has it.
 
 use crate::git::{Git, is_object_id};
+use crate::refs::LooseObjects;
 use crate::repository::Repo;
 use crate::yaml::SIZE_MAX;
 use onus_core::identity_map::FILE;
@@ -13,6 +14,14 @@ pub(super) enum Committed {
     Content(Vec<u8>),
     /// There is something of that name that cannot be a map; the reason reads on after the name.
     Odd(String),
+}
+
+/// The regular file that a commit has as its map, where that can be told without git; none inside where it has none.
+pub(super) fn blob(repo: &Repo, commit: &str) -> Option<Option<String>> {
+    match LooseObjects::of(&repo.common_dir).top_entry(commit, FILE)? {
+        None => Some(None),
+        Some((mode, id)) => mode.starts_with("100").then_some(Some(id)),
+    }
 }
 
 /// Asks git. A commit that git does not have is an error, not a commit without a map.

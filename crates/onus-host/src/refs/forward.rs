@@ -3,7 +3,7 @@
 use super::transaction::Transaction;
 use super::{History, checked_name};
 use crate::file::{printable, shown};
-use crate::git::Git;
+use crate::git::{Failure, Git};
 use crate::ref_file;
 use crate::repository::Repo;
 use crate::worktree;
@@ -46,7 +46,7 @@ impl<'r> FastForward<'r> {
     /// Moves nothing yet.
     pub fn prepare(repo: &'r Repo, main_ref: &str, new: &str) -> Result<FastForward<'r>, Refusal> {
         let main_ref = checked_name(main_ref)?;
-        let history = History::at(&repo.common_dir);
+        let history = History::of(repo);
         let old = match ref_file::commit(repo, main_ref)? {
             Some(old) => old,
             None => history.commit(main_ref)?,
@@ -70,30 +70,57 @@ impl<'r> FastForward<'r> {
 
     /// As [`fast_forward`]. Refused where the branch has moved since.
     pub fn run(self, confirm: impl FnOnce() -> Result<(), Refusal>) -> Result<Forwarded, Refusal> {
-        let FastForward { repo, main_ref, old, new } = self;
-        let locked = Transaction::prepare(&repo.common_dir, &format!("update {main_ref} {new} {old}"))?;
-        // Under the lock no checkout can move to another commit of this branch.
-        let checkouts = if new == old { Vec::new() } else { checkouts(repo, &main_ref)? };
+        let (locked, checkouts) = self.lock()?;
         for checkout in &checkouts {
-            may_follow(checkout, &old, &new)?;
+            tried(checkout, || follow(checkout, &self.old, &self.new, Files::Try))?;
         }
         confirm()?;
+        let FastForward { old, new, .. } = self;
         let mut forwarded = Forwarded { new, old, followed: Vec::new(), behind: Vec::new() };
         // Before the reference moves: a commit made there in between fails at the lock, whereas one made after it, from
         // files that have not followed, would take the merge back without a word.
         for checkout in checkouts {
-            match follow(&checkout, &forwarded.old, &forwarded.new) {
+            match follow(&checkout, &forwarded.old, &forwarded.new, Files::Write) {
                 Ok(()) => forwarded.followed.push(checkout),
-                Err(refusal) => forwarded.behind.push((checkout, refusal.detail)),
+                Err(failure) => forwarded.behind.push((checkout, Refusal::from(failure).detail)),
             }
         }
-        if let Err(refusal) = locked.commit() {
-            for checkout in &forwarded.followed {
-                let _ = follow(checkout, &forwarded.new, &forwarded.old);
+        forwarded.end(locked.commit())
+    }
+
+    /// The same where nothing is left to agree to: where the files of one checkout cannot follow, nothing moves.
+    pub fn run_agreed(self) -> Result<Forwarded, Refusal> {
+        let (locked, checkouts) = self.lock()?;
+        let FastForward { old, new, .. } = self;
+        let mut forwarded = Forwarded { new, old, followed: Vec::new(), behind: Vec::new() };
+        for checkout in checkouts {
+            let write = || follow(&checkout, &forwarded.old, &forwarded.new, Files::Write);
+            if let Err(refusal) = tried(&checkout, write) {
+                return forwarded.end(Err(refusal));
             }
-            return Err(refusal);
+            forwarded.followed.push(checkout);
         }
-        Ok(forwarded)
+        forwarded.end(locked.commit())
+    }
+
+    /// Under the lock no checkout can move to another commit of the branch.
+    fn lock(&self) -> Result<(Transaction, Vec<PathBuf>), Refusal> {
+        let FastForward { repo, main_ref, old, new } = self;
+        let locked = Transaction::prepare(&repo.common_dir, &format!("update {main_ref} {new} {old}"))?;
+        let checkouts = if new == old { Vec::new() } else { worktree::checkouts_of(repo, main_ref)? };
+        Ok((locked, checkouts))
+    }
+}
+
+impl Forwarded {
+    /// Where the branch did not move, the files go back.
+    fn end(self, moved: Result<(), Refusal>) -> Result<Forwarded, Refusal> {
+        if moved.is_err() {
+            for checkout in &self.followed {
+                let _ = follow(checkout, &self.new, &self.old, Files::Write);
+            }
+        }
+        moved.map(|()| self)
     }
 }
 
@@ -107,25 +134,27 @@ fn keep(repo: &Repo, old: &str, new: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn follow(checkout: &Path, old: &str, new: &str) -> Result<(), Refusal> {
-    Git::ours(checkout, "read-tree").args(&["-m", "-u"]).values(&[old, new]).run()?;
-    Ok(())
+/// Whether files are written, or only tried.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Files {
+    Try,
+    Write,
 }
 
-fn checkouts(repo: &Repo, main_ref: &str) -> Result<Vec<PathBuf>, Refusal> {
-    let list = worktree::list(repo)?.into_iter().filter(|tree| tree.prunable.is_none());
-    Ok(list.filter(|tree| tree.branch.as_deref() == Some(main_ref)).map(|tree| tree.path).collect())
+/// What somebody edited there and the merge would not touch stays as it is.
+fn follow(checkout: &Path, old: &str, new: &str, files: Files) -> Result<(), Failure> {
+    let only_try: &[&str] = if files == Files::Try { &["-n"] } else { &[] };
+    Git::ours(checkout, "read-tree").args(&["-m", "-u"]).args(only_try).values(&[old, new]).run().map(drop)
 }
 
-/// Tries without writing. What somebody edited there and the merge would not touch stays as it is.
-fn may_follow(checkout: &Path, old: &str, new: &str) -> Result<(), Refusal> {
-    let tried = || Git::ours(checkout, "read-tree").args(&["-m", "-u", "-n"]).values(&[old, new]).run();
-    if tried().is_ok() {
+/// Says in words what stands in the way.
+fn tried(checkout: &Path, follow: impl Fn() -> Result<(), Failure>) -> Result<(), Refusal> {
+    if follow().is_ok() {
         return Ok(());
     }
     // A file that was only touched looks changed until it has been read again. What is really changed is exit 1.
     Git::ours(checkout, "update-index").args(&["-q", "--refresh"]).yes()?;
-    tried().map(drop).map_err(|failure| {
+    follow().map_err(|failure| {
         let said = printable(failure.said().lines().next().unwrap_or("git did not say why"));
         Refusal::new(Code::NotMerged, format!("local changes in {} are in the way: {said}", shown(checkout)))
             .hint(format!("commit or stash them: git -C {} status", shown(checkout)))

@@ -1,6 +1,8 @@
 //! Reading commits: what is new, what it touches, and whether it has arrived in the main branch.
 
+use super::LooseObjects;
 use crate::git::{Git, Incoming, is_object_id};
+use crate::repository::Repo;
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
 use std::collections::BTreeSet;
@@ -41,7 +43,7 @@ pub struct Commit {
     pub id: String,
     pub subject: String,
     pub trailers: Trailers,
-    pub(crate) is_merge: bool,
+    parents: Vec<String>,
     /// Git found the same patch on the other side.
     is_matched: bool,
 }
@@ -58,15 +60,35 @@ const FIELDS: usize = 8;
 pub struct History<'a> {
     pub(super) dir: &'a Path,
     pub(super) incoming: Option<&'a Incoming>,
+    /// Where its objects are known to lie: new ones are read there without asking git.
+    common_dir: Option<&'a Path>,
+}
+
+/// What a branch has that the main branch has not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Brought {
+    /// Neither in the main branch nor the same patch as something in it, newest first.
+    pub unmerged: Vec<Commit>,
+    /// Nothing has come to the main branch that the branch has not.
+    pub is_on_top: bool,
 }
 
 impl<'a> History<'a> {
     pub fn at(dir: &'a Path) -> History<'a> {
-        History { dir, incoming: None }
+        History { dir, incoming: None, common_dir: None }
+    }
+
+    /// What all working trees of a repository share.
+    pub fn of(repo: &'a Repo) -> History<'a> {
+        History { dir: &repo.common_dir, incoming: None, common_dir: Some(&repo.common_dir) }
     }
 
     pub fn receiving(dir: &'a Path, incoming: Option<&'a Incoming>) -> History<'a> {
-        History { dir, incoming }
+        History { dir, incoming, common_dir: None }
+    }
+
+    fn loose(&self) -> Option<LooseObjects> {
+        self.common_dir.map(LooseObjects::of)
     }
 
     pub(super) fn git(&self, verb: &str) -> Git {
@@ -76,6 +98,9 @@ impl<'a> History<'a> {
     /// The commit that a name stands for; none when there is no such name. Give a branch by its full name: a tag of
     /// the same short name would win.
     pub fn resolve(&self, name: &str) -> Result<Option<String>, Refusal> {
+        if is_object_id(name) && self.loose().is_some_and(|loose| loose.is_commit(name)) {
+            return Ok(Some(name.to_owned()));
+        }
         let name = format!("{name}^{{commit}}");
         match self.git("rev-parse").args(&["--verify", "--quiet"]).values(&[&name]).line() {
             Ok(id) => Ok(Some(id)),
@@ -106,10 +131,15 @@ impl<'a> History<'a> {
 
     /// Whether `commit` can be reached from `tip`.
     pub fn reaches(&self, tip: &str, commit: &str) -> Result<bool, Refusal> {
-        if tip == commit && is_object_id(tip) {
+        if tip == commit && is_object_id(tip) || self.line(tip, commit).is_some() {
             return Ok(true);
         }
         Ok(self.git("merge-base").args(&["--is-ancestor"]).values(&[commit, tip]).yes()?)
+    }
+
+    /// The ids from `tip` back to before `onto`, newest first, where that can be told without git.
+    fn line(&self, tip: &str, onto: &str) -> Option<Vec<String>> {
+        self.loose().filter(|_| is_object_id(tip) && is_object_id(onto))?.line(tip, onto)
     }
 
     /// Whether any reference reaches `commit`: it was there before whoever asks.
@@ -146,6 +176,11 @@ impl<'a> History<'a> {
     /// Every path that the commits of `new` change, commit by commit: what one of them adds and the next one takes
     /// back has been touched, too. A merge counts with what is in none of its parents.
     pub fn changed_paths(&self, new: &str, not: &[&str]) -> Result<Vec<String>, Refusal> {
+        if let [onto] = not
+            && let Some(paths) = self.line(new, onto).and_then(|line| self.loose()?.changed_by_all(&line))
+        {
+            return Ok(paths);
+        }
         let range = range(new, not);
         let values: Vec<&str> = range.iter().map(String::as_str).collect();
         let args = ["-z", "--format=", "--root", "-r", "--cc", "--name-only", "--no-renames"];
@@ -193,17 +228,31 @@ impl<'a> History<'a> {
         Ok(ids)
     }
 
+    /// The subjects of these commits, each with its id; one that is not here is left out.
+    pub fn subjects(&self, ids: &[onus_core::id::CommitId]) -> Result<Vec<(String, String)>, Refusal> {
+        let told = |loose: LooseObjects| {
+            let one = |id: &onus_core::id::CommitId| Some((id.to_string(), loose.subject(id.as_str())?));
+            ids.iter().map(one).collect::<Option<Vec<_>>>()
+        };
+        match self.loose().and_then(told) {
+            Some(all) => Ok(all),
+            None => Ok(self.named(ids)?.into_iter().map(|commit| (commit.id, commit.subject)).collect()),
+        }
+    }
+
     /// Every path that these commits change.
     pub fn paths_of(&self, commits: &[Commit]) -> Result<Vec<String>, Refusal> {
-        if commits.is_empty() {
-            return Ok(Vec::new());
-        }
-        let list: String = commits.iter().map(|commit| format!("{}\n", commit.id)).collect();
-        Ok(self.touched(list.as_bytes())?.into_iter().collect())
+        let ids: Vec<String> = commits.iter().map(|commit| commit.id.clone()).collect();
+        if ids.is_empty() { Ok(Vec::new()) } else { self.changed_by(&ids) }
     }
 
     /// The ids of the commits that `new` brings and none of `not` has, newest first.
     pub fn ids(&self, new: &str, not: &[&str]) -> Result<Vec<String>, Refusal> {
+        if let [onto] = not
+            && let Some(line) = self.line(new, onto)
+        {
+            return Ok(line);
+        }
         let range = range(new, not);
         let values: Vec<&str> = range.iter().map(String::as_str).collect();
         let lines = self.git("rev-list").values(&values).line()?;
@@ -212,6 +261,9 @@ impl<'a> History<'a> {
 
     /// Every path that these very commits change.
     pub fn changed_by(&self, commits: &[String]) -> Result<Vec<String>, Refusal> {
+        if let Some(paths) = self.loose().and_then(|loose| loose.changed_by_all(commits)) {
+            return Ok(paths);
+        }
         let list: String = commits.iter().map(|id| format!("{id}\n")).collect();
         Ok(self.touched(list.as_bytes())?.into_iter().collect())
     }
@@ -232,16 +284,21 @@ impl<'a> History<'a> {
     /// The commits of `tip` whose change is not in `main`: neither they themselves nor the same patch, nor all of
     /// them together as one commit.
     pub fn unmerged(&self, tip: &str, main: &str) -> Result<Vec<Commit>, Refusal> {
+        Ok(self.brought(tip, main)?.unmerged)
+    }
+
+    /// The same, and whether the branch has all of `main`.
+    pub fn brought(&self, tip: &str, main: &str) -> Result<Brought, Refusal> {
         let (tip, main) = (self.id(tip)?, self.id(main)?);
         if tip == main {
-            return Ok(Vec::new());
+            return Ok(Brought { unmerged: Vec::new(), is_on_top: true });
         }
-        let (unmerged, all) = self.unmatched(&tip, &main)?;
+        let (unmerged, all, is_on_top) = self.unmatched(&tip, &main)?;
         // One commit by itself is its own squash, and was looked for.
-        if !unmerged.is_empty() && all > 1 && self.is_squashed(&tip, &main)? {
-            return Ok(Vec::new());
+        if !unmerged.is_empty() && all > 1 && !is_on_top && self.is_squashed(&tip, &main)? {
+            return Ok(Brought { unmerged: Vec::new(), is_on_top });
         }
-        Ok(unmerged)
+        Ok(Brought { unmerged, is_on_top })
     }
 
     /// Whether the work up to `commit` is in `main`, by ancestry or by patch identity.
@@ -249,19 +306,23 @@ impl<'a> History<'a> {
         Ok(self.unmerged(commit, main)?.is_empty())
     }
 
-    /// The commits of `tip` that `main` has not, nor the same patch; and how many there are with those that it has.
-    fn unmatched(&self, tip: &str, main: &str) -> Result<(Vec<Commit>, usize), Refusal> {
+    /// The commits of `tip` that `main` has not, nor the same patch; how many there are with those that it has; and whether
+    /// one of them stands on `main`, which is so if and only if `tip` has all of it.
+    fn unmatched(&self, tip: &str, main: &str) -> Result<(Vec<Commit>, usize, bool), Refusal> {
         let found = self.log(&["--cherry-mark", "--right-only"], &[format!("{main}...{tip}")])?;
         let all = found.len();
-        let (merges, mut unmatched): (Vec<Commit>, Vec<Commit>) =
-            found.into_iter().filter(|commit| !commit.is_matched).partition(|commit| commit.is_merge);
+        let is_on_top = found.iter().any(|commit| commit.parents.iter().any(|parent| parent == main));
+        let (merges, mut unmatched): (Vec<Commit>, Vec<Commit>) = found
+            .into_iter()
+            .filter(|commit| !commit.is_matched)
+            .partition(|commit| commit.parents.len() > 1);
         // A merge has no patch of its own unless somebody resolved a conflict in it.
         for merge in merges {
             if !self.touched(format!("{}\n", merge.id).as_bytes())?.is_empty() {
                 unmatched.push(merge);
             }
         }
-        Ok((unmatched, all))
+        Ok((unmatched, all, is_on_top))
     }
 
     /// Asks about one commit with the whole change; it belongs to nothing and git collects it in time.
@@ -271,10 +332,6 @@ impl<'a> History<'a> {
             Err(failure) if failure.is_exit(1) => return Ok(false),
             Err(failure) => return Err(failure.into()),
         };
-        // Nothing has come to `main` since: nothing of it is there.
-        if base == main {
-            return Ok(false);
-        }
         let tree = format!("{tip}^{{tree}}");
         let mut commit = self.git("commit-tree").args(&["--no-gpg-sign", "-m", "onus: all of a branch"]);
         for role in ["AUTHOR", "COMMITTER"] {
@@ -319,7 +376,7 @@ fn commit(fields: &[&str]) -> Option<Commit> {
             workstation: trailer(workstation),
             epoch: trailer(epoch),
         },
-        is_merge: parents.contains(' '),
+        parents: parents.split_whitespace().map(str::to_owned).collect(),
         is_matched: *mark == "=",
     })
 }

@@ -22,6 +22,8 @@ pub enum Pushed {
     Done,
     /// Somebody else was quicker: fetch and try again.
     Behind,
+    /// Another git holds the lock of the branch there, or was killed with it; which one.
+    Locked(String),
     /// The other side said no; its words.
     Refused(String),
 }
@@ -114,6 +116,7 @@ pub fn push(
     }
     match push.values(&[remote, &refspec]).run() {
         Ok(_) => Ok(Pushed::Done),
+        Err(failure) if let Some(words) = locked(&failure) => Ok(Pushed::Locked(words)),
         // Whether a push without a word has arrived is seen by the next fetch.
         Err(failure) if is_behind(&failure) || is_contended(&failure) || is_silent(&failure) => {
             Ok(Pushed::Behind)
@@ -134,6 +137,13 @@ fn is_contended(failure: &Failure) -> bool {
     ["cannot lock ref", "failed to update ref", "incorrect old value", "unable to update local ref"]
         .iter()
         .any(|word| failure.said().contains(word))
+}
+
+fn locked(failure: &Failure) -> Option<String> {
+    let line =
+        failure.said().lines().find(|line| line.contains("Unable to create") && line.contains(".lock'"))?;
+    let line = line.trim_start_matches("remote: ").trim_start_matches("error: ");
+    Some(printable(line.trim()))
 }
 
 /// Git was ended from outside, or by a pipe that nobody read: that tells nothing of the other repository.

@@ -38,16 +38,18 @@ pub fn put_back(repo: &Repo, dir: &Path, branch: &str, base: &str) -> Result<(),
     };
     let mut tried = switch();
     for _ in 0..PATIENCE {
-        if !tried.as_ref().is_err_and(is_index_locked) {
+        if !tried.as_ref().is_err_and(is_locked) {
             break;
         }
         std::thread::sleep(PAUSE);
         tried = switch();
     }
-    if tried.as_ref().is_err_and(is_index_locked) {
-        // Nobody but who asks for this may write here: the lock is a killed git's.
-        let lock = own.git_dir.join("index.lock");
-        if_exists(std::fs::remove_file(&lock)).map_err(|error| refused("remove", &lock, &error))?;
+    if tried.as_ref().is_err_and(is_locked) && !runs_git(dir) {
+        // Nobody but who asks for this may write here: the locks are a killed git's.
+        let branch = own.common_dir.join(format!("refs/heads/{branch}.lock"));
+        for lock in [own.git_dir.join("index.lock"), own.git_dir.join("HEAD.lock"), branch] {
+            if_exists(std::fs::remove_file(&lock)).map_err(|error| refused("remove", &lock, &error))?;
+        }
         tried = switch();
     }
     tried?;
@@ -56,8 +58,18 @@ pub fn put_back(repo: &Repo, dir: &Path, branch: &str, base: &str) -> Result<(),
     Ok(())
 }
 
-fn is_index_locked(failure: &Failure) -> bool {
-    failure.said().contains("index.lock")
+fn is_locked(failure: &Failure) -> bool {
+    failure.said().contains(".lock")
+}
+
+/// Whether a git lives that stands in this directory: what it holds is no killed one's.
+fn runs_git(dir: &Path) -> bool {
+    let dir = &dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut gits = processes.filter(|process| {
+        std::fs::read_to_string(process.join("comm")).is_ok_and(|name| name.starts_with("git"))
+    });
+    gits.any(|process| std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(dir)))
 }
 
 /// What became of commits that were to be made again here.

@@ -4,7 +4,7 @@ use super::survey::dirty;
 use super::{is_rebasing, own, refuse_dirty, refuse_rebasing};
 use crate::git::Git;
 use crate::ref_file;
-use crate::refs::{Commit, History};
+use crate::refs::{Commit, History, Sample};
 use crate::repository::Repo;
 use onus_core::refusal::Refusal;
 use std::path::Path;
@@ -38,12 +38,27 @@ fn stands_on(dir: &Path, history: &History<'_>) -> Result<String, Refusal> {
 }
 
 pub fn sync(repo: &Repo, dir: &Path, main: &str) -> Result<Synced, Refusal> {
+    sync_seen(repo, dir, main, &dirty(dir)?, None)
+}
+
+/// The same by whoever has just seen what nobody committed there, and perhaps whether a commit has all of `main`.
+pub fn sync_seen(
+    repo: &Repo,
+    dir: &Path,
+    main: &str,
+    dirty: &Sample<String>,
+    known: Option<(&str, bool)>,
+) -> Result<Synced, Refusal> {
     let own = own(repo, dir)?;
     refuse_rebasing(&own, dir)?;
-    refuse_dirty(dir, &dirty(dir)?, "rebased")?;
+    refuse_dirty(dir, dirty, "rebased")?;
     let history = History::at(dir);
     let (main, old) = (history.id(main)?, stands_on(dir, &history)?);
-    if history.reaches(&old, &main)? {
+    let is_current = match known.filter(|(commit, _)| *commit == old) {
+        Some((_, is_on_top)) => is_on_top,
+        None => History::of(repo).reaches(&old, &main)?,
+    };
+    if is_current {
         return Ok(Synced::Current { head: old });
     }
     // The old commits stay where they are, so nothing is lost with the new ones: git's own care is enough.

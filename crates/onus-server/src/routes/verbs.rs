@@ -1,12 +1,16 @@
 //! What can be done to one task. What each takes is its type in `onus_app::input`.
 
 use super::body::{Nothing, bar};
-use crate::route::{After, Answer, Asked, Rendered, Route, command, get, post, post_then};
+use crate::route::{
+    After, Answer, Asked, Next, Rendered, Route, command, get, post, post_then, submitting, unanswered,
+};
 use crate::store::Store;
 use onus_app::Onus;
+use onus_app::finish::FinishView;
 use onus_app::handoff::HandoffView;
 use onus_app::inbox::MessagesView;
 use onus_app::input::{self, Order, VerbInput};
+use onus_app::merge::MergeView;
 use onus_app::submit::Receipt;
 use onus_app::view::{ChangeView, ChecksView, ClaimView, TaskView};
 use onus_core::command::Command;
@@ -83,11 +87,17 @@ pub(super) fn routes() -> Vec<Route> {
             "Say what somebody else's work is",
             changed,
         ),
-        post::<input::CompleteInput, _>(
+        submitting::<input::MergeInput, MergeView>(
+            "/v1/tasks/{id}/merge",
+            "merge",
+            "Bring the commits of a task that you hold into the main of record, where the server has its working tree",
+            merge,
+        ),
+        submitting::<input::CompleteInput, FinishView>(
             "/v1/tasks/{id}/complete",
             "complete",
-            "Finish a task that you hold",
-            changed,
+            "Finish a task that you hold: where the server has its working tree its checks are run and its commits land",
+            complete,
         ),
         post::<input::ReopenInput, _>(
             "/v1/tasks/{id}/reopen",
@@ -102,6 +112,33 @@ pub(super) fn routes() -> Vec<Route> {
             secured,
         ),
     ]
+}
+
+fn merge(store: &mut Store, asked: &Asked, input: input::MergeInput) -> Result<Next, Refusal> {
+    let task = asked.task()?;
+    match store.lies_here(task)? {
+        true => Ok(Next::Land(Box::new(input.landing(task.clone(), asked.key.clone(), asked.version)))),
+        false => Err(store.lies_elsewhere(task)),
+    }
+}
+
+/// Force only states, and so does whoever has worked where this server sees nothing.
+fn complete(store: &mut Store, asked: &Asked, input: input::CompleteInput) -> Result<Next, Refusal> {
+    let task = asked.task()?;
+    if !input.force && store.lies_here(task)? {
+        return Ok(Next::Land(Box::new(input.landing(task.clone(), asked.key.clone(), asked.version))));
+    }
+    let order = input.order(store, Some(task))?;
+    Ok(Next::Submit {
+        calls: vec![asked.envelope(asked.key.clone(), order)?],
+        tell: Box::new(|answers| {
+            let receipt = answers.into_iter().next().ok_or_else(unanswered)??;
+            Ok(After::Ask(Box::new(move |store| {
+                let view = store.finish_view(&receipt)?;
+                Ok(Answer::of(&view)?.at(view.task.version))
+            })))
+        }),
+    })
 }
 
 fn granted(receipt: Receipt) -> Result<After, Refusal> {

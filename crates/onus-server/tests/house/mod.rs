@@ -46,7 +46,14 @@ pub(crate) struct House {
 pub(crate) fn open(path: &Path) -> Store {
     let store = Location::File(path.to_owned()).open(onus_host::clock::now).unwrap();
     let place = onus_host::repository::find(path.parent().unwrap()).unwrap();
-    Onus { store, settings: Settings::default(), path: path.to_owned(), place, sight: Sight::Store }
+    Onus {
+        store,
+        settings: Settings::default(),
+        path: path.to_owned(),
+        place,
+        sight: Sight::Store,
+        bearer: None,
+    }
 }
 
 fn handle(text: &str) -> Handle {

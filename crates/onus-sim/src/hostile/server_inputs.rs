@@ -158,7 +158,14 @@ impl House {
 fn opened(path: &Path) -> Result<Store, Refusal> {
     let place = onus_host::repository::find(path.parent().unwrap_or(path))?;
     let store = Location::File(path.to_owned()).open(onus_host::clock::now)?;
-    Ok(Onus { store, settings: Settings::default(), path: path.to_owned(), place, sight: Sight::Store })
+    Ok(Onus {
+        store,
+        settings: Settings::default(),
+        path: path.to_owned(),
+        place,
+        sight: Sight::Store,
+        bearer: None,
+    })
 }
 
 /// Carries a command out; the lease token where it is a grant.

@@ -123,6 +123,7 @@ impl Site {
             path: self.directory.path().join(".onus/onus.db"),
             place: onus_host::repository::find(self.directory.path())?,
             sight: Sight::Store,
+            bearer: None,
         };
         Ok(Seat { onus, faults })
     }

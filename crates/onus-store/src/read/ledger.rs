@@ -75,6 +75,50 @@ pub fn log(tx: &mut dyn Tx, part: &LedgerPart<'_>, limit: i64) -> Result<Vec<Ent
     rows.into_iter().map(|mut row| codec::entry(&mut row)).collect()
 }
 
+/// So many bytes of entries are told at once; one of them is, however long it is.
+pub const BYTES: usize = 2 * 1024 * 1024;
+
+/// Entries up to [`BYTES`] of them: what is more stays where it is.
+#[derive(Default)]
+pub(crate) struct BoundedEntries {
+    pub(crate) entries: Vec<Entry>,
+    bytes: usize,
+}
+
+impl BoundedEntries {
+    pub(crate) fn take(&mut self, mut row: Row) -> Result<()> {
+        if self.bytes <= BYTES {
+            let entry = codec::entry(&mut row)?;
+            self.bytes += entry.data.len();
+            self.entries.push(entry);
+        }
+        Ok(())
+    }
+}
+
+/// Whether so many entries are as much as is told at once.
+pub fn is_enough(entries: &[Entry]) -> bool {
+    entries.iter().map(|entry| entry.data.len()).sum::<usize>() > BYTES
+}
+
+/// The same as `log` for whoever says how much it should be: [`BYTES`] of it at most.
+pub fn log_bounded(tx: &mut dyn Tx, part: &LedgerPart<'_>, limit: i64) -> Result<Vec<Entry>> {
+    let mut told = BoundedEntries::default();
+    let mut each = |row| told.take(row);
+    match part {
+        LedgerPart::After(seq) => tx.each(&LOG { after: *seq, limit }, &mut each)?,
+        LedgerPart::Task(task, seq) => tx.each(&TASK_LOG { task, after: *seq, limit }, &mut each)?,
+        LedgerPart::TaskBefore(task, before) => {
+            tx.each(&TASK_BEFORE { task, before: *before, limit }, &mut each)?;
+        }
+        LedgerPart::Latest => tx.each(&LATEST { limit }, &mut each)?,
+    }
+    if matches!(part, LedgerPart::TaskBefore(..) | LedgerPart::Latest) {
+        told.entries.reverse();
+    }
+    Ok(told.entries)
+}
+
 pub fn entry(tx: &mut dyn Tx, seq: Seq) -> Result<Option<Entry>> {
     tx.row(&ONE { seq })?.map(|mut row| codec::entry(&mut row)).transpose()
 }

@@ -3,6 +3,7 @@
 use crate::codec::{self, row};
 use crate::error::{Result, StoreError};
 use crate::port::{Tx, Value};
+use crate::read::ledger::{BYTES, BoundedEntries};
 use crate::read::queue::ACTIVE;
 use crate::sql;
 use crate::statement::params;
@@ -125,7 +126,7 @@ pub struct Search<'a> {
     pub span: Span,
 }
 
-/// Matching entries, the newest first.
+/// Matching entries, the newest first; not more than is told at once.
 pub fn search(tx: &mut dyn Tx, search: &Search<'_>, limit: i64) -> Result<Vec<Entry>> {
     let by = row!(SearchParams {
         before: search.before,
@@ -136,11 +137,13 @@ pub fn search(tx: &mut dyn Tx, search: &Search<'_>, limit: i64) -> Result<Vec<En
         to: search.span.to.0,
         limit: limit,
     });
-    let rows = match search.task {
-        Some(task) => tx.rows(&SEARCHED_OF { task, by })?,
-        None => tx.rows(&SEARCHED { by })?,
-    };
-    rows.into_iter().map(|mut row| codec::entry(&mut row)).collect()
+    let mut found = BoundedEntries::default();
+    let mut each = |row| found.take(row);
+    match search.task {
+        Some(task) => tx.each(&SEARCHED_OF { task, by }, &mut each)?,
+        None => tx.each(&SEARCHED { by }, &mut each)?,
+    }
+    Ok(found.entries)
 }
 
 /// One assignment, with what its task is about.
@@ -212,9 +215,9 @@ pub struct Wanting {
 
 /// Such tasks among the first `window` of the queue.
 pub fn wanting(tx: &mut dyn Tx, window: i64) -> Result<Vec<Wanting>> {
-    let mut found = Vec::new();
+    let (mut found, mut bytes) = (Vec::new(), 0);
     tx.each(&WANTING { limit: window }, &mut |mut row| {
-        let one = Wanting {
+        let mut one = Wanting {
             task: row.parsed()?,
             title: row.text()?,
             state: codec::word(row.text()?.as_str(), StateName::parse)?,
@@ -224,7 +227,13 @@ pub fn wanting(tx: &mut dyn Tx, window: i64) -> Result<Vec<Wanting>> {
             updated_at: Timestamp(row.int()?),
             exceptions: codec::exceptions_of(row.opt_text()?)?,
         };
-        let proposed = one.checks.iter().any(|check| check.state == CheckState::Proposed);
+        one.checks.retain(|check| check.state == CheckState::Proposed);
+        bytes += one.checks.iter().map(|check| check.command.len()).sum::<usize>();
+        if bytes > BYTES {
+            // Those before them are enough for one look.
+            one.checks.clear();
+        }
+        let proposed = !one.checks.is_empty();
         if one.blocker.is_some() || !one.exceptions.is_empty() || proposed {
             found.push(one);
         }

@@ -224,6 +224,37 @@ pub(crate) fn a_search_finds_words_wherever_they_stand<H: Harness>(harness: &H) 
     check("quiet", "Calm coaches");
 }
 
+/// Everybody who writes waits for whoever makes the index: one transaction is short, however long the texts are.
+pub(crate) fn words_are_indexed_a_little_at_a_time<H: Harness>(harness: &H) {
+    const LONG: usize = 6;
+    const SHORT: usize = 150;
+    let mut store = furnished(harness);
+    commit(&mut store, |tx| {
+        for n in 0..LONG {
+            let words: Vec<String> = (0..1_500).map(|word| format!("w{n}x{word}")).collect();
+            add(tx, Spec { body: Some(Text::new(words.join(" "))), ..spec(&format!("long{n}")) }, &[])?;
+        }
+        for n in 0..SHORT {
+            add(tx, spec(&format!("short{n}")), &[])?;
+        }
+        Ok(())
+    })
+    .unwrap();
+    let mut left = vec![commit(&mut store, word_index::catch_up).unwrap()];
+    while left.last() != Some(&0) {
+        left.push(commit(&mut store, word_index::catch_up).unwrap());
+    }
+    // Two long texts are enough for one transaction.
+    let at_least = SHORT as i64 + 1;
+    assert!(left.iter().filter(|left| **left >= at_least).count() >= LONG / 2 - 1, "{left:?}");
+    assert!(left.len() <= LONG / 2 + SHORT / 64 + 2, "{left:?}");
+    for (text, title) in
+        [("w0x7", "long0"), ("w5x1499", "long5"), ("short0", "short0"), ("short149", "short149")]
+    {
+        assert_eq!(found(&mut store, text, Which::All, &Filter::default()), title);
+    }
+}
+
 /// What passes by at the head of the queue.
 fn passing<S: Store>(store: &mut S, filter: &Filter) -> String {
     let passed = ask(store, |tx| {

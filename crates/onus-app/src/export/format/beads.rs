@@ -1,7 +1,7 @@
 //! One issue per line, as beads reads them.
 
 use super::{OutsideNames, TaskFields, extra, own_key, says_something, text};
-use crate::import::format::{Stand, beads_stand, kind_of};
+use crate::import::format::{Stand, beads_no_work, beads_stand, kind_of};
 use onus_core::intake::channel::plain_title;
 use onus_core::task::StateName;
 use onus_core::time::Timestamp;
@@ -50,14 +50,14 @@ fn issue(task: &TaskFields, names: &OutsideNames) -> TaskFields {
     issue.insert("issue_type".into(), json!(issue_type));
     let rank = text(task, "priority").and_then(|word| word.get(1..)?.parse::<i64>().ok());
     issue.insert("priority".into(), json!(rank.unwrap_or(2)));
-    issue.insert("status".into(), json!(status(task, as_it_was("status"))));
+    issue.insert("status".into(), json!(status(task, as_it_was("status"), &issue)));
     if own.is_none_or(|own| !own.contains_key("labels"))
         && let Some(tags) = task.get("tags").filter(|tags| says_something(tags))
     {
         issue.insert("labels".into(), tags.clone());
     }
-    for (name, field) in
-        [("created_at", "created_at"), ("updated_at", "updated_at"), ("closed_at", "closed_at")]
+    let ended_at = if text(task, "state") == Some("dropped") { "deleted_at" } else { "closed_at" };
+    for (name, field) in [("created_at", "created_at"), ("updated_at", "updated_at"), (ended_at, "closed_at")]
     {
         let ours = text(task, field);
         let was = as_it_was(name).filter(|was| {
@@ -95,12 +95,13 @@ fn issue(task: &TaskFields, names: &OutsideNames) -> TaskFields {
     issue
 }
 
-/// The status it had, where it means the same as its state here.
-fn status(task: &TaskFields, was: Option<&str>) -> String {
+/// The status it had, where it means the same as its state here. What is no work there is blocked here while it is open.
+fn status(task: &TaskFields, was: Option<&str>, issue: &TaskFields) -> String {
     let state = text(task, "state").unwrap_or("open");
     let means_the_same = |was: &&str| match beads_stand(was) {
         Some(Stand::Ended { state: ended, .. }) => ended.name() == state,
         Some(Stand::Parked(_)) => state == StateName::Blocked.name(),
+        Some(Stand::Open) if beads_no_work(issue).is_some() => state == StateName::Blocked.name(),
         Some(Stand::Open) => state == StateName::Open.name(),
         None => false,
     };
@@ -121,7 +122,9 @@ fn links(task: &TaskFields, key: &str, names: &OutsideNames, issue: &mut TaskFie
     let parent = text(task, "parent").map(|parent| (names.name(parent), "parent-child"));
     let waits = names.listed(task, "depends_on").into_iter().map(|on| (on, "blocks"));
     for (on, kind) in waits.chain(parent) {
-        let is_there = links.iter().any(|link| link.get("depends_on_id").and_then(Json::as_str) == Some(&on));
+        // Older files have a name instead of an object.
+        let names_it = |link: &Json| link.get("depends_on_id").unwrap_or(link).as_str() == Some(&on);
+        let is_there = links.iter().any(names_it);
         if !is_there {
             links.push(json!({
                 "issue_id": key,

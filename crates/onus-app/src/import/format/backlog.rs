@@ -1,7 +1,7 @@
 //! Backlog.md: one Markdown file per task, in folders that tell how far it is.
 
-use super::front_matter::{checklist, pages, sections, unmarked};
-use super::item::{Item, Remark, Stand, take_name, take_names, take_text};
+use super::front_matter::{checklist, pages, sections, unclosed, unmarked};
+use super::item::{Item, Remark, Stand, take_links, take_name, take_names, take_status, take_text};
 use super::{Reading, SourceFile, kind_of};
 use onus_core::task::StateName;
 use serde_json::{Map, Value as Json, json};
@@ -80,6 +80,12 @@ fn task(
     statuses: Option<&[String]>,
     reading: &mut Reading,
 ) -> Result<Item, String> {
+    if let Some(name) = unclosed(text) {
+        return Err(format!(
+            "its {} begins and does not end: was the file cut off?",
+            onus_core::id::shown(name)
+        ));
+    }
     // File names and links have them in either case.
     let upper = key.to_uppercase();
     let mut item = Item { title: take_text(&mut fields, "title").unwrap_or_default(), ..Item::default() };
@@ -89,8 +95,13 @@ fn task(
     item.key = upper;
     item.tags = take_names(&mut fields, "labels").unwrap_or_default();
     item.sprint = take_name(&mut fields, "milestone");
-    item.parent = take_name(&mut fields, "parent_task_id").map(|parent| parent.to_uppercase());
-    let waits = take_names(&mut fields, "dependencies").unwrap_or_default();
+    if let Some(parent) = take_name(&mut fields, "parent_task_id") {
+        item.parent = Some(parent.to_uppercase());
+        if item.parent.as_ref() != Some(&parent) {
+            item.keep("parent_task_id", parent);
+        }
+    }
+    let waits = take_links(&mut fields, "dependencies")?;
     item.depends_on = waits.iter().map(|on| on.to_uppercase()).collect();
     if waits != item.depends_on {
         item.keep("dependencies", json!(waits));
@@ -108,7 +119,7 @@ fn task(
     }
     let updated = fields.get("updated_date").and_then(Json::as_str).map(str::to_owned);
     let summary = parts(&mut item, text);
-    let status = take_text(&mut fields, "status").unwrap_or_default();
+    let status = take_status(&mut fields, "status")?.unwrap_or_default();
     item.stand = match stand(&status, name, updated.as_deref(), summary.clone(), statuses) {
         Some(stand) => stand,
         None => reading.told(&status, "this backlog", updated.as_deref())?,
@@ -126,10 +137,15 @@ fn parts(item: &mut Item, text: &str) -> Option<String> {
     let mut summary = None;
     for section in sections(text, "##") {
         let words = unmarked(&section.text);
+        let heading = section.heading.to_lowercase();
         if words.is_empty() {
+            // A template has them; any other heading says something by itself.
+            if !heading.is_empty() && !TEMPLATE.contains(&heading.as_str()) {
+                item.keep(&named(&section.heading), words);
+            }
             continue;
         }
-        match section.heading.to_lowercase().as_str() {
+        match heading.as_str() {
             "description" if item.body.is_none() => item.body = Some(words),
             "acceptance criteria" | "acceptance criteria (optional)" | "definition of done" => {
                 checklist(item, &words);
@@ -137,17 +153,49 @@ fn parts(item: &mut Item, text: &str) -> Option<String> {
                 item.keep(&named(&section.heading), words);
             }
             "comments" => {
-                item.remarks = remarks(&section.text);
-                if item.remarks.is_empty() {
+                let said = remarks(&section.text);
+                if !is_told(&words, &said) {
                     item.keep("comments", words);
                 }
+                let before = item.remarks.len();
+                let numbered = said
+                    .into_iter()
+                    .enumerate()
+                    .map(|(place, remark)| Remark { key: Some((before + place + 1).to_string()), ..remark });
+                item.remarks.extend(numbered);
             }
-            "final summary" => summary = Some(words),
+            "final summary" if summary.is_none() => summary = Some(words),
             "" => item.keep("text", words),
             _ => item.keep(&named(&section.heading), words),
         }
     }
     summary
+}
+
+const TEMPLATE: &[&str] = &[
+    "description",
+    "acceptance criteria",
+    "acceptance criteria (optional)",
+    "definition of done",
+    "implementation plan",
+    "implementation notes",
+    "comments",
+    "final summary",
+];
+
+/// Whether every line of the comments stands in one of them.
+fn is_told(words: &str, said: &[Remark]) -> bool {
+    let stands = |line: &str| {
+        let is_of = |remark: &Remark| {
+            let says =
+                |name: &str, value: &str| line.strip_prefix(name).is_some_and(|rest| rest.trim() == value);
+            remark.text.contains(line)
+                || says("author:", &remark.by)
+                || says("created:", remark.at.as_deref().unwrap_or_default())
+        };
+        line.is_empty() || line == "---" || said.iter().any(is_of)
+    };
+    words.lines().map(str::trim).all(stands)
 }
 
 fn named(heading: &str) -> String {
@@ -162,7 +210,7 @@ fn remarks(text: &str) -> Vec<Remark> {
         let blocks =
             blocks.map(|block| block.split("<!-- COMMENT:END -->").next().unwrap_or_default().trim());
         let parts = blocks.map(|block| block.split_once("\n\n").unwrap_or(("", block)));
-        return parts.enumerate().filter_map(|(place, (head, words))| remark(place, head, words)).collect();
+        return parts.filter_map(|(head, words)| remark(head, words)).collect();
     }
     let text = unmarked(text);
     let mut parts: Vec<String> = vec![String::new()];
@@ -176,12 +224,11 @@ fn remarks(text: &str) -> Vec<Remark> {
             _ => {}
         }
     }
-    let pairs = parts.chunks_exact(2).enumerate();
-    pairs.filter_map(|(place, pair)| remark(place, &pair[0], &pair[1])).collect()
+    parts.chunks_exact(2).filter_map(|pair| remark(&pair[0], &pair[1])).collect()
 }
 
 /// `author:` and `created:`, either of which may be missing, and the words.
-fn remark(place: usize, head: &str, words: &str) -> Option<Remark> {
+fn remark(head: &str, words: &str) -> Option<Remark> {
     let field = |name: &str| {
         let value = head.lines().find_map(|line| line.trim().strip_prefix(name)).map(str::trim);
         value.filter(|value| !value.is_empty()).map(str::to_owned)
@@ -190,7 +237,7 @@ fn remark(place: usize, head: &str, words: &str) -> Option<Remark> {
     (!words.is_empty()).then(|| Remark {
         by: field("author:").unwrap_or_default(),
         at: field("created:"),
-        key: Some((place + 1).to_string()),
+        key: None,
         text: words.to_owned(),
     })
 }

@@ -1,24 +1,18 @@
 //! beads (bd and beads_rust): one issue per line.
 
-use super::item::{Item, Remark, Stand, name_of, take_name, take_names, take_text};
+use super::item::{Item, Remark, Stand, name_of, take_name, take_names, take_status, take_text};
 use super::{Reading, SourceFile, kind_of, objects};
 use onus_core::task::{Priority, StateName};
 use serde_json::{Map, Value as Json, json};
 
 pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
-    for file in files.iter().filter(|file| is_issues(&file.name)) {
+    for file in reading.chosen(files, |file| is_issues(&file.name)) {
         for (line, fields) in objects(file, &["issues"], reading) {
             let item = match fields.get("_type").and_then(Json::as_str) {
                 Some("memory") => Ok(memory(fields, reading)),
                 _ => issue(fields, reading),
             };
-            match item {
-                Ok(item) => {
-                    let place = if files.len() > 1 { file.name.clone() } else { String::new() };
-                    reading.items.push(Item { line, place, ..item });
-                }
-                Err(detail) => reading.wrong(line, &file.name, detail),
-            }
+            reading.take(files, file, line, item);
         }
     }
 }
@@ -68,15 +62,17 @@ fn issue(mut fields: Map<String, Json>, reading: &mut Reading) -> Result<Item, S
     if let Some(text) = take_text(&mut fields, "created_at") {
         item.created_at = item.moment("created_at", &text);
     }
-    links(&mut item, &mut fields);
-    item.remarks = remarks(&mut fields);
+    links(&mut item, &mut fields)?;
+    item.remarks = remarks(&item.key, &mut fields);
     item.stand = match (stand(&mut item, &mut fields, reading)?, no_work) {
         (Stand::Open, Some(what)) => Stand::Parked(format!("{what} in beads")),
         (stand, _) => stand,
     };
     beyond(&mut item, &mut fields);
-    fields.remove("_type");
-    for known in ["status", "parent", "dependencies", "acceptance_criteria"] {
+    if fields.get("_type").and_then(Json::as_str) == Some("issue") {
+        fields.remove("_type");
+    }
+    for known in ["parent", "dependencies", "acceptance_criteria"] {
         if let Some(value) = fields.remove(known) {
             item.keep(known, value);
         }
@@ -90,16 +86,33 @@ fn beyond(item: &mut Item, fields: &mut Map<String, Json>) {
     let Some(Json::Object(mut own)) = fields.remove("onus") else {
         return;
     };
-    item.risk = take_text(&mut own, "risk").and_then(|word| onus_core::task::Risk::parse(&word));
+    let risk = own.get("risk").and_then(Json::as_str).and_then(onus_core::task::Risk::parse);
+    if risk.is_some() {
+        item.risk = risk;
+        own.remove("risk");
+    }
     item.role = take_name(&mut own, "role");
     item.sprint = take_name(&mut own, "sprint");
     item.task_type = take_name(&mut own, "type");
-    item.lane = own.remove("lane").and_then(|lane| lane.as_i64());
-    item.merge_order = own.remove("merge_order").and_then(|order| order.as_i64());
+    item.lane = take_integer(&mut own, "lane");
+    item.merge_order = take_integer(&mut own, "merge_order");
     item.scope = take_names(&mut own, "scope").unwrap_or_default();
-    let checks = own.remove("checks");
-    let checks = checks.iter().filter_map(Json::as_array).flatten();
-    item.commands = checks.filter_map(|check| name_of(check.get("command").unwrap_or(check))).collect();
+    let checks = own.get("checks").and_then(Json::as_array).into_iter().flatten();
+    let commands: Option<Vec<String>> =
+        checks.map(|check| name_of(check.get("command").unwrap_or(check))).collect();
+    if let Some(commands) = commands.filter(|commands| !commands.is_empty()) {
+        item.commands = commands;
+        own.remove("checks");
+    }
+    if !own.is_empty() {
+        fields.insert("onus".into(), Json::Object(own));
+    }
+}
+
+fn take_integer(fields: &mut Map<String, Json>, name: &str) -> Option<i64> {
+    let number = fields.get(name).and_then(Json::as_i64)?;
+    fields.remove(name);
+    Some(number)
 }
 
 fn priority(fields: &mut Map<String, Json>) -> Result<Option<Priority>, String> {
@@ -111,7 +124,7 @@ fn priority(fields: &mut Map<String, Json>) -> Result<Option<Priority>, String> 
 }
 
 /// What blocks is waited for; a parent is a parent; every other relation stays as it is.
-fn links(item: &mut Item, fields: &mut Map<String, Json>) {
+fn links(item: &mut Item, fields: &mut Map<String, Json>) -> Result<(), String> {
     let listed = fields.get("dependencies").and_then(Json::as_array).into_iter().flatten();
     for link in listed {
         // Older files have a name instead of an object.
@@ -122,7 +135,7 @@ fn links(item: &mut Item, fields: &mut Map<String, Json>) {
             }
             other => (name_of(other), None),
         };
-        let Some(on) = on else { continue };
+        let on = on.ok_or("one of its dependencies names no issue")?;
         match kind.unwrap_or("blocks") {
             "blocks" | "conditional-blocks" | "waits-for" => item.depends_on.push(on),
             "parent-child" if item.parent.is_none() => item.parent = Some(on),
@@ -132,24 +145,33 @@ fn links(item: &mut Item, fields: &mut Map<String, Json>) {
     if item.parent.is_none() {
         item.parent = fields.get("parent").and_then(name_of);
     }
+    Ok(())
 }
 
-fn remarks(fields: &mut Map<String, Json>) -> Vec<Remark> {
+/// Comments; what of them is more than a note stays.
+fn remarks(key: &str, fields: &mut Map<String, Json>) -> Vec<Remark> {
     let Some(Json::Array(comments)) = fields.get("comments") else {
         return Vec::new();
     };
     let mut beyond = Vec::new();
     let remarks = comments
         .iter()
-        .filter_map(|comment| {
-            let mut comment = comment.as_object()?.clone();
+        .filter_map(|whole| {
+            let mut comment = whole.as_object().cloned().unwrap_or_default();
+            let text = take_text(&mut comment, "text").or_else(|| take_text(&mut comment, "body"));
+            let Some(text) = text else {
+                beyond.push(whole.clone());
+                return None;
+            };
             let remark = Remark {
                 by: take_name(&mut comment, "author").unwrap_or_default(),
                 at: take_text(&mut comment, "created_at"),
                 key: take_name(&mut comment, "id"),
-                text: take_text(&mut comment, "text").or_else(|| take_text(&mut comment, "body"))?,
+                text,
             };
-            comment.remove("issue_id");
+            if comment.get("issue_id").and_then(Json::as_str) == Some(key) {
+                comment.remove("issue_id");
+            }
             if !comment.is_empty() {
                 beyond.push(json!({ "id": remark.key, "fields": comment }));
             }
@@ -164,7 +186,14 @@ fn remarks(fields: &mut Map<String, Json>) -> Vec<Remark> {
 }
 
 fn stand(item: &mut Item, fields: &mut Map<String, Json>, reading: &Reading) -> Result<Stand, String> {
-    let status = fields.get("status").and_then(Json::as_str).unwrap_or("open").to_owned();
+    let status = match fields.get("status").cloned() {
+        Some(word) => {
+            let status = take_status(fields, "status")?;
+            item.keep("status", word);
+            status.unwrap_or_default()
+        }
+        None => "open".to_owned(),
+    };
     let closed_at = fields.get("closed_at").and_then(Json::as_str).map(str::to_owned);
     Ok(match stand_of(&status) {
         Some(Stand::Ended { state, .. }) => {
@@ -182,7 +211,7 @@ fn stand(item: &mut Item, fields: &mut Map<String, Json>, reading: &Reading) -> 
 }
 
 /// What beads keeps among its issues that nobody is to work on.
-fn no_work(fields: &Map<String, Json>) -> Option<&'static str> {
+pub(crate) fn no_work(fields: &Map<String, Json>) -> Option<&'static str> {
     let is = |name: &str| fields.get(name).and_then(Json::as_bool).unwrap_or(false);
     match fields.get("issue_type").and_then(Json::as_str) {
         _ if is("is_template") => Some("a template"),

@@ -16,7 +16,7 @@ pub(super) fn pages(
         &mut Reading,
     ) -> Result<Option<Item>, String>,
 ) {
-    for file in files.iter().filter(|file| file.name.ends_with(".md") || files.len() == 1) {
+    for file in reading.chosen(files, |file| file.name.ends_with(".md") || files.len() == 1) {
         let skip =
             |why: &str, reading: &mut Reading| reading.skipped.push((file.name.clone(), why.to_owned()));
         let Some((mut fields, text)) = split(file, reading) else {
@@ -24,7 +24,10 @@ pub(super) fn pages(
             continue;
         };
         let Some(key) = take_name(&mut fields, "id") else {
-            skip("it has no id", reading);
+            match fields.get("id").is_none_or(Json::is_null) {
+                true => skip("it has no id", reading),
+                false => reading.wrong(1, &file.name, "its id is no word"),
+            }
             continue;
         };
         match read(key, fields, &text, file, reading) {
@@ -138,6 +141,15 @@ pub(super) fn sections(text: &str, level: &str) -> Vec<Section> {
         }
     }
     found
+}
+
+/// What a tool has marked the beginning of and not the end: the file was cut off.
+pub(super) fn unclosed(text: &str) -> Option<&str> {
+    fn marks<'a>(text: &'a str, end: &'a str) -> impl Iterator<Item = &'a str> {
+        text.lines().filter_map(move |line| line.trim().strip_prefix("<!-- ")?.strip_suffix(end))
+    }
+    let count = |end: &str, name: &str| marks(text, end).filter(|one| *one == name).count();
+    marks(text, ":BEGIN -->").find(|name| count(":BEGIN -->", name) > count(":END -->", name))
 }
 
 /// A section without the marks that its tool has put around it.

@@ -16,13 +16,8 @@ pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
                 continue;
             }
             told.extend(of_others(&fields));
-            match issue(fields, reading) {
-                Ok(item) => {
-                    let place = if files.len() > 1 { file.name.clone() } else { String::new() };
-                    reading.items.push(Item { line, place, ..item });
-                }
-                Err(detail) => reading.wrong(line, &file.name, detail),
-            }
+            let read = issue(fields, reading);
+            reading.take(files, file, line, read);
         }
     }
     let places: BTreeMap<String, usize> =
@@ -164,7 +159,10 @@ fn remarks(fields: &mut Map<String, Json>) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let mut beyond = Vec::new();
     for comment in comments.clone() {
-        let Json::Object(mut comment) = comment else { continue };
+        let Json::Object(mut comment) = comment else {
+            beyond.push(comment);
+            continue;
+        };
         let author = comment.remove("author").or_else(|| comment.remove("user")).unwrap_or_default();
         let by = author.get("login").and_then(name_of).unwrap_or_else(|| "ghost".to_owned());
         let at = take_text(&mut comment, "createdAt").or_else(|| take_text(&mut comment, "created_at"));
@@ -173,7 +171,7 @@ fn remarks(fields: &mut Map<String, Json>) -> Vec<Remark> {
             remarks.push(Remark { by, at, key: key.clone(), text });
         }
         comment.insert("author".into(), author);
-        comment.insert("id".into(), key.into());
+        comment.extend(key.map(|key| ("id".to_owned(), Json::from(key))));
         beyond.push(Json::Object(comment));
     }
     fields.remove("comments");
@@ -186,7 +184,10 @@ fn remarks(fields: &mut Map<String, Json>) -> Vec<Remark> {
 fn stand(item: &mut Item, fields: &mut Map<String, Json>) -> Result<Stand, String> {
     let is_closed = fields.get("closed").and_then(Json::as_bool).unwrap_or(false);
     let otherwise = if is_closed { "closed" } else { "open" };
-    let state = fields.get("state").and_then(Json::as_str).unwrap_or(otherwise).to_owned();
+    let state = match fields.get("state") {
+        None | Some(Json::Null) => otherwise.to_owned(),
+        Some(state) => state.as_str().ok_or("its state is no word")?.to_owned(),
+    };
     let reason = fields.get("state_reason").or_else(|| fields.get("stateReason")).and_then(Json::as_str);
     let is_dropped =
         reason.is_some_and(|reason| matches!(reason.to_lowercase().as_str(), "not_planned" | "duplicate"));

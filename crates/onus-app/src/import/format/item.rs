@@ -1,6 +1,5 @@
 //! One entry of another tool, on its way to a line of `import`.
 
-use onus_core::check::{cannot_fail, looks_like_prose};
 use onus_core::intake::channel::plain_title;
 use onus_core::task::{Priority, Risk, StateName};
 use onus_core::text::{
@@ -60,13 +59,15 @@ pub(super) struct Item {
     pub(super) scope: Vec<String>,
     pub(super) parent: Option<String>,
     pub(super) depends_on: Vec<String>,
-    /// Prose and commands alike: [`is_command`] tells them apart.
+    /// Prose and commands alike: [`super::command::is_command`] tells them apart.
     pub(super) criteria: Vec<String>,
     pub(super) commands: Vec<String>,
     pub(super) created_at: Option<Timestamp>,
     pub(super) stand: Stand,
     pub(super) remarks: Vec<Remark>,
     pub(super) extra: Map<String, Json>,
+    /// Fields that should mean something and do not, e.g. a date that is none.
+    pub(super) unread: BTreeSet<String>,
 }
 
 impl Item {
@@ -91,7 +92,14 @@ impl Item {
         let notes = self.notes();
         let origin = |key: &str| format!("{channel}:{}", encoded(key));
         if encoded(&self.key) != self.key {
-            self.extra.insert("id".into(), json!(self.key));
+            self.keep("id", self.key.clone());
+        }
+        let is_respelled = |key: &&String| encoded(key) != **key;
+        if self.depends_on.iter().any(|key| is_respelled(&key)) {
+            self.keep("depends_on", json!(self.depends_on));
+        }
+        if let Some(parent) = self.parent.as_ref().filter(is_respelled).cloned() {
+            self.keep("parent", parent);
         }
         let mut depends_on: Vec<String> = Vec::new();
         for key in &self.depends_on {
@@ -143,11 +151,11 @@ impl Item {
     fn place_of_work(&mut self) -> (Option<String>, Option<i64>) {
         let role = self.role.clone().filter(|role| role.parse::<onus_core::id::Role>().is_ok());
         if role != self.role {
-            self.extra.insert("role".into(), json!(self.role));
+            self.keep("role", json!(self.role));
         }
         let lane = self.lane.filter(|lane| (1..=1_000).contains(lane));
         if lane != self.lane {
-            self.extra.insert("lane".into(), json!(self.lane));
+            self.keep("lane", json!(self.lane));
         }
         (role, lane)
     }
@@ -172,8 +180,8 @@ impl Item {
     /// A text that fits its field; where that is not the text itself, `extra` keeps it.
     fn fitting(&mut self, name: &str, text: String, tidy: impl Fn(&str) -> String, max: usize) -> String {
         let fits = shortened(&tidy(&text), max);
-        if fits != text.trim_end() && !self.extra.contains_key(name) {
-            self.extra.insert(name.to_owned(), Json::from(text));
+        if fits != text.trim_end() {
+            self.keep(name, text);
         }
         fits
     }
@@ -201,7 +209,7 @@ impl Item {
             }
         }
         if !all_fit {
-            self.extra.entry("labels").or_insert_with(|| json!(self.tags));
+            self.keep("labels", json!(self.tags));
         }
         tags
     }
@@ -211,7 +219,7 @@ impl Item {
         if is_label(&label) && label.trim() == label {
             return Some(label);
         }
-        self.extra.entry(name).or_insert_with(|| json!(label));
+        self.keep(name, label);
         None
     }
 
@@ -232,7 +240,10 @@ impl Item {
             }
         }
         if !all_fit {
-            self.extra.entry("criteria").or_insert_with(|| json!(self.criteria));
+            self.keep("criteria", json!(self.criteria));
+        }
+        if commands.len() > LIST_MAX {
+            self.keep("commands", json!(self.commands));
         }
         (commands.into_iter().take(LIST_MAX).collect(), criteria)
     }
@@ -263,10 +274,10 @@ impl Item {
             notes.push(json!({ "by": by, "at": at, "key": key, "text": text }));
         }
         if !times.is_empty() {
-            self.extra.insert("comment_times".into(), Json::Object(times));
+            self.keep("comment_times", Json::Object(times));
         }
         if !kept.is_empty() {
-            self.extra.insert("comments_as_written".into(), Json::Array(kept));
+            self.keep("comments_as_written", Json::Array(kept));
         }
         notes
     }
@@ -275,14 +286,21 @@ impl Item {
     pub(super) fn moment(&mut self, name: &str, text: &str) -> Option<Timestamp> {
         let at = Timestamp::from_elsewhere(text);
         if at.map(|at| at.to_string()).as_deref() != Some(text) {
-            self.extra.insert(name.to_owned(), json!(text));
+            self.keep(name, text);
+        }
+        if at.is_none() {
+            self.unread.insert(name.to_owned());
         }
         at
     }
 
-    /// A word that means something here, and stays under its own name where it was another one.
+    /// A word that means something here, and stays under its own name where it was another one. Two of one name both stay.
     pub(super) fn keep(&mut self, name: &str, value: impl Into<Json>) {
-        self.extra.insert(name.to_owned(), value.into());
+        let value = value.into();
+        let is_taken = |name: &str| self.extra.get(name).is_some_and(|there| *there != value);
+        let numbered = (2..).map(|number| format!("{name}_{number}"));
+        let free = std::iter::once(name.to_owned()).chain(numbered).find(|name| !is_taken(name));
+        self.extra.extend(free.map(|name| (name, value)));
     }
 
     /// Everything that nobody has taken stays, and is told unless it is empty.
@@ -298,7 +316,7 @@ impl Item {
             if !says_nothing {
                 unmapped.insert(name.clone());
             }
-            self.extra.entry(name).or_insert(value);
+            self.keep(&name, value);
         }
     }
 }
@@ -310,6 +328,27 @@ pub(super) fn take_text(fields: &mut Map<String, Json>, name: &str) -> Option<St
             fields.remove(name).and_then(|value| value.as_str().map(str::to_owned))
         }
         _ => None,
+    }
+}
+
+/// A word that says how far something is: what stands there and is none keeps the entry out, for it might have ended.
+pub(super) fn take_status(fields: &mut Map<String, Json>, name: &str) -> Result<Option<String>, String> {
+    let word = match fields.get(name) {
+        None | Some(Json::Null) => return Ok(None),
+        Some(Json::String(text)) => text.trim().to_owned(),
+        Some(Json::Number(number)) => number.to_string(),
+        Some(_) => return Err(format!("its {name} is no word")),
+    };
+    fields.remove(name);
+    Ok(Some(word).filter(|word| !word.is_empty()))
+}
+
+/// What it waits for: a list of names, or one of them. What is none keeps the entry out, for it might have to wait.
+pub(super) fn take_links(fields: &mut Map<String, Json>, name: &str) -> Result<Vec<String>, String> {
+    match fields.get(name) {
+        None | Some(Json::Null) => Ok(Vec::new()),
+        Some(Json::String(text)) if text.trim().is_empty() => Ok(Vec::new()),
+        Some(_) => take_names(fields, name).ok_or_else(|| format!("its {name} are no list of names")),
     }
 }
 
@@ -346,82 +385,6 @@ pub(crate) fn kind_of(word: &str) -> String {
     }
 }
 
-/// Whether an entry of a list of checks is a command. Prose never becomes one; what is neither for certain is prose.
-pub(super) fn is_command(text: &str) -> bool {
-    let text = text.trim();
-    if text.contains('\n') || looks_like_prose(text) || cannot_fail(text) {
-        return false;
-    }
-    let words = text.split_whitespace().skip_while(|word| word.contains('=') || *word == "!");
-    let first = words.clone().next().unwrap_or_default();
-    let is_file = first.contains('/') || [".sh", ".py", ".js", ".ts"].iter().any(|end| first.ends_with(end));
-    let is_only_path = is_file && words.count() == 1 && !first.starts_with("./") && !first.contains(".sh");
-    (is_file && !is_only_path) || PROGRAMS.contains(&first)
-}
-
-const PROGRAMS: &[&str] = &[
-    "ansible",
-    "bash",
-    "bazel",
-    "buf",
-    "bun",
-    "bundle",
-    "bunx",
-    "cargo",
-    "cmake",
-    "composer",
-    "ctest",
-    "curl",
-    "deno",
-    "docker",
-    "dotnet",
-    "eslint",
-    "flake8",
-    "git",
-    "go",
-    "gradle",
-    "grep",
-    "helm",
-    "jest",
-    "jq",
-    "just",
-    "kubectl",
-    "make",
-    "mix",
-    "mvn",
-    "mypy",
-    "ninja",
-    "node",
-    "npm",
-    "npx",
-    "php",
-    "phpunit",
-    "pip",
-    "playwright",
-    "pnpm",
-    "podman",
-    "poetry",
-    "psql",
-    "pytest",
-    "python",
-    "python3",
-    "rake",
-    "rg",
-    "rspec",
-    "ruby",
-    "ruff",
-    "sbt",
-    "sh",
-    "shellcheck",
-    "swift",
-    "terraform",
-    "tox",
-    "tsc",
-    "uv",
-    "vitest",
-    "yarn",
-];
-
 /// A text without what steers a terminal or hides from readers.
 pub(super) fn clean(text: &str) -> String {
     let unwanted = |c: char| is_unprintable(c) && !matches!(c, '\n' | '\t' | '\r');
@@ -432,7 +395,7 @@ pub(super) fn clean(text: &str) -> String {
     text.chars().filter(|c| !unwanted(*c)).collect()
 }
 
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     let line: String = text.chars().map(|c| if is_unprintable(c) { ' ' } else { c }).collect();
     line.trim().to_owned()
 }

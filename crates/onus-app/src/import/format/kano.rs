@@ -1,12 +1,11 @@
 //! kano: one Markdown file per item, with a worklog at its end.
 
 use super::front_matter::{checklist, pages, sections};
-use super::item::{Item, Remark, Stand, name_of, take_name, take_names, take_text};
+use super::item::{Item, Remark, Stand, name_of, take_name, take_names, take_status, take_text};
 use super::{Reading, SourceFile, kind_of};
 use onus_core::task::StateName;
 use onus_core::time::Timestamp;
 use serde_json::{Map, Value as Json};
-use std::collections::BTreeMap;
 
 pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
     let mut blocks: Vec<(String, String)> = Vec::new();
@@ -14,16 +13,7 @@ pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
         blocks.extend(linked(&fields, "blocks").into_iter().map(|other| (other, key.clone())));
         item(key, fields, text, reading)
     });
-    // Whoever is blocked waits, whichever of the two says so.
-    let places: BTreeMap<String, usize> =
-        reading.items.iter().enumerate().map(|(place, item)| (item.key.clone(), place)).collect();
-    for (blocked, by) in blocks {
-        if let Some(item) = places.get(&blocked).and_then(|place| reading.items.get_mut(*place))
-            && !item.depends_on.contains(&by)
-        {
-            item.depends_on.push(by);
-        }
-    }
+    reading.wait(blocks);
 }
 
 fn linked(fields: &Map<String, Json>, kind: &str) -> Vec<String> {
@@ -81,7 +71,7 @@ fn item(
         }
     }
     item.body = Some(body.trim().to_owned());
-    let state = take_text(&mut fields, "state").unwrap_or_default();
+    let state = take_status(&mut fields, "state")?.unwrap_or_default();
     let last = item.remarks.last().and_then(|remark| remark.at.clone());
     item.stand = match stand(&state, last.as_deref().or(updated.as_deref())) {
         // A decision is nobody's work.

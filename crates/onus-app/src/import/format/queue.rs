@@ -1,6 +1,7 @@
 //! A work queue in YAML: `tasks` with ids, roles, dependencies and acceptance checks.
 
-use super::item::{Item, Remark, Stand, is_command, name_of, take_name, take_names, take_text};
+use super::command::is_command;
+use super::item::{Item, Remark, Stand, name_of, take_links, take_name, take_names, take_status, take_text};
 use super::{Reading, SourceFile, kind_of};
 use onus_core::task::{Risk, StateName};
 use serde_json::{Map, Value as Json};
@@ -41,13 +42,7 @@ pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
                 Json::Object(fields) => task(fields, reading),
                 _ => Err("not a task".to_owned()),
             };
-            match read {
-                Ok(item) => {
-                    let place = if files.len() > 1 { file.name.clone() } else { String::new() };
-                    reading.items.push(Item { line, place, ..item });
-                }
-                Err(detail) => reading.wrong(line, &file.name, detail),
-            }
+            reading.take(files, file, line, read);
         }
     }
 }
@@ -87,7 +82,7 @@ fn task(mut fields: Map<String, Json>, reading: &mut Reading) -> Result<Item, St
     item.tags = ["tags", "labels"].iter().find_map(|name| take_names(&mut fields, name)).unwrap_or_default();
     item.scope = take_names(&mut fields, "scope").unwrap_or_default();
     item.parent = ["parent", "parent_id"].iter().find_map(|name| take_name(&mut fields, name));
-    item.depends_on = take_names(&mut fields, "depends_on").unwrap_or_default();
+    item.depends_on = take_links(&mut fields, "depends_on")?;
     for name in ["risk_level", "risk"] {
         if let Some(word) = take_text(&mut fields, name) {
             item.risk = Risk::parse(&word.to_lowercase());
@@ -138,7 +133,10 @@ fn remarks(fields: &mut Map<String, Json>) -> Vec<Remark> {
 }
 
 fn stand(item: &mut Item, fields: &mut Map<String, Json>, reading: &Reading) -> Result<Stand, String> {
-    let status = take_name(fields, "status").or_else(|| take_name(fields, "state"));
+    let status = match take_status(fields, "status")? {
+        None => take_status(fields, "state")?,
+        status => status,
+    };
     let status = status.unwrap_or_else(|| "todo".to_owned());
     let stand = match status.to_lowercase().as_str() {
         "todo" | "open" | "ready" | "in_progress" | "in-progress" | "review" => Stand::Open,

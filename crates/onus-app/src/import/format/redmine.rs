@@ -4,7 +4,6 @@ use super::item::{Item, Remark, Stand, name_of, take_name, take_names, take_text
 use super::{Reading, SourceFile, kind_of, objects, spreadsheet};
 use onus_core::task::StateName;
 use serde_json::{Map, Value as Json};
-use std::collections::BTreeMap;
 
 pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
     let mut waits: Vec<(String, String)> = Vec::new();
@@ -23,27 +22,19 @@ pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
         for (line, fields) in entries {
             // A single issue stands below its name.
             let fields = match fields.get("issue") {
-                Some(Json::Object(issue)) => issue.clone(),
+                Some(Json::Object(issue)) => {
+                    let issue = issue.clone();
+                    let beside = fields.into_iter().filter(|(name, _)| name != "issue");
+                    super::about_the_list(beside.collect(), 1, reading);
+                    issue
+                }
                 _ => fields,
             };
-            match issue(fields, &mut waits, reading) {
-                Ok(item) => {
-                    let place = if files.len() > 1 { file.name.clone() } else { String::new() };
-                    reading.items.push(Item { line, place, ..item });
-                }
-                Err(detail) => reading.wrong(line, &file.name, detail),
-            }
+            let read = issue(fields, &mut waits, reading);
+            reading.take(files, file, line, read);
         }
     }
-    let places: BTreeMap<String, usize> =
-        reading.items.iter().enumerate().map(|(place, item)| (item.key.clone(), place)).collect();
-    for (task, on) in waits {
-        if let Some(item) = places.get(&task).and_then(|place| reading.items.get_mut(*place))
-            && !item.depends_on.contains(&on)
-        {
-            item.depends_on.push(on);
-        }
-    }
+    reading.wait(waits);
 }
 
 /// The columns of a CSV export, in the languages that Redmine is used in most, under the names of the REST interface.
@@ -356,7 +347,9 @@ fn without_notes(journals: Json) -> Json {
         return journals;
     };
     let stripped = journals.into_iter().map(|mut journal| {
-        if let Some(fields) = journal.as_object_mut() {
+        if let Some(fields) = journal.as_object_mut()
+            && fields.get("notes").is_some_and(|words| words.is_string() || words.is_null())
+        {
             fields.remove("notes");
         }
         journal
@@ -365,7 +358,10 @@ fn without_notes(journals: Json) -> Json {
 }
 
 fn stand(item: &mut Item, fields: &mut Map<String, Json>, reading: &Reading) -> Result<Stand, String> {
-    let status = word(fields, "status").unwrap_or_else(|| "New".to_owned());
+    let status = match fields.get("status") {
+        None | Some(Json::Null) => "New".to_owned(),
+        Some(_) => word(fields, "status").ok_or("its status is no word")?,
+    };
     let says_closed = fields.get("status").and_then(|status| status.get("is_closed")?.as_bool());
     let tells_closing = fields.contains_key("closed_on");
     let closed_on = take_text(fields, "closed_on");

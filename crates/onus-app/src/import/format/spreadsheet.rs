@@ -7,19 +7,23 @@ use serde_json::{Map, Value as Json};
 
 /// Every row by its column names, with its line.
 pub(super) fn rows(file: &SourceFile, reading: &mut Reading) -> Vec<(usize, Map<String, Json>)> {
-    let text = file.text.strip_prefix('\u{feff}').unwrap_or(&file.text);
+    // Two characters at the end of a line would be counted as two lines, now and then.
+    let text = file.text.strip_prefix('\u{feff}').unwrap_or(&file.text).replace("\r\n", "\n");
     let head = text.lines().next().unwrap_or_default();
     let count = |mark: u8| head.bytes().filter(|byte| *byte == mark).count();
     let separator = [b',', b';', b'\t'].into_iter().rev().max_by_key(|mark| count(*mark)).unwrap_or(b',');
     let mut reader = csv::ReaderBuilder::new().delimiter(separator).from_reader(text.as_bytes());
     let names: Vec<String> = match reader.headers() {
-        Ok(names) => names.iter().map(|name| name.trim().to_owned()).collect(),
+        Ok(names) => distinct(names.iter().map(str::trim)),
         Err(error) => {
             reading.wrong(1, &file.name, error.to_string());
             return Vec::new();
         }
     };
     let mut found = Vec::new();
+    if text.bytes().filter(|byte| *byte == b'"').count() % 2 == 1 {
+        reading.wrong(text.lines().count(), &file.name, "a quoted cell does not end: was the file cut off?");
+    }
     for row in reader.records() {
         match row {
             Ok(row) => {
@@ -32,6 +36,16 @@ pub(super) fn rows(file: &SourceFile, reading: &mut Reading) -> Vec<(usize, Map<
                 reading.wrong(line, &file.name, error.to_string());
             }
         }
+    }
+    found
+}
+
+/// Two columns of one name are both kept.
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for name in names {
+        let numbered = (2..).map(|number| format!("{name} ({number})"));
+        found.extend(std::iter::once(name.to_owned()).chain(numbered).find(|name| !found.contains(name)));
     }
     found
 }

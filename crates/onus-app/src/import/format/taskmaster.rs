@@ -1,7 +1,7 @@
 //! Task Master: one document, with tasks, or with tasks per tag.
 
 use super::front_matter::listed;
-use super::item::{Item, Stand, name_of, take_name, take_names, take_text};
+use super::item::{Item, Stand, name_of, take_links, take_name, take_status, take_text};
 use super::{Reading, SourceFile};
 use onus_core::task::StateName;
 use serde_json::{Map, Value as Json};
@@ -11,16 +11,10 @@ use std::collections::BTreeSet;
 const MAIN: &str = "master";
 
 pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
-    let holds_tasks = |file: &&SourceFile| file.name.ends_with("tasks.json") || files.len() == 1;
-    for file in files.iter().filter(holds_tasks) {
+    let is_alone = files.len() == 1;
+    for file in reading.chosen(files, |file| is_alone || file.name.ends_with("tasks.json")) {
         let text = file.text.strip_prefix('\u{feff}').unwrap_or(&file.text);
-        let document: Json = match serde_json::from_str(text) {
-            Ok(document) => document,
-            Err(error) => {
-                reading.wrong(error.line(), &file.name, error.to_string());
-                continue;
-            }
-        };
+        let Some(document) = super::document(text, 0, file, reading) else { continue };
         let Json::Object(document) = document else {
             reading.wrong(1, &file.name, "not an object with tasks");
             continue;
@@ -34,6 +28,9 @@ pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
                 Json::Object(list) if list.get("tasks").is_some_and(Json::is_array) => {
                     tagged(&tag, list, reading);
                 }
+                Json::Object(list) if list.contains_key("tasks") => {
+                    reading.wrong(1, &tag, "its tasks are no list");
+                }
                 _ => reading.skipped.push((tag, "it has no tasks".to_owned())),
             }
         }
@@ -44,6 +41,9 @@ fn tagged(tag: &str, mut list: Map<String, Json>, reading: &mut Reading) {
     let Some(Json::Array(tasks)) = list.remove("tasks") else {
         return;
     };
+    if tasks.is_empty() {
+        reading.skipped.push((tag.to_owned(), "it has no tasks".to_owned()));
+    }
     for (place, value) in tasks.into_iter().enumerate() {
         let Json::Object(fields) = value else {
             reading.wrong(place + 1, tag, "not a task");
@@ -83,7 +83,10 @@ fn task(
     item.title = take_text(&mut fields, "title").unwrap_or_default();
     item.parent = parent.map(key);
     item.body = body(&mut fields);
-    let waits = take_names(&mut fields, "dependencies").unwrap_or_default();
+    let waits = take_links(&mut fields, "dependencies").unwrap_or_else(|detail| {
+        reading.wrong(line, &key(&id), detail);
+        Vec::new()
+    });
     item.depends_on = waits.iter().map(|on| key(&meant(on, parent, siblings))).collect();
     for name in ["acceptanceCriteria", "testStrategy"] {
         match fields.get(name) {
@@ -108,7 +111,10 @@ fn task(
         }
         item.keep("tag", tag);
     }
-    let status = take_text(&mut fields, "status").unwrap_or_else(|| "pending".to_owned());
+    let status = match take_status(&mut fields, "status") {
+        Ok(status) => status.unwrap_or_else(|| "pending".to_owned()),
+        Err(detail) => return reading.wrong(line, &key(&id), detail),
+    };
     let updated =
         ["completedAt", "updatedAt"].iter().find_map(|name| fields.get(*name)?.as_str().map(str::to_owned));
     match stand(&status, updated.as_deref()) {

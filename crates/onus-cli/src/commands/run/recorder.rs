@@ -10,6 +10,7 @@ use onus_core::output::{Plain, Redactor, is_secret_name};
 use onus_core::refusal::Refusal;
 use onus_core::session::{Counts, Usage};
 use onus_core::settings::RunSettings;
+use onus_host::env::secret_values;
 use onus_host::supervise::{OutputPipes, Pulse};
 use std::ffi::OsString;
 use std::io::{self, PipeReader, Read, Write};
@@ -391,10 +392,9 @@ pub(super) fn secrets(
 ) -> Vec<String> {
     let lease = held.token.to_string();
     let mut all: Vec<String> = lease.rsplit('.').next().map(str::to_owned).into_iter().collect();
-    let own = std::env::vars_os().map(|(name, value)| (name.to_string_lossy().into_owned(), value));
-    let given = environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
-    let named = own.chain(given).filter(|(name, _)| is_secret_name(name));
-    all.extend(named.map(|(_, value)| value.to_string_lossy().into_owned()));
+    all.extend(secret_values());
+    let given = environment.iter().filter(|(name, _)| is_secret_name(name));
+    all.extend(given.map(|(_, value)| value.to_string_lossy().into_owned()));
     all.extend(password(&world.location.url().to_string_lossy()));
     all
 }
