@@ -20,6 +20,9 @@ export const onus = process.env.ONUS_BIN ?? join(process.env.CARGO_TARGET_DIR ??
 const FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking",
   "--disable-component-update", "--disable-sync", "--no-first-run"];
 
+/// How long a browser waits for what never comes, in milliseconds.
+const PATIENCE = 120_000;
+
 async function freePort() {
   const server = createServer();
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -103,6 +106,8 @@ export class World {
   async browser(options = {}) {
     this.chromium ??= await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
     const context = await this.chromium.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+    // A page may take long on a machine that does much else: a wait that fails is to tell of the board, not of its neighbours.
+    context.setDefaultTimeout(PATIENCE);
     context.broken = [];
     context.on("request", (request) => {
       const { protocol, host } = new URL(request.url());
