@@ -16,6 +16,7 @@ pub mod exception;
 pub mod export;
 pub mod finish;
 pub mod fleet;
+pub mod followed_settings;
 pub mod guard;
 pub mod handoff;
 pub mod idempotent_admin;

@@ -331,3 +331,30 @@ fn the_server_tells_how_it_is() {
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../contract/openapi.json")).unwrap();
     assert!(plain("/openapi.json").body == serde_json::from_str::<Value>(&stored).unwrap());
 }
+
+/// Whoever changes a rule by its file has it kept by the server as well, and a slip of the pen changes nothing.
+#[test]
+fn a_running_server_follows_the_settings() {
+    let desk = Desk::new();
+    let file = desk.site.repo().join("onus.yaml");
+    let review_missing = |title: &str| {
+        let (task, lease) = desk.held(title);
+        let done = desk.verb(&desk.agent, &task, "complete", json!({ "lease": lease, "resolution": "done" }));
+        if done.status != 200 {
+            desk.verb(&desk.agent, &task, "release", json!({ "lease": lease })).ok();
+        }
+        (done.status != 200).then(|| done.code().to_owned())
+    };
+    assert_eq!(review_missing("by the defaults"), None);
+    std::fs::write(&file, "complete: { review: always }\nqueue: { limit: 1 }\n").unwrap();
+    assert_eq!(review_missing("reviewed").as_deref(), Some("review_missing"));
+    desk.server.add(&desk.person, "one more");
+    let ready = desk.server.get(&desk.agent, "/v1/ready").ok();
+    assert_eq!(ready["tasks"].as_array().unwrap().len(), 1, "the readers follow, too");
+
+    std::fs::write(&file, "complete: { review: perhaps }\n").unwrap();
+    assert_eq!(review_missing("a slip").as_deref(), Some("review_missing"));
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(review_missing("by the defaults again"), None);
+    desk.site.assert_sound();
+}

@@ -8,7 +8,8 @@ use onus_core::code::Code;
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::settings::Settings;
 use std::io;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 const WORDS: Words = Words {
     code: Code::InvalidInput,
@@ -28,6 +29,45 @@ pub fn load(path: &Path) -> Result<Settings, Refusal> {
     match bytes {
         Some(bytes) => parse(&bytes, &shown(path)),
         None => Ok(Settings::default()),
+    }
+}
+
+/// Which text a file had: one that was written or replaced since has other marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Marks {
+    file: u64,
+    length: u64,
+    written: (i64, i64),
+}
+
+impl Marks {
+    fn of(path: &Path) -> Option<Marks> {
+        let found = std::fs::metadata(path).ok()?;
+        Some(Marks { file: found.ino(), length: found.len(), written: (found.mtime(), found.mtime_nsec()) })
+    }
+}
+
+/// A settings file that somebody may edit while a program runs for long.
+#[derive(Debug)]
+pub struct SettingsWatch {
+    path: PathBuf,
+    seen: Option<Marks>,
+}
+
+impl SettingsWatch {
+    /// What there is is read once more the first time: it may be newer than what the program has.
+    pub fn new(path: PathBuf) -> SettingsWatch {
+        SettingsWatch { path, seen: None }
+    }
+
+    /// The settings, once, where the file is another than before. A file that was taken away means the defaults.
+    pub fn changed(&mut self) -> Option<Result<Settings, Refusal>> {
+        let now = Marks::of(&self.path);
+        if now == self.seen {
+            return None;
+        }
+        self.seen = now;
+        Some(load(&self.path))
     }
 }
 

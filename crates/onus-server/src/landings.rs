@@ -3,7 +3,8 @@
 
 use crate::events::Hub;
 use crate::readers::busy;
-use crate::store::{Open, Store, is_lost, reopen};
+use crate::store::{Open, Store, follow, is_lost, reopen};
+use onus_app::followed_settings::FollowedSettings;
 use onus_app::landing::{LandedAnswer, LandingOrder};
 use onus_app::token::Shown;
 use onus_core::code::Code;
@@ -88,11 +89,13 @@ impl Landings {
 }
 
 fn land_all(mut store: Store, open: &Open, queue: &Receiver<AwaitedLanding>, hub: &Hub) {
+    let mut settings = FollowedSettings::of(&store);
     while let Ok(AwaitedLanding { order, shown, reply, turn }) = queue.recv() {
         // Nobody waits for it any more, and nothing of it has begun.
         if reply.is_closed() {
             continue;
         }
+        follow(&mut settings, &mut store);
         let answer = store.land_for(shown, &order);
         if is_lost(&answer) {
             reopen(&mut store, open);

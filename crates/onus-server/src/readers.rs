@@ -7,7 +7,8 @@
 
 use crate::allowance::Share;
 use crate::processor_time::{ProcessorTime, thread_time};
-use crate::store::{Open, Store, is_lost, reopen};
+use crate::store::{Open, Store, follow, is_lost, reopen};
+use onus_app::followed_settings::FollowedSettings;
 use onus_app::weight::Weight;
 use onus_core::code::Code;
 use onus_core::refusal::Refusal;
@@ -251,7 +252,9 @@ impl Readers {
 }
 
 fn answer(mut store: Store, open: &Open, line: &Arc<QuestionQueue>, spent: Option<&ProcessorTime>) {
+    let mut settings = FollowedSettings::of(&store);
     while let Some((share, job)) = line.next() {
+        follow(&mut settings, &mut store);
         let began = thread_time();
         let turn = ReaderTurn { line: Arc::clone(line), share: share.clone() };
         let lost = job(&mut store, turn);

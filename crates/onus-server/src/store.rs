@@ -1,6 +1,7 @@
 //! Which store the server works on: the one place that names it.
 
 use onus_app::Onus;
+use onus_app::followed_settings::FollowedSettings;
 use onus_core::refusal::Refusal;
 use std::sync::Arc;
 
@@ -18,5 +19,12 @@ pub(crate) fn is_lost<T>(answer: &Result<T, Refusal>) -> bool {
 pub(crate) fn reopen(store: &mut Store, open: &Open) {
     if let Ok(fresh) = open() {
         *store = fresh;
+    }
+}
+
+/// What was changed in `onus.yaml` counts from the next call on.
+pub(crate) fn follow(settings: &mut FollowedSettings, store: &mut Store) {
+    if let Err(refusal) = settings.follow(store) {
+        tracing::warn!(error = %refusal, "the settings stay as they were");
     }
 }

@@ -4,7 +4,8 @@
 //! was just answered often asks again at once: a batch waits a moment for as many as the last one had.
 
 use crate::readers::busy;
-use crate::store::{Open, Store, is_lost, reopen};
+use crate::store::{Open, Store, follow, is_lost, reopen};
+use onus_app::followed_settings::FollowedSettings;
 use onus_app::last_commit::Memory;
 use onus_app::submit::{Order, Receipt, Target};
 use onus_app::token::Shown;
@@ -80,7 +81,9 @@ impl Writer {
 
 fn write(mut store: Store, open: &Open, queue: &Receiver<Waiting>, committed: &Committed) {
     let (mut memory, mut last) = (Memory::default(), 0);
+    let mut settings = FollowedSettings::of(&store);
     while let Ok(first) = queue.recv() {
+        follow(&mut settings, &mut store);
         let mut batch = Batch { count: first.calls.len(), waiting: vec![first] };
         batch.gather(queue, last, Instant::now() + SOON);
         let turn = OnceCell::new();
