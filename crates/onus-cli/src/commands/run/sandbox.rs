@@ -45,6 +45,10 @@ pub(super) fn enclosed(
         .chain(network.iter().copied())
         .map(OsString::from)
         .collect();
+    // Git's hooks ask this program, wherever it lies.
+    if let Ok(program) = std::env::current_exe() {
+        words.extend(["--ro-bind-try".into(), program.clone().into_os_string(), program.into_os_string()]);
+    }
     for path in writable(world, directory)? {
         words.extend(["--bind-try".into(), path.clone().into_os_string(), path.into_os_string()]);
     }
