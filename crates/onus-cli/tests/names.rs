@@ -1,4 +1,5 @@
-//! A reader who meets a type's name knows which one is meant: at most two modules of the product define the same.
+//! A reader who meets a type's name knows which one is meant, since at most two modules of the product define the same; and
+//! whoever adds a verb knows where: CONTRIBUTING names twelve files of source.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -56,8 +57,8 @@ fn repeated(modules: impl IntoIterator<Item = (String, String)>) -> Vec<String> 
     names.into_iter().map(tell).collect()
 }
 
-#[test]
-fn a_type_name_is_in_at_most_two_modules() {
+/// The product's modules, by their paths.
+fn modules() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let mut files = Vec::new();
     PRODUCT.iter().for_each(|place| sources(&root.join(place), &mut files));
@@ -65,8 +66,61 @@ fn a_type_name_is_in_at_most_two_modules() {
     let module = |path: &PathBuf| {
         (path.strip_prefix(&root).unwrap().display().to_string(), std::fs::read_to_string(path).unwrap())
     };
-    let found = repeated(files.iter().map(module));
+    files.iter().map(module).collect()
+}
+
+#[test]
+fn a_type_name_is_in_at_most_two_modules() {
+    let found = repeated(modules());
     assert!(found.is_empty(), "say in the name what it is:\n{}", found.join("\n"));
+}
+
+/// How many files of source name one verb or its input, beside the list of commands at the command line and the verb's own rule.
+const VERB_MAX: usize = 10;
+
+/// What other parts of the product do by themselves as well, and are named by: they give leases, end them, or wait.
+const DONE_BY_OTHERS: &[&str] = &[
+    "Add", "Block", "Claim", "Complete", "Note", "Release", "Renew", "Review", "Say", "Takeover", "Unblock",
+    "Merge",
+];
+
+/// The verbs of `Command`, in its order.
+fn verbs(command: &str) -> Vec<&str> {
+    let body = command.split_once("pub enum Command {").unwrap().1.split_once("\n}\n").unwrap().0;
+    body.lines()
+        .filter_map(|line| line.strip_prefix("    "))
+        .filter(|line| line.starts_with(char::is_uppercase))
+        .map(|line| line.trim_end_matches([' ', '{', ',']))
+        .collect()
+}
+
+/// Whether the text names `word`, and not only something that begins or ends so.
+fn names(text: &str, word: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices(word)
+        .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part))
+}
+
+#[test]
+fn a_verb_is_named_in_at_most_twelve_files() {
+    let modules = modules();
+    let command = modules.iter().find(|(path, _)| path.ends_with("onus-core/src/command.rs")).unwrap();
+    let verbs = verbs(&command.1);
+    assert!(verbs.len() > 25 && verbs.contains(&"Edit") && verbs.contains(&"Unblock"), "{verbs:?}");
+    let mut too_many = Vec::new();
+    for verb in verbs.iter().filter(|verb| !DONE_BY_OTHERS.contains(verb)) {
+        let (as_command, as_input) = (format!("Command::{verb}"), format!("{verb}Input"));
+        let said = |text: &str| text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
+        let named = modules.iter().filter(|(_, text)| {
+            let text = said(text);
+            names(&text, &as_command) || names(&text, &as_input)
+        });
+        let named: Vec<&str> = named.map(|(path, _)| path.as_str()).collect();
+        if named.len() > VERB_MAX {
+            too_many.push(format!("{verb}: {}", named.join(" ")));
+        }
+    }
+    assert!(too_many.is_empty(), "shorten the way of a verb:\n{}", too_many.join("\n"));
 }
 
 #[test]
