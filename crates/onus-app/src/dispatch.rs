@@ -110,7 +110,7 @@ pub(crate) struct Plan {
 }
 
 /// Probes that were run, and are not on record.
-pub(crate) type Told = (WorkstationName, Vec<ProbeResult>);
+pub(crate) type ProbedWorkstation = (WorkstationName, Vec<ProbeResult>);
 
 impl Onus {
     /// One round: probe, plan, and carry the plan out. Acts in a person's name.
@@ -156,7 +156,7 @@ impl Onus {
     pub(crate) fn plan(
         &mut self,
         actor: Option<&Handle>,
-        told: &[Told],
+        told: &[ProbedWorkstation],
         round: &Round,
     ) -> Result<Plan, Refusal> {
         if let Some(answer) =

@@ -7,7 +7,7 @@ use crate::agent_hooks::HeldTask;
 use crate::conflict::Relation;
 use crate::consistency::Queue;
 use crate::diff::LineCommentsView;
-use crate::dispatch::{Plan, Round, Told};
+use crate::dispatch::{Plan, ProbedWorkstation, Round};
 use crate::doctor::DoctorView;
 use crate::exception::ExceptionsView;
 use crate::export::{ExportPosition, TasksPart};
@@ -133,7 +133,7 @@ calls! {
     Route "route" (only: Option<TaskType>) -> RouteView, Question Light, |onus, asker| onus.route(only.as_ref());
     Explain "explain" (subject: Subject, here: Option<WorkstationName>) -> ExplainView, Question Light,
         |onus, asker| onus.explain(&subject, asker.actor, here.as_ref());
-    PlanRound "plan" (told: Vec<Told>, round: Round) -> Plan, Administration Heavy,
+    PlanRound "plan" (told: Vec<ProbedWorkstation>, round: Round) -> Plan, Administration Heavy,
         |onus, asker| onus.plan(asker.actor, &told, &round);
     QueueAbout "queue_about" (tasks: BTreeSet<TaskId>) -> Queue, Question Heavy,
         |onus, asker| onus.queue_about(tasks);
