@@ -67,17 +67,21 @@ export function icon(name) {
   return svg;
 }
 
-/// What happened, what to do; the code for whoever looks it up.
+/// A hint for the command line helps whoever types it, and nobody else.
+const isTyped = (hint) => /(^|[^a-z])(onus|git) [a-z]|(^|\s)--[a-z]/.test(hint);
+
+/// What happened, what to do; codes and commands for whoever looks them up.
 export function showRefusal(place, problem) {
   const findings = problem.findings ?? [];
-  const told = findings.map((finding) => element("li", finding.detail, ...(finding.hint ? [element("p", finding.hint)] : [])));
-  const codes = [...new Set([problem.code, ...findings.map(({ code }) => code)])].filter(Boolean);
-  const hint = problem.hint ? [Object.assign(element("p", problem.hint), { className: "hint" })] : [];
+  const plain = (hint) => (hint && !isTyped(hint) ? [Object.assign(element("p", hint), { className: "hint" })] : []);
+  const told = findings.map((finding) => element("li", finding.detail, ...plain(finding.hint)));
+  const hints = [problem.hint, ...findings.map(({ hint }) => hint)].filter((hint) => hint && isTyped(hint));
+  const codes = [...new Set([problem.code, ...findings.map(({ code }) => code), ...hints])].filter(Boolean);
   place.replaceChildren(
     element("strong", problem.title ?? "It did not work"),
     element("p", problem.detail ?? ""),
-    ...(findings.length > 1 ? [Object.assign(element("ul", "", ...told), { className: "findings" })] : hint),
-    ...(codes.length ? [element("details", "", element("summary", "details"), ...codes.flatMap((code) => [element("code", code), " "]))] : []),
+    ...(findings.length > 1 ? [Object.assign(element("ul", "", ...told), { className: "findings" })] : plain(problem.hint)),
+    ...(codes.length ? [element("details", "", element("summary", "details"), ...codes.map((code) => element("div", "", element("code", code))))] : []),
   );
   place.hidden = false;
   place.scrollIntoView?.({ block: "nearest" });
@@ -149,12 +153,24 @@ async function showTakers(form, verb, task) {
   });
 }
 
+/// Where there are several projects, an ask goes to the one that is looked at.
+function offerProject(form) {
+  const field = form.elements.project;
+  if (!field) return;
+  const known = document.querySelectorAll("#projects option").length;
+  if (known < 2) field.closest("label").remove();
+  else field.value = new URLSearchParams(location.search).get("project") ?? "";
+}
+
 function bodyOf(form) {
   const body = {};
   for (const input of form.elements) {
     if (!input.name) continue;
     if (input.type === "checkbox") {
       if (input.checked) body[input.name] = true;
+    } else if (input.dataset.kind && input.value.trim()) {
+      // What it is and which one are asked for apart, and sent as one word.
+      body[input.name] = `${form.querySelector(`#${input.dataset.kind}`).value}:${input.value.trim()}`;
     } else if (input.value.trim()) {
       body[input.name] = "list" in input.dataset ? input.value.split("\n").map((line) => line.trim()).filter(Boolean) : input.value;
     }
@@ -185,6 +201,7 @@ export function openForm(verb, task, { forced = false, commit = "" } = {}) {
     if (force) force.open = true;
     if (form.elements.force) form.elements.force.checked = true;
   }
+  offerProject(form);
   let key = newKey();
   form.addEventListener("submit", async (event) => {
     event.preventDefault();

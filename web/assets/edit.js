@@ -5,7 +5,7 @@ import { refresh } from "./live.js";
 const CHOICES = {
   priority: ["P0", "P1", "P2", "P3", "P4"],
   kind: ["feature", "defect", "chore", "docs"],
-  risk: ["normal", "high"],
+  risk: ["low", "normal", "high"],
 };
 const LISTS = ["tags", "scope", "depends_on", "checks"];
 const DAYS = ["target"];

@@ -25,6 +25,7 @@ function tickLease(lease, at) {
   const percent = Math.max(0, Math.min(100, Math.trunc((left * 100) / Number(lease.dataset.ttl))));
   lease.querySelector(".left").setAttribute("stroke-dasharray", `${percent} 100`);
   lease.classList.toggle("late", left <= 0);
+  lease.closest(".card")?.classList.toggle("late", left <= 0);
   lease.classList.toggle("low", left > 0 && percent < 33);
   say(lease.querySelector(".words"), left > 0 ? span(left) : `expired ${span(-left)} ago`);
 }

@@ -235,7 +235,7 @@ fn day(at: Timestamp, seen: &PageRequest) -> String {
 }
 
 fn words(name: &str) -> String {
-    name.replace('_', " ")
+    crate::html::verb(name)
 }
 
 fn refused_with(verb: &str, said: &str) -> Option<String> {

@@ -176,7 +176,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     if list.is_some() {
         let groups = list::GROUPS.map(str::to_owned).into();
         let mut group = filter(seen, "group", "Group", groups);
-        group.choices.iter_mut().take(1).for_each(|choice| choice.label = "none".to_owned());
+        group.choices.iter_mut().take(1).for_each(|choice| choice.label = "No groups".to_owned());
         view.selects.insert(0, group);
         view.selects.retain(|select| select.name != "lanes");
     }
@@ -224,12 +224,14 @@ fn near(tx: &mut dyn Tx, window: &[InQueue], column: &ColumnKind, limit: i64) ->
 }
 
 fn stacks(tx: &mut dyn Tx, asked: &BoardQuery) -> StoreResult<Vec<Stack>> {
-    // Counted over the head of the queue, so that a look costs the same with a million tasks.
+    // Counted over the head of the queue, so that a look costs the same with a million tasks. Whatever a filter asks for was read
+    // to be counted: it is not looked for again.
+    let is_narrowed = asked.filter != Filter::default();
     let mut window = Vec::new();
     queue::window(tx, &asked.filter, LIMIT_MAX, &mut |passing| {
-        // Only what cannot be asked for by an index is remembered by name.
+        // What an index gives need not be remembered by name.
         let is_odd = passing.waiting || passing.state == StateName::Blocked;
-        let id = if is_odd { passing.id.parse().ok() } else { None };
+        let id = if is_odd || is_narrowed { passing.id.parse().ok() } else { None };
         window.push(InQueue { state: passing.state, waits: passing.waiting, id });
         Ok(())
     })?;
@@ -239,13 +241,12 @@ fn stacks(tx: &mut dyn Tx, asked: &BoardQuery) -> StoreResult<Vec<Stack>> {
         let (shown, filter) = (asked.shown(column), &asked.filter);
         let limit = shown as i64 + 1;
         let mut tasks = match column.key {
+            "ready" if is_narrowed && !further => near(tx, &window, column, limit)?,
             "ready" => queue::ready(tx, filter, After::START, limit)?,
             // In a long queue what waits or is blocked is looked for at its head alone.
-            "waiting" | "blocked" if further => near(tx, &window, column, limit)?,
-            "waiting" => queue::waiting(tx, filter, limit)?,
+            "waiting" | "blocked" => near(tx, &window, column, limit)?,
             "in_progress" => queue::held(tx, column.state, filter, limit)?,
-            _ if column.state.is_terminal() => queue::ended(tx, column.state, filter, limit)?,
-            _ => queue::list(tx, Which::Only(column.state), filter, After::START, limit)?,
+            _ => queue::ended(tx, column.state, filter, limit)?,
         };
         let full = tasks.len() as i64 == limit;
         let (count, more) = if column.state.is_terminal() {
@@ -336,7 +337,7 @@ fn filter(
         values.insert(chosen.clone());
     }
     let choice = |value: String| Choice { chosen: value == chosen, label: value.clone(), value };
-    let any = Choice::any(chosen.is_empty());
+    let any = Choice::any(label, chosen.is_empty());
     Select { name, label, choices: std::iter::once(any).chain(values.into_iter().map(choice)).collect() }
 }
 
@@ -345,7 +346,7 @@ fn selects(asked: &BoardQuery, seen: &PageRequest, stacks: &[Stack], known: &Car
     let filter = |name, label, values| filter(seen, name, label, values);
     let lanes = LANES.iter().map(|(name, lanes)| Choice {
         value: if *lanes == Lanes::None { String::new() } else { (*name).to_owned() },
-        label: (*name).to_owned(),
+        label: if *lanes == Lanes::None { "No lanes".to_owned() } else { format!("by {name}") },
         chosen: *lanes == asked.lanes,
     });
     let roles = tasks().filter_map(|task| task.spec.role.as_ref()).map(ToString::to_string);

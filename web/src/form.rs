@@ -42,9 +42,18 @@ pub(crate) enum Input {
     Choice(&'static [&'static str]),
     /// One of these, and nothing is chosen for anybody.
     Decision(&'static [&'static str]),
+    /// What kind of thing work waits for, and which one.
+    Blocker,
     /// Several values, one on each line.
     Lines,
     Flag,
+}
+
+impl Field {
+    /// Its label without the explanation: `Labels`, of `Labels, one on each line`.
+    pub(crate) fn short(&self) -> String {
+        self.label.split([',', ':']).next().unwrap_or(self.label).to_lowercase()
+    }
 }
 
 const fn field(name: &'static str, label: &'static str, input: Input) -> Field {
@@ -74,11 +83,12 @@ pub(crate) const FORMS: &[Form] = &[
             field("priority", "Priority", Input::Choice(&["P2", "P0", "P1", "P3", "P4"])),
             field("kind", "Kind", Input::Choice(&["feature", "defect", "chore", "docs"])),
             field("type", "Type: the map sends it to whoever does such work", Input::Line),
+            field("project", "Project", Input::Listed("projects")),
             folded("tags", "Labels, one on each line", Input::Lines),
             folded("role", "Role", Input::Line),
             folded("sprint", "Sprint", Input::Line),
-            folded("depends_on", "Waits for these tasks, one on each line", Input::Lines),
-            folded("scope", "Paths that the work may touch, one glob on each line", Input::Lines),
+            folded("depends_on", "Waits for, one task on each line", Input::Lines),
+            folded("scope", "Scope: paths that the work may touch, one pattern on each line", Input::Lines),
         ],
         held: false,
         force: false,
@@ -128,7 +138,7 @@ pub(crate) const FORMS: &[Form] = &[
         about: "The work waits for something.",
         path: "/v1/tasks/{id}/block",
         fields: &[
-            required("on", "task:ID, person:@x, external:TEXT or exception:ID", Input::Line),
+            required("on", "What it waits for", Input::Blocker),
             field("summary", "What the next one should know", Input::Text),
             field("release_lease", "Give the lease back meanwhile", Input::Flag),
         ],

@@ -5,6 +5,8 @@ use onus_core::task::{Assignment, StateName};
 use onus_core::time::{Millis, Timestamp};
 use std::fmt;
 
+pub(crate) use onus_core::report::plain_words::{blocker, plainly, refused, words as verb};
+
 /// Markup of our own making: templates print it as it is.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Html(pub(crate) String);
@@ -49,47 +51,6 @@ pub(crate) fn who_icon(kind: &str) -> Html {
     }
 }
 
-/// What a blocked task waits for, without the word by which a program tells the kinds apart.
-pub(crate) fn blocker(text: &str) -> &str {
-    let plain = ["task:", "person:", "external:"].iter().find_map(|kind| text.strip_prefix(kind));
-    plain.unwrap_or(text)
-}
-
-/// What happened, in words.
-pub(crate) fn verb(verb: &str) -> String {
-    match verb {
-        "session_used" => "told its tokens".to_owned(),
-        "output_closed" => "kept its output".to_owned(),
-        verb => verb.replace('_', " "),
-    }
-}
-
-/// Why something was refused, and the code, where an entry says so.
-pub(crate) fn refused<'a>(verb: &str, said: &'a str) -> Option<(&'a str, &'a str)> {
-    let (detail, code) = said.rsplit_once(" (").filter(|_| verb == "refused")?;
-    Some((detail, code.strip_suffix(')')?))
-}
-
-/// What an entry says, without the words of programs: a refusal's code, the number of a rule.
-pub(crate) fn plainly(verb: &str, said: &str) -> String {
-    if let Some((detail, _)) = refused(verb, said) {
-        return detail.to_owned();
-    }
-    if verb == "blocked"
-        && let Some(on) = said.strip_prefix("on ")
-    {
-        return format!("on {}", blocker(on));
-    }
-    if verb == "claimed" && said == "person" {
-        return "people take what they choose".to_owned();
-    }
-    let rule = said.strip_prefix("routing[").and_then(|rest| rest.split_once("] "));
-    match rule.and_then(|(_, rest)| rest.split_once(" -> ")) {
-        Some((kind, whom)) => format!("{whom}, as the map has it for {kind}"),
-        None => said.to_owned(),
-    }
-}
-
 /// A moment for whoever points at it: to the second.
 fn exactly(at: Timestamp) -> String {
     let text = at.to_string().replacen('T', " ", 1);
@@ -124,18 +85,6 @@ pub(crate) fn ring(held: &Assignment, now: Timestamp) -> Html {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_an_entry_says_is_plain() {
-        assert_eq!(
-            plainly("claimed", "routing[1] web -> @pixel in ws-1"),
-            "@pixel in ws-1, as the map has it for web"
-        );
-        assert_eq!(plainly("refused", "claim: @b holds it (now) (lease_held)"), "claim: @b holds it (now)");
-        assert_eq!(plainly("claimed", "person"), "people take what they choose");
-        assert_eq!(plainly("blocked", "on external:the bank, late"), "on the bank, late");
-        assert_eq!(plainly("dropped", "nobody wants it"), "nobody wants it");
-    }
 
     #[test]
     fn moments_are_told_in_their_largest_unit() {

@@ -35,6 +35,7 @@ struct Layout<'a> {
     forms: Html,
     workers: Vec<String>,
     workstations: Vec<String>,
+    projects: Vec<String>,
     scripts: Vec<String>,
 }
 
@@ -99,6 +100,7 @@ struct FormChoices {
     seq: i64,
     workers: Vec<String>,
     workstations: Vec<String>,
+    projects: Vec<String>,
 }
 
 impl FormChoices {
@@ -117,6 +119,7 @@ impl FormChoices {
                     .map(|row| row.worker.handle.to_string())
                     .collect(),
                 workstations: free.map(|row| row.workstation.name.to_string()).collect(),
+                projects: registry::projects(tx)?.iter().map(ToString::to_string).collect(),
             })
         })?)
     }
@@ -141,6 +144,7 @@ impl FormChoices {
             forms: Html(rendered(&Forms { forms: FORMS, person })?),
             workers: self.workers,
             workstations: self.workstations,
+            projects: self.projects,
             scripts: scripts.map(|asset| asset::address(asset.name)).collect(),
         })
     }

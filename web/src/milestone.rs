@@ -122,6 +122,24 @@ struct MissingPart {
     lines: Vec<(Finding, String)>,
 }
 
+/// So many different hints of one kind are told.
+const TYPED: usize = 20;
+
+impl MissingPart {
+    /// For whoever types: each code and hint once.
+    fn typed(&self) -> Vec<(&'static str, &str)> {
+        let mut all = Vec::new();
+        for (finding, _) in &self.lines {
+            let one = (finding.code.name(), finding.hint.as_deref().unwrap_or_default());
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+        all.truncate(TYPED);
+        all
+    }
+}
+
 const fn kind_of(code: Code) -> &'static str {
     match code {
         Code::WrongState => "Not done yet",
@@ -200,7 +218,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let (tasks_left_out, missing_left_out) = (cut(tasks.len()), cut(missing.len()));
     missing.truncate(ROWS);
     // What is about one task stands together.
-    missing.sort_by(|one, other| one.task.cmp(&other.task));
+    missing.sort_by_cached_key(|one| one.task.as_ref().and_then(|task| task.parse::<TaskId>().ok()));
     let title = |finding: &Finding| {
         let member = tasks.iter().find(|task| Some(task.id.to_string()) == finding.task);
         member.map(|task| task.title.clone()).unwrap_or_default()

@@ -1,5 +1,6 @@
 //! Measures Onus against the goals of its design, each beside a bare program on the same machine in the same run.
 
+mod board;
 mod calls;
 mod cli;
 mod desk;
@@ -32,7 +33,7 @@ use place::Programs;
 use std::io::Write as _;
 use table::Table;
 
-const USAGE: &str = "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git|road|effort|serve|hostile|team|mcp|mirror|fleet]...\n       ./bench [--write] calls\n--write does not go with --quick";
+const USAGE: &str = "usage: ./bench [--quick|--full] [--peers] [--write] [cli|store|git|road|effort|serve|hostile|team|mcp|mirror|fleet|board]...\n       ./bench [--write] calls\n--write does not go with --quick";
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +71,7 @@ struct Asked {
 const CALLS: &str = "calls";
 
 const PARTS: &[&str] =
-    &["cli", "store", "git", "road", "effort", "serve", "hostile", "team", "mcp", "mirror", "fleet"];
+    &["cli", "store", "git", "road", "effort", "serve", "hostile", "team", "mcp", "mirror", "fleet", "board"];
 
 fn parse(words: Vec<String>) -> Option<Asked> {
     let mut asked =
@@ -109,6 +110,7 @@ fn measure(asked: &Asked) -> Outcome<Vec<(String, Vec<Table>)>> {
     let mut parts = Vec::new();
     for part in &asked.parts {
         let tables = match part.as_str() {
+            "board" => board::run(&programs, &asked.extent)?,
             "cli" => cli::run(&programs, &asked.extent)?,
             "fleet" => fleet::run(&programs, &asked.extent)?,
             "git" => git::run(&programs, &asked.extent)?,

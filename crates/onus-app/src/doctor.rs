@@ -12,6 +12,7 @@ use onus_core::code::Code;
 use onus_core::hash::encode_hex;
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::registry::probe_report::kept;
+use onus_core::text::counted;
 use onus_core::time::Millis;
 use onus_host::anchor::Anchor;
 use onus_host::git::Git;
@@ -290,7 +291,7 @@ impl Onus {
     ) -> Result<CheckOutcome, Refusal> {
         let view = self.verify(progress)?;
         let outcome = match view.refusal() {
-            None => Well(format!("{} entries in {} chains hold", view.entries, view.chains)),
+            None => Well(format!("{} in {} verified", counted(view.entries, "entry"), counted(view.chains, "chain"))),
             Some(refusal) => Ill(Code::LedgerBroken, refusal.detail, "onus ledger verify"),
         };
         *findings = view.findings;

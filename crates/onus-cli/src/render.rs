@@ -25,7 +25,7 @@ pub(crate) use mirror::{mirror_check, mirror_diff, mirrors};
 pub(crate) use preflight::preflight;
 pub(crate) use report::{anomalies, audit, incident, limit_of, limits, now, sprint};
 pub(crate) use route::{explain, history, route};
-pub(crate) use story::story;
+pub(crate) use story::{Telling, story};
 pub(crate) use token::{issued, tokens};
 pub(crate) use view::views;
 
@@ -41,6 +41,7 @@ use onus_app::view::{
 use onus_core::code::Code;
 use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
+use onus_core::report::plain_words::{blocker, plainly, refused, words};
 use onus_core::task::CheckState;
 use onus_core::task::{Priority, StateName};
 use onus_core::text::counted;
@@ -73,13 +74,7 @@ fn state_style(state: StateName) -> Style {
 
 /// `in progress`, not the name of a field.
 fn state_words(state: StateName) -> String {
-    paint(state_style(state), state.name().replace('_', " "))
-}
-
-/// What a blocked task waits for, without the word by which a program tells the kinds apart.
-fn blocker(text: &str) -> &str {
-    let plain = ["task:", "person:", "external:"].iter().find_map(|kind| text.strip_prefix(kind));
-    plain.unwrap_or(text)
+    paint(state_style(state), words(state.name()))
 }
 
 fn priority_style(priority: Priority) -> Style {
@@ -130,12 +125,12 @@ fn lease_end(expires_at: Timestamp) -> String {
     format!("{words} ({})", when(expires_at))
 }
 
+/// What happened first, in the words of whoever refused; the code, for programs and for `docs/errors/`, at the end.
 pub(crate) fn error_text(refusal: &Refusal) -> String {
-    let detail = with_local_times(&refusal.detail);
-    let mut text = format!("{}: {}: {detail}\n", paint(RED, "error"), paint(BOLD, refusal.code));
+    let mut text = format!("{}: {}\n", paint(RED, "error"), coded(&refusal.detail, refusal.code));
     if refusal.findings.len() > 1 {
         for finding in &refusal.findings {
-            let _ = writeln!(text, "  - {}: {}", finding.code, with_local_times(&finding.detail));
+            let _ = writeln!(text, "  - {}", coded(&finding.detail, finding.code));
             if let Some(hint) = &finding.hint {
                 let _ = writeln!(text, "    {}", paint(DIM, hint));
             }
@@ -149,6 +144,16 @@ pub(crate) fn error_text(refusal: &Refusal) -> String {
         let _ = writeln!(text, "request id: {request}");
     }
     text
+}
+
+/// `API-1 is held by @ada [lease_held]`: behind the first line of what may be several.
+fn coded(detail: &str, code: Code) -> String {
+    let code = paint(DIM, format!("[{code}]"));
+    let detail = with_local_times(detail);
+    match detail.split_once('\n') {
+        Some((first, rest)) => format!("{first} {code}\n{rest}"),
+        None => format!("{detail} {code}"),
+    }
 }
 
 fn task_cells(task: &TaskView) -> [String; 5] {
@@ -469,7 +474,7 @@ pub(crate) fn status(view: &StatusView) -> String {
     let counts: Vec<String> = StateName::ALL
         .iter()
         .map(|state| {
-            paint(state_style(*state), format!("{} {}", count(*state), state.name().replace('_', " ")))
+            paint(state_style(*state), format!("{} {}", count(*state), words(state.name())))
         })
         .collect();
     let mut text = format!("{}\n{}\n", view.store, counts.join(" · "));
@@ -516,8 +521,16 @@ pub(crate) fn ledger(view: &LedgerView) -> String {
 
 /// What an entry says, in words.
 fn what(entry: &EntryView) -> String {
-    let verb = paint(BOLD, entry.verb.replace('_', " "));
-    if entry.said.is_empty() { verb } else { format!("{verb}: {}", entry.said) }
+    let verb = paint(BOLD, words(&entry.verb));
+    if entry.said.is_empty() { verb } else { format!("{verb}: {}", said(&entry.verb, &entry.said)) }
+}
+
+/// What an entry says beyond its verb; of a refusal the code as well, at the end.
+fn said(verb: &str, said: &str) -> String {
+    match refused(verb, said) {
+        Some((detail, code)) => format!("{detail} {}", paint(DIM, format!("[{code}]"))),
+        None => plainly(verb, said),
+    }
 }
 
 /// The same with everything that the record holds.

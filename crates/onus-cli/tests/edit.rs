@@ -1,8 +1,9 @@
 //! `onus edit` and its other doors: what is asked for is put differently, once, and the record says so.
 
 use crate::support::server::{Server, key};
-use crate::support::{Site, text};
+use crate::support::{ONUS, Site, text};
 use serde_json::{Value, json};
+use std::process::Command;
 
 #[test]
 fn a_person_edits_and_the_record_says_what_was_before() {
@@ -112,5 +113,46 @@ fn of_two_editors_over_http_the_second_is_told() {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let shown = server.get(&person, &format!("/v1/tasks/{task}")).ok();
     assert_eq!(text(&shown["task"]["title"]), "from afar");
+    site.assert_sound();
+}
+
+/// `onus edit T-1 --editor` by the person at a terminal, with a shell's words for an editor: what the terminal shows.
+fn at_a_terminal(site: &Site, editor: &str) -> String {
+    let path = site.root().join("editor");
+    std::fs::write(&path, format!("#!/bin/sh\n{editor}\n")).unwrap();
+    let mut terminal = Command::new("script");
+    let line = format!("{ONUS} edit T-1 --editor");
+    site.surroundings(&mut terminal).args(["-qec", &line, "/dev/null"]).env("ONUS_AS", &site.person);
+    terminal.env("EDITOR", format!("sh {}", path.display())).env("TMPDIR", site.root()).env("NO_COLOR", "1");
+    let shown = terminal.env("TERM", "dumb").output().unwrap();
+    String::from_utf8_lossy(&shown.stdout).replace("\r\n", "\n")
+}
+
+#[test]
+fn an_editor_opens_the_body_and_nothing_that_was_written_is_lost() {
+    let site = Site::new();
+    site.by_person(&["add", "a task", "--body", "one"]);
+    let body = || text(&site.ok(&["show", "T-1"])["task"]["body"]).to_owned();
+    let drafts = || {
+        let names = std::fs::read_dir(site.root()).unwrap().map(|file| file.unwrap().path());
+        names.filter(|path| path.extension().is_some_and(|end| end == "md")).collect::<Vec<_>>()
+    };
+    let said = at_a_terminal(&site, r#"sed -i "s/one/two/" "$1""#);
+    assert!(said.contains("T-1 edited"), "{said}");
+    assert_eq!((body(), drafts().len()), ("two".to_owned(), 0));
+    let said = at_a_terminal(&site, "true");
+    assert!(said.contains("is like that already"), "{said}");
+    let said = at_a_terminal(&site, r#"echo three > "$1"; exit 3"#);
+    assert!(said.contains("nothing was changed"), "{said}");
+    assert_eq!((body(), drafts().len()), ("two".to_owned(), 0));
+
+    // Somebody else is quicker: their words stay, and so do mine.
+    let quicker = format!(r#"{ONUS} edit T-1 --body theirs >/dev/null; echo mine > "$1""#);
+    let said = at_a_terminal(&site, &quicker);
+    let kept = drafts();
+    assert_eq!((body(), kept.len()), ("theirs".to_owned(), 1), "{said}");
+    assert_eq!(std::fs::read_to_string(&kept[0]).unwrap(), "mine\n");
+    assert!(said.contains(&format!("your words are kept in {}", kept[0].display())), "{said}");
+    assert!(said.contains("onus edit T-1 --body - <"), "{said}");
     site.assert_sound();
 }

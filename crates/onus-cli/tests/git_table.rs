@@ -256,9 +256,7 @@ impl Stage {
         let said = self.play(line, who);
         let after = self.refs(&dir);
         let expected = line.answers[who].as_str();
-        let told =
-            said.stderr.split("error: ").filter_map(|text| text.split_once(": ")).map(|(code, _)| code);
-        let code = told.filter(|code| code.contains('_') || *code == "fenced").last();
+        let code = told_codes(&said.stderr).last();
         let answer = match (said.exit, code) {
             (Some(0), _) => PASSES,
             (_, Some(code)) => code,
@@ -279,6 +277,12 @@ impl Stage {
             format!("{} | {} | {}: {wrong}\n{}", line.command, line.place, WHO[who].0, said.stderr)
         })
     }
+}
+
+/// The codes of what was refused, as they stand behind its sentences.
+fn told_codes(stderr: &str) -> impl Iterator<Item = &str> {
+    let errors = stderr.lines().filter(|line| line.contains("error: "));
+    errors.filter_map(|line| line.trim_end().strip_suffix(']')?.rsplit_once(" [")).map(|(_, code)| code)
 }
 
 fn files(dir: &Path) -> Vec<PathBuf> {

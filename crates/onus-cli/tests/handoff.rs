@@ -83,8 +83,11 @@ fn release_and_block_leave_one_and_the_next_holder_begins_with_it() {
     assert_eq!((&handoff["status"], &handoff["summary"]), (&json!("released"), &json!("see the branch")));
     fleet.claim("T-2", "b");
     let story = site.run(&["show", "T-2"]).stdout;
-    let (at, notes) = (story.find("# Handoff of T-2").unwrap(), story.find("assignments").unwrap());
-    assert!(at < notes, "{story}");
+    let told = "last handoff\n  @a gave it back, in ws-a · 1 commit";
+    let (at, notes) = (story.find(told), story.find("who had it"));
+    assert!(at.is_some() && at < notes, "{story}");
+    assert!(story.contains("see the branch") && story.contains("onus handoff T-2 --show"), "{story}");
+    assert!(site.run(&["show", "T-2", "-v"]).stdout.contains("# Handoff of T-2"));
     // Without any word the generated part suffices.
     site.ok(&["release", "T-2", "--as", "@b"]);
     assert_eq!(shown(&fleet, "T-2")["by"], "@b");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 fn refused(said: &Said, code: &str) {
     assert_ne!(said.exit, Some(0), "{said:?}");
-    assert!(said.stderr.contains(&format!("error: {code}:")), "{said:?}");
+    assert!(said.stderr.contains(&format!(" [{code}]")), "{said:?}");
     assert!(said.stderr.contains("hint: "), "{said:?}");
 }
 

@@ -10,7 +10,7 @@ const BARE: [&str; 2] = ["-c", "core.hooksPath=/dev/null"];
 
 fn refused(said: &Said, code: &str) {
     assert_ne!(said.exit, Some(0), "{said:?}");
-    assert!(said.stderr.contains(&format!("error: {code}:")), "{said:?}");
+    assert!(said.stderr.contains(&format!(" [{code}]")), "{said:?}");
 }
 
 fn passed(said: &Said) {

@@ -17,6 +17,7 @@ mod bad_input;
 mod cheats;
 mod claude_code;
 mod coding_clients;
+mod completions;
 mod consistency;
 mod constraints;
 mod contract;

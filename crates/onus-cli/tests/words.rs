@@ -37,7 +37,9 @@ fn a_handoff_says_who_it_was_taken_from_and_no_page_prints_its_json() {
     let taken = ["takeover", "T-1", "--workstation", "ws-2", "--force", "--reason", "it is silent"];
     site.by_person(&taken);
     let story = said(&site, &ada, &["show", "T-1"]);
-    has(&story, &["taken_over from @a1", "FORCED", "it is silent"], &["taken_over by", "{\"", "\nnotes\n"]);
+    let wrong = ["taken_over", "{\"", "\nnotes\n", "epoch", "**"];
+    has(&story, &["@a1 went silent, and somebody took it over", "FORCED", "it is silent"], &wrong);
+    has(&said(&site, &ada, &["show", "T-1", "-v"]), &["taken_over from @a1", "epoch 2"], &["{\""]);
     let day = said(&site, &ada, &["worker", "day", &ada]);
     has(&day, &["handed off", "taken over"], &["{\"", "onus-handoff"]);
     site.by_person(&["handoff", "T-1", "--summary", "Half of it works"]);
@@ -87,4 +89,36 @@ fn newer_pages_speak_plainly_too() {
     site.by_person(&taken);
     let now = said(&site, &ada, &["report", "now"]);
     has(&now, &["1 lease lost"], &["in_progress", "1 leases"]);
+}
+
+#[test]
+fn a_refusal_is_a_sentence_and_its_code_comes_last() {
+    let site = Site::new();
+    site.agents(2);
+    let ada = site.person.clone();
+    site.by_person(&["add", "One"]);
+    site.by_person(&["add", "Two", "--depends-on", "T-1"]);
+    site.ok(&["claim", "T-1", "--as", "@a1", "--workstation", "ws-1"]);
+    let first = |args: &[&str], who: &str| {
+        let told = said(&site, who, args);
+        let line = told.lines().find(|line| line.starts_with("error: ")).unwrap_or_else(|| panic!("{told}"));
+        (line.to_owned(), told)
+    };
+    for (args, who, begins, code) in [
+        (&["claim", "T-1", "--workstation", "ws-2"][..], "@a2", "error: T-1 is held by @a1 in ws-1 until ", "lease_held"),
+        (&["complete", "T-1", "--resolution", "x"], "@a2", "error: only the holder", "lease_required"),
+        (&["show", "T-9"], &ada, "error: there is no task T-9", "unknown_task"),
+        (&["drop", "T-2"], &ada, "error: say why", "reason_required"),
+        (&["add"], &ada, "error: ", "invalid_input"),
+        (&["nonsense"], &ada, "error: unrecognized", "invalid_input"),
+    ] {
+        let (line, told) = first(args, who);
+        assert!(line.starts_with(begins) && line.ends_with(&format!(" [{code}]")), "{args:?}:\n{told}");
+    }
+    // Of several reasons each has its own.
+    let held = said(&site, "@a2", &["claim", "T-2", "--workstation", "nowhere"]);
+    let reasons: Vec<&str> = held.lines().filter(|line| line.starts_with("  - ")).collect();
+    assert!(reasons.len() >= 2 && reasons.iter().all(|line| line.ends_with(']')), "{held}");
+    // A record is read by people, too.
+    has(&said(&site, &ada, &["ledger", "log"]), &["dependency_incomplete]"], &["refused: claim: dependency_incomplete"]);
 }

@@ -3,6 +3,8 @@
 //! Git and the store know most of it; the holder adds what only it knows ([`Words`]). It is kept as a note of kind
 //! `handoff`, whose text is this document.
 
+mod in_words;
+
 use crate::id::{CommitId, Epoch, Handle, TaskId, WorkstationName};
 use crate::task::StateName;
 use crate::text::{BODY_MAX, REASON_MAX, Text, is_unprintable, line, lines, shortened};

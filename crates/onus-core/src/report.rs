@@ -5,6 +5,7 @@
 mod anomaly;
 mod drift;
 mod flow;
+pub mod plain_words;
 mod summary_line;
 mod tally;
 

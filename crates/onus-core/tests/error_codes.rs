@@ -50,8 +50,9 @@ problem document and the MCP error. Each code has a page in `docs/errors/`.
             );
             assert!(page.starts_with(&start), "docs/errors/{code}.md must start with:\n{start}");
             assert!(page.contains("\n## When it happens\n") && page.contains("\n## What to do\n"), "{code}");
-            let shown = [format!("error: {code}"), format!("  - {code}: ")];
-            assert!(shown.iter().any(|example| page.contains(example)), "{code} has no example");
+            let is_example = |line: &str| line.starts_with("error: ") || line.starts_with("  - ");
+            let shown = page.lines().any(|line| is_example(line) && line.ends_with(&format!(" [{code}]")));
+            assert!(shown, "{code} has no example");
             assert!((8..=30).contains(&page.lines().count()), "{code} has {} lines", page.lines().count());
         }
     }

@@ -8,7 +8,7 @@ use onus_app::Onus;
 use onus_app::report::{GrantView, MomentView};
 use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
-use onus_core::report::Compliance;
+use onus_core::report::{Compliance, plain_words};
 use onus_core::time::Timestamp;
 
 pub(crate) fn page() -> Page {
@@ -40,7 +40,9 @@ struct Had {
     to: Html,
     end: String,
     verdict: (&'static str, &'static str),
+    /// In words, and as it is on record.
     rule: String,
+    exact: Option<String>,
     map: String,
     drifted: bool,
     base: String,
@@ -99,11 +101,20 @@ impl Had {
             to: grant.ended_at.map(|at| when(at, now)).unwrap_or_default(),
             end: grant.end_reason.as_deref().unwrap_or("still").replace('_', " "),
             verdict: verdict(grant.compliance),
-            rule: grant.rule.clone().unwrap_or_default(),
+            rule: grant.rule.as_deref().map(by_rule).unwrap_or_default(),
+            exact: grant.rule.clone().filter(|rule| plain_words::rule(rule).is_some()),
             map: map.unwrap_or_default(),
             drifted: grant.named_today == Some(false),
             base: grant.base.as_ref().map(|base| brief(base.as_str())).unwrap_or_default(),
         }
+    }
+}
+
+/// Which rule let it through.
+fn by_rule(text: &str) -> String {
+    match plain_words::rule(text) {
+        Some((task_type, whom)) => format!("{task_type} goes to {whom}"),
+        None => plain_words::plainly("claimed", text),
     }
 }
 
@@ -114,7 +125,7 @@ impl Moment {
             at: when(moment.at, now),
             actor: moment.actor.to_string(),
             class: super::class(&moment.verb, moment.said.contains("by force")),
-            verb: super::words(&moment.verb),
+            verb: crate::html::verb(&moment.verb),
             said: crate::html::plainly(&moment.verb, &moment.said),
         }
     }

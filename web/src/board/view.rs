@@ -191,7 +191,8 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    pub(super) fn any(chosen: bool) -> Choice {
-        Choice { value: String::new(), label: "any".to_owned(), chosen }
+    /// `Any role`: what it is a choice of needs no word beside it.
+    pub(super) fn any(label: &str, chosen: bool) -> Choice {
+        Choice { value: String::new(), label: format!("Any {}", label.to_lowercase()), chosen }
     }
 }

@@ -85,6 +85,7 @@ impl Fact {
 
     pub(super) fn all(task: &TaskView) -> Vec<Fact> {
         let waits: Vec<String> = task.depends_on.iter().map(ToString::to_string).collect();
+        let checks: Vec<String> = task.checks.iter().map(|check| check.command.clone()).collect();
         vec![
             Fact::word("priority", "Priority", Some(task.priority.to_string())),
             Fact::word("kind", "Kind", Some(task.kind.clone())),
@@ -96,6 +97,8 @@ impl Fact {
             Fact::word("risk", "Risk", Some(task.risk.name().to_owned())),
             Fact::list("depends_on", "Waits for", &waits),
             Fact::list("scope", "Scope", &task.scope),
+            Fact::word("parent", "Part of", task.parent.as_ref().map(ToString::to_string)),
+            Fact::list("checks", "Checks", &checks),
         ]
     }
 }

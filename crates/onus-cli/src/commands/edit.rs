@@ -15,6 +15,7 @@ use onus_core::refusal::Refusal;
 use onus_core::task::{Priority, Risk};
 use std::io::{IsTerminal as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
 use std::process::{Command as Program, ExitCode};
 use std::str::FromStr;
 
@@ -121,11 +122,15 @@ impl Edit {
         let mut store = world.open()?;
         let body = self.body.as_deref().map(|given| text_argument("the body", given)).transpose()?;
         if let [task] = self.tasks.as_slice() {
-            let (body, target) = match self.editor {
-                true => self.edited(&mut store, task)?,
-                false => (body, Target::Named),
+            let receipt = match self.editor {
+                true => {
+                    let draft = Draft::written(&mut store, task)?;
+                    let new = (Some(draft.body.clone()), Target::At(draft.version));
+                    let receipt = self.submit(world, &mut store, task, new, None);
+                    draft.end(task, receipt)?
+                }
+                false => self.submit(world, &mut store, task, (body, Target::Named), None)?,
             };
-            let receipt = self.submit(world, &mut store, task, (body, target), None)?;
             let said = if receipt.kind == ReceiptKind::Existing { "is like that already" } else { "edited" };
             return show_change(out, &receipt, said);
         }
@@ -184,10 +189,19 @@ impl Edit {
             lease: None,
         }
     }
+}
 
-    /// The body as a person leaves it in the editor, and the version of the task that it was taken from: whoever came in
-    /// between is not overwritten.
-    fn edited(&self, store: &mut Store, task: &TaskId) -> Result<(Option<String>, Target), Refusal> {
+/// The body as a person leaves it in the editor, and the version of the task that it was taken from: whoever came in
+/// between is not overwritten.
+#[derive(Debug)]
+struct Draft {
+    path: PathBuf,
+    body: String,
+    version: i64,
+}
+
+impl Draft {
+    fn written(store: &mut Store, task: &TaskId) -> Result<Draft, Refusal> {
         if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
             return Err(
                 Refusal::invalid("an editor needs a terminal").hint("--body TEXT, or --body - from a pipe")
@@ -210,12 +224,27 @@ impl Edit {
         let mut line = program;
         line.push(" \"$1\"");
         let ended = Program::new("sh").arg("-c").arg(line).arg("sh").arg(&path).status().map_err(failed)?;
-        let edited = std::fs::read_to_string(&path).map_err(failed);
-        let _ = std::fs::remove_file(&path);
+        let body = std::fs::read_to_string(&path).map_err(failed)?;
         if !ended.success() {
+            let _ = std::fs::remove_file(&path);
             return Err(Refusal::invalid(format!("the editor ended with {ended}; nothing was changed"))
                 .hint("set EDITOR"));
         }
-        Ok((Some(edited?), Target::At(found.version)))
+        Ok(Draft { path, body, version: found.version })
+    }
+
+    /// What somebody wrote is lost by no refusal.
+    fn end(self, task: &TaskId, receipt: Result<Receipt, Refusal>) -> Result<Receipt, Refusal> {
+        match receipt {
+            Ok(receipt) => {
+                let _ = std::fs::remove_file(&self.path);
+                Ok(receipt)
+            }
+            Err(refusal) => {
+                let path = self.path.display();
+                Err(Refusal { detail: format!("{}; your words are kept in {path}", refusal.detail), ..refusal }
+                    .hint(format!("onus show {task}, then onus edit {task} --body - < {path}")))
+            }
+        }
     }
 }

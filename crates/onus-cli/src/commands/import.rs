@@ -11,6 +11,7 @@ use onus_core::code::Code;
 use onus_core::id::ProjectKey;
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::task::StateName;
+use onus_core::text::counted;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -150,8 +151,10 @@ impl Import {
         let view = world.create()?.import_archive(&mut reader, &mut Bar::new(out))?;
         out.show(&view, |view| {
             format!(
-                "{} tasks and {} ledger entries restored ({} rows)\n",
-                view.tasks, view.ledger_entries, view.rows
+                "{} and {} restored ({})\n",
+                counted(view.tasks, "task"),
+                counted(view.ledger_entries, "ledger entry"),
+                counted(view.rows, "row")
             )
         })
     }
@@ -299,7 +302,7 @@ fn text(view: &ImportView) -> String {
         0 => String::new(),
         changed => format!(", {changed} changed"),
     };
-    let mut text = format!("{} tasks created, {} existing{changed}\n", view.created, view.existing);
+    let mut text = format!("{} created, {} existing{changed}\n", counted(view.created, "task"), view.existing);
     lists(&mut text, view);
     text
 }

@@ -10,6 +10,7 @@ use clap::{Args, Subcommand};
 use onus_app::queue::LIMIT_MAX;
 use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
+use onus_core::text::counted;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -83,8 +84,11 @@ impl Ledger {
                 }
                 out.show(&view, |view| {
                     format!(
-                        "{} entries in {} chains verify, {} checkpoints, {} anchored\n",
-                        view.entries, view.chains, view.checkpoints, view.anchored
+                        "{} in {} verified; {}, {} of them anchored\n",
+                        counted(view.entries, "entry"),
+                        counted(view.chains, "chain"),
+                        counted(view.checkpoints, "checkpoint"),
+                        view.anchored
                     )
                 })
             }
@@ -93,15 +97,21 @@ impl Ledger {
                 out.show(&view, |view| match view.outcome.as_str() {
                     "existing" => format!("nothing new since the checkpoint at entry {}\n", view.seq),
                     _ => format!(
-                        "{} entries signed, anchored in {} as {}\n",
-                        view.entries, view.anchor.kind, view.anchor.id
+                        "{} signed, anchored in {} as {}\n",
+                        counted(view.entries, "entry"),
+                        view.anchor.kind,
+                        view.anchor.id
                     ),
                 })
             }
             LedgerVerb::Export(export) => {
                 let target = Target::new(&export.file);
                 let exported = target.write(|writer| store.export_ledger(writer, &mut Bar::new(out)))?;
-                out.hint(&format!("{} entries, {} checkpoints", exported.entries, exported.checkpoints));
+                out.hint(&format!(
+                    "{}, {}",
+                    counted(exported.entries, "entry"),
+                    counted(exported.checkpoints, "checkpoint")
+                ));
                 Ok(ExitCode::SUCCESS)
             }
             LedgerVerb::RaiseGeneration(raise) => {

@@ -24,13 +24,18 @@ pub(crate) struct Show {
     /// At most so many entries of the ledger, and the notes that they wrote
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=1_000))]
     limit: Option<i64>,
+
+    /// Also what programs go by: epochs, and the last handoff as its document
+    #[arg(short, long)]
+    verbose: bool,
 }
 
 impl Show {
     pub(super) fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
         let mut store = world.open()?;
         let part = StoryPart { before: self.before, limit: self.limit };
-        let code = out.show(&store.show_named(&self.task, part)?, render::story)?;
+        let telling = if self.verbose { render::Telling::InFull } else { render::Telling::Plain };
+        let code = out.show(&store.show_named(&self.task, part)?, |view| render::story(view, telling))?;
         store.store.leave();
         Ok(code)
     }

@@ -7,6 +7,7 @@ use onus_app::timesheet::{ApprovalView, ApprovedView, TimesheetView, csv};
 use onus_app::usage::UsageView;
 use onus_core::handoff::Handoff;
 use onus_core::id::CommitId;
+use onus_core::text::counted;
 use onus_core::time::Timestamp;
 use onus_core::timesheet::Difference;
 use onus_host::zone;
@@ -60,7 +61,7 @@ pub(crate) fn timesheet(view: &TimesheetView) -> String {
     sums.extend(view.total_cost.map(|cost| money(Some(cost), &view.currency)));
     let _ = writeln!(text, "{}", paint(BOLD, sums.join(" · ")));
     if view.running > 0 {
-        let line = format!("{} sessions run; they count up to their last sign of life", view.running);
+        let line = format!("{} still open, counted up to the last sign of life", counted(view.running, "session"));
         let _ = writeln!(text, "{}", paint(DIM, line));
     }
     view.approvals.iter().for_each(|approval| text.push_str(&approval_lines(approval)));

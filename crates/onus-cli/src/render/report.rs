@@ -7,6 +7,7 @@ use onus_app::report::{
     AnomaliesView, AuditView, CompletedView, GrantView, IncidentView, MomentView, NowView, SprintView,
 };
 use onus_core::limits::LimitScope;
+use onus_core::report::plain_words::{plainly, rule, words as plain};
 use onus_core::report::{Compliance, DayFlow, Group};
 use onus_core::text::counted;
 use std::fmt::Write as _;
@@ -18,7 +19,7 @@ fn heading(text: &mut String, title: &str) {
 pub(crate) fn now(view: &NowView) -> String {
     let mut text = format!("since {}\n", paint(BOLD, when(view.since)));
     let counts: Vec<String> =
-        view.counts.iter().map(|(state, n)| format!("{n} {}", state.replace('_', " "))).collect();
+        view.counts.iter().map(|(state, n)| format!("{n} {}", plain(state))).collect();
     let _ = writeln!(text, "{}", paint(DIM, counts.join(" · ")));
     heading(&mut text, "needs a person");
     if view.wants.is_empty() {
@@ -26,7 +27,7 @@ pub(crate) fn now(view: &NowView) -> String {
     }
     for want in &view.wants {
         let whom = want.whom.as_ref().map(|whom| format!(" ({whom})")).unwrap_or_default();
-        let kind = want.kind.name().replace('_', " ");
+        let kind = plain(want.kind.name());
         let _ =
             writeln!(text, "  {} {}{whom}: {}", paint(YELLOW, kind), paint(BOLD, &want.about), want.detail);
         let _ = writeln!(text, "    {}", paint(DIM, &want.command));
@@ -36,7 +37,7 @@ pub(crate) fn now(view: &NowView) -> String {
         text.push_str("nothing\n");
     }
     for stuck in &view.stuck {
-        let kind = stuck.kind.name().replace('_', " ");
+        let kind = plain(stuck.kind.name());
         let _ = writeln!(text, "  {} {} {}", paint(BOLD, &stuck.task), paint(RED, kind), stuck.title);
         let _ = writeln!(text, "    {}; {}", stuck.detail, paint(DIM, &stuck.hint));
     }
@@ -91,7 +92,7 @@ fn flow(days: &[DayFlow]) -> String {
 pub(crate) fn sprint(view: &SprintView) -> String {
     let name = view.sprint.as_deref().unwrap_or("all sprints");
     let mut text = format!("{}: {} tasks\n", paint(BOLD, name), view.tasks);
-    let states: Vec<String> = view.states.iter().map(|(state, n)| format!("{n} {state}")).collect();
+    let states: Vec<String> = view.states.iter().map(|(state, n)| format!("{n} {}", plain(state))).collect();
     let _ = writeln!(text, "{}", states.join(" · "));
     let total = &view.total;
     let _ = writeln!(
@@ -143,7 +144,7 @@ fn compliance(found: Compliance) -> String {
 }
 
 pub(crate) fn incident(view: &IncidentView) -> String {
-    let mut text = format!("{} {} ({})\n", paint(BOLD, &view.task), view.title, view.state);
+    let mut text = format!("{} {} ({})\n", paint(BOLD, &view.task), view.title, plain(view.state.name()));
     let forced = if view.forced { paint(RED, ", FORCED") } else { String::new() };
     let _ = writeln!(text, "{}{forced}", compliance(view.compliance));
     heading(&mut text, "who and where");
@@ -168,17 +169,18 @@ pub(crate) fn incident(view: &IncidentView) -> String {
 fn grant_lines(grant: &GrantView) -> String {
     let tier = grant.tier.as_ref().map(|tier| format!(" ({tier})")).unwrap_or_default();
     let end = match (grant.ended_at, &grant.end_reason) {
-        (Some(at), Some(reason)) => format!("{} {}", reason.replace('_', " "), when(at)),
+        (Some(at), Some(reason)) => format!("{} {}", plain(reason), when(at)),
         _ => "still".to_owned(),
     };
     let who = paint(BOLD, &grant.assignee);
     let mut text = format!("  {who}{tier} in {} from {} to {end}", grant.workstation, when(grant.at));
     text.extend(grant.by.as_ref().map(|by| format!(", given by {by}")));
     let _ = writeln!(text, "\n    {}", compliance(grant.compliance));
-    if let Some(rule) = &grant.rule {
+    if let Some(by) = &grant.rule {
+        let by = rule(by).map_or_else(|| plainly("claimed", by), |(kind, whom)| format!("{kind} goes to {whom}"));
         let map = grant.map_commit.as_deref().or(grant.map_hash.as_deref()).unwrap_or_default();
         let map: String = map.chars().take(12).collect();
-        let _ = writeln!(text, "    rule {rule}, map {map}");
+        let _ = writeln!(text, "    {by}, by the map of {map}");
     }
     if grant.named_today == Some(false) {
         let _ = writeln!(text, "    {}", paint(YELLOW, "the map in force today would not send it there"));
@@ -193,8 +195,8 @@ fn moments_table(moments: &[MomentView]) -> String {
             moment.seq.to_string(),
             when(moment.at),
             moment.actor.to_string(),
-            paint(BOLD, moment.verb.replace('_', " ")),
-            moment.said.clone(),
+            paint(BOLD, plain(&moment.verb)),
+            super::said(&moment.verb, &moment.said),
         ]);
     }
     table.to_string()
@@ -203,11 +205,11 @@ fn moments_table(moments: &[MomentView]) -> String {
 pub(crate) fn audit(view: &AuditView) -> String {
     let mut text = format!("{} to {}\n", paint(BOLD, when(view.since)), when(view.until));
     let counts = view.counts.iter().filter(|(_, n)| **n > 0);
-    let counts: Vec<String> = counts.map(|(kind, n)| format!("{n} {}", kind.replace('_', " "))).collect();
+    let counts: Vec<String> = counts.map(|(kind, n)| format!("{n} {}", plain(kind))).collect();
     let _ = writeln!(text, "{}", if counts.is_empty() { "nothing".to_owned() } else { counts.join(" · ") });
     let mut table = Table::new(["SEQ", "AT", "KIND", "ACTOR", "TASK", "WORKSTATION", ""]);
     for line in &view.lines {
-        let kind = line.kind.name().replace('_', " ");
+        let kind = plain(line.kind.name());
         table.row([
             line.seq.to_string(),
             when(line.at),
@@ -215,7 +217,7 @@ pub(crate) fn audit(view: &AuditView) -> String {
             line.actor.to_string(),
             line.task.as_ref().map(ToString::to_string).unwrap_or_default(),
             line.workstation.as_ref().map(ToString::to_string).unwrap_or_default(),
-            line.detail.clone(),
+            super::said(&line.verb, &line.detail),
         ]);
     }
     text.push_str(&table.to_string());
@@ -232,7 +234,7 @@ pub(crate) fn anomalies(view: &AnomaliesView) -> String {
     let mut table = Table::new(["KIND", "TASK", "WORKER", "ENTRY", ""]);
     for one in &view.anomalies {
         table.row([
-            paint(YELLOW, one.kind.name().replace('_', " ")),
+            paint(YELLOW, plain(one.kind.name())),
             one.task.as_ref().map(ToString::to_string).unwrap_or_default(),
             one.worker.as_ref().map(ToString::to_string).unwrap_or_default(),
             one.seq.map(|seq| seq.to_string()).unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! The identity map for people.
 
 use super::table::Table;
-use super::{BOLD, DIM, GREEN, RED, YELLOW, paint, when, with_local_times};
+use super::{BOLD, DIM, GREEN, RED, YELLOW, coded, paint, when};
 use onus_app::route::{CallerView, ExplainView, HistoryView, RoleView, RouteView};
 use onus_core::identity_map::{Candidate, Sends, Verdict, When};
 use std::fmt::Write as _;
@@ -111,7 +111,7 @@ pub(crate) fn explain(view: &ExplainView) -> String {
         text.push_str(&table.to_string());
     }
     for finding in &explanation.findings {
-        let _ = writeln!(text, "{}: {}", finding.code, with_local_times(&finding.detail));
+        let _ = writeln!(text, "{}", coded(&finding.detail, finding.code));
         if let Some(hint) = &finding.hint {
             let _ = writeln!(text, "  {}", paint(DIM, hint));
         }
@@ -127,7 +127,7 @@ fn told(caller: &CallerView) -> String {
     let word = if caller.allowed { "may take it" } else { "is refused" };
     let mut text = format!("{}{place} {word}\n", caller.worker);
     for finding in &caller.findings {
-        let _ = writeln!(text, "  - {}: {}", finding.code, with_local_times(&finding.detail));
+        let _ = writeln!(text, "  - {}", coded(&finding.detail, finding.code));
         if let Some(hint) = &finding.hint {
             let _ = writeln!(text, "    {}", paint(DIM, hint));
         }

@@ -3,11 +3,19 @@
 use super::{BOLD, DIM, YELLOW, paint, when};
 use onus_app::view::{EntryView, LandedView, StoryView};
 use onus_core::handoff::Handoff;
-use onus_core::task::Criterion;
+use onus_core::report::plain_words::words as plain;
+use onus_core::task::{CheckState, Criterion};
 use onus_core::time::Millis;
 use std::fmt::Write as _;
 
-pub(crate) fn story(view: &StoryView) -> String {
+/// How much of a story is told: programs' names, such as epochs and references, are for whoever asks for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Telling {
+    Plain,
+    InFull,
+}
+
+pub(crate) fn story(view: &StoryView, telling: Telling) -> String {
     let task = &view.task;
     let mut text = format!("{}  {}\n", paint(BOLD, &task.id), paint(BOLD, &task.title));
     let mut facts = vec![super::state_words(task.state), task.priority.to_string(), task.kind.clone()];
@@ -26,7 +34,7 @@ pub(crate) fn story(view: &StoryView) -> String {
     }
     let _ = writeln!(text, "{}", facts.join(" · "));
     let _ = writeln!(text, "asked by {} at {}", task.created_by, when(task.created_at));
-    handed_on(&mut text, view);
+    handed_on(&mut text, view, telling);
     line(&mut text, "origin", task.origin_ask_ref.as_ref().map(ToString::to_string));
     line(&mut text, "parent", task.parent.as_ref().map(ToString::to_string));
     line(&mut text, "scope", words(&task.scope));
@@ -46,7 +54,11 @@ pub(crate) fn story(view: &StoryView) -> String {
     let waiting: Vec<String> = view.dependents.iter().map(ToString::to_string).collect();
     line(&mut text, "needed by", words(&waiting));
     for check in &task.checks {
-        let _ = writeln!(text, "check: {} ({:?})", check.command, check.state);
+        let state = match check.state {
+            CheckState::Approved => "approved",
+            CheckState::Proposed => "proposed: a person approves it first",
+        };
+        let _ = writeln!(text, "check: {} ({state})", check.command);
     }
     for (place, criterion) in task.criteria.iter().enumerate() {
         let _ = writeln!(text, "{}", criterion_line(place, criterion));
@@ -71,7 +83,7 @@ pub(crate) fn story(view: &StoryView) -> String {
     }
     extra(&mut text, view);
     reviews(&mut text, view);
-    assignments(&mut text, view);
+    assignments(&mut text, view, telling);
     sessions(&mut text, view);
     notes(&mut text, view);
     heading(&mut text, "what happened");
@@ -85,10 +97,19 @@ pub(crate) fn story(view: &StoryView) -> String {
 }
 
 /// The last handoff, where somebody else is to go on with the work.
-fn handed_on(text: &mut String, view: &StoryView) {
-    if let Some(handoff) = &view.handoff {
-        let _ = writeln!(text, "\n{}", super::handoff(handoff));
+fn handed_on(text: &mut String, view: &StoryView, telling: Telling) {
+    let Some(view) = &view.handoff else { return };
+    let Some(handoff) = view.handoff.as_ref().filter(|_| telling == Telling::Plain) else {
+        let _ = writeln!(text, "\n{}", super::handoff(view));
+        return;
+    };
+    heading(text, "last handoff");
+    let _ = writeln!(text, "  {} {} ({})", handoff.by, handoff.stands(), when(handoff.at));
+    for (what, said) in handoff.said() {
+        let name = if what.is_empty() { String::new() } else { format!("{}: ", what.to_lowercase()) };
+        let _ = writeln!(text, "  {name}{}", said.replace('\n', "\n  "));
     }
+    let _ = writeln!(text, "{}\n", paint(DIM, format!("  the whole of it: onus handoff {} --show", handoff.task)));
 }
 
 fn line(text: &mut String, name: &str, value: Option<String>) {
@@ -152,17 +173,21 @@ fn reviews(text: &mut String, view: &StoryView) {
     }
 }
 
-fn assignments(text: &mut String, view: &StoryView) {
+fn assignments(text: &mut String, view: &StoryView, telling: Telling) {
     if view.assignments.is_empty() {
         return;
     }
-    heading(text, "assignments");
+    heading(text, "who had it");
     for held in &view.assignments {
-        let _ = write!(text, "  epoch {}: {} in {}", held.epoch, held.assignee, held.workstation);
+        let epoch = match telling {
+            Telling::InFull => format!("epoch {}: ", held.epoch),
+            Telling::Plain => String::new(),
+        };
+        let _ = write!(text, "  {epoch}{} in {}", held.assignee, held.workstation);
         let _ = write!(text, ", from {}", when(held.assigned_at));
         match (&held.ended_at, &held.end_reason) {
             (Some(at), Some(reason)) => {
-                let _ = write!(text, " to {} ({reason})", when(*at));
+                let _ = write!(text, " to {} ({})", when(*at), plain(reason));
             }
             _ => {
                 let _ = write!(text, ", {}", super::lease_end(held.lease_expires_at));
@@ -187,7 +212,7 @@ fn sessions(text: &mut String, view: &StoryView) {
     }
     heading(text, "sessions");
     for session in &view.sessions {
-        let end = session.end_reason.as_deref().unwrap_or("running");
+        let end = plain(session.end_reason.as_deref().unwrap_or("running"));
         let _ = writeln!(
             text,
             "  {} in {}: {} from {} ({end})",
@@ -217,7 +242,7 @@ fn notes(text: &mut String, view: &StoryView) {
             heading(text, "notes");
         }
         let place = note.place.as_ref().map(|place| format!(" on {place}")).unwrap_or_default();
-        let _ = writeln!(text, "  {}{place} {} at {}", paint(DIM, &note.kind), note.by, when(note.at));
+        let _ = writeln!(text, "  {}{place} {} at {}", paint(DIM, plain(&note.kind)), note.by, when(note.at));
         if let Some(said) = &note.said {
             let at = said.at.map(|at| format!(" at {}", when(at))).unwrap_or_default();
             let _ = writeln!(text, "    said by {}{at}:", said.by);

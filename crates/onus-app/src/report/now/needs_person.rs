@@ -5,6 +5,7 @@ use crate::Onus;
 use crate::timesheet::ApprovalView;
 use crate::view::HeldView;
 use onus_core::evidence::{self as rules, CheckVerdict, ReviewVerdict};
+use onus_core::handoff::Handoff;
 use onus_core::id::{Handle, TaskId};
 use onus_core::refusal::Refusal;
 use onus_core::settings::ReviewPolicy;
@@ -15,6 +16,7 @@ use onus_core::workstation::WorkstationState;
 use onus_store::error::Result as StoreResult;
 use onus_store::port::Tx;
 use onus_store::read::report::{self, Span, Wanting};
+use onus_store::read::show;
 use onus_store::{evidence, load, registry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -199,7 +201,7 @@ fn answer(tx: &mut dyn Tx, found: &Wanting) -> StoreResult<Option<WantView>> {
     let command = format!("onus say {} TEXT", found.task);
     let limits = load::limits::stopped_by(tx, &found.task)?;
     let (kind, detail) = match limits.as_slice() {
-        [] => (WantKind::Answer, found.title.clone()),
+        [] => (WantKind::Answer, question(tx, found)?),
         limits => {
             let all: Vec<&str> = limits.iter().map(|one| one.detail.as_str()).collect();
             (WantKind::Budget, format!("{}: {}", found.title, all.join("; ")))
@@ -207,6 +209,15 @@ fn answer(tx: &mut dyn Tx, found: &Wanting) -> StoreResult<Option<WantView>> {
     };
     let want = WantView::of(kind, &found.task, detail, command).task(&found.task);
     Ok(Some(WantView { whom: Some(whom), ..want }))
+}
+
+/// What is asked, behind what it is about.
+fn question(tx: &mut dyn Tx, found: &Wanting) -> StoreResult<String> {
+    let said = show::last_note(tx, &found.task, "handoff")?.and_then(|text| Handoff::parse(&text).ok());
+    Ok(match said.and_then(|handoff| handoff.summary) {
+        Some(words) => format!("{}: {words}", found.title),
+        None => found.title.clone(),
+    })
 }
 
 /// Something was shown, and nobody has approved it.

@@ -11,6 +11,7 @@ use onus_core::command::Command;
 use onus_core::id::WorkstationName;
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::registry::known;
+use onus_core::text::counted;
 use onus_core::workstation::WorkstationKind;
 use onus_host::identity_map;
 use onus_host::repository::Repo;
@@ -149,7 +150,7 @@ fn at_stake(dir: &Path, survey: &Survey, main: &str) -> Option<Refusal> {
     let mut findings = Vec::new();
     if !survey.dirty.is_empty() {
         let paths = survey.dirty.first.join(", ");
-        let detail = format!("{shown} has {} changed paths: {paths}", survey.dirty.count);
+        let detail = format!("{shown} has {}: {paths}", counted(survey.dirty.count, "changed path"));
         findings.push(
             Finding::new(Code::WorkstationNotReady, detail).hint("commit them, or remove them by hand"),
         );
@@ -160,7 +161,7 @@ fn at_stake(dir: &Path, survey: &Survey, main: &str) -> Option<Refusal> {
     ] {
         if !commits.is_empty() {
             let subjects: Vec<&str> = commits.first.iter().map(|commit| commit.subject.as_str()).collect();
-            let detail = format!("{} commits are {what}: {}", commits.count, subjects.join("; "));
+            let detail = format!("{} {what}: {}", counted(commits.count, "commit"), subjects.join("; "));
             findings.push(Finding::new(Code::WorkstationNotReady, detail).hint(fix));
         }
     }

@@ -1,0 +1,79 @@
+//! What the record says, as people say it: without the names by which programs tell things apart.
+
+/// The rule that lets a person take any task, as it is written down with a grant.
+const PERSON: &str = "person";
+
+/// What a blocked task waits for, without the word for its kind.
+pub fn blocker(text: &str) -> &str {
+    let plain = ["task:", "person:", "external:"].iter().find_map(|kind| text.strip_prefix(kind));
+    plain.unwrap_or(text)
+}
+
+/// `taken over`, not the name of an entry, a state or a reason.
+pub fn words(name: &str) -> String {
+    match name {
+        "session_used" => "told its tokens".to_owned(),
+        "output_closed" => "kept its output".to_owned(),
+        "dependency_added" => "waits".to_owned(),
+        "dependency_removed" => "waits no longer".to_owned(),
+        name => name.replace('_', " "),
+    }
+}
+
+/// Why something was refused, and the code, where an entry says so.
+pub fn refused<'a>(verb: &str, said: &'a str) -> Option<(&'a str, &'a str)> {
+    let (detail, code) = said.rsplit_once(" (").filter(|_| verb == "refused")?;
+    Some((detail, code.strip_suffix(')')?))
+}
+
+/// What an entry says beyond its verb ([`super::said`]).
+pub fn plainly(verb: &str, said: &str) -> String {
+    if let Some((detail, _)) = refused(verb, said) {
+        return detail.to_owned();
+    }
+    match verb {
+        "blocked" => said.strip_prefix("on ").map_or_else(|| said.to_owned(), |on| format!("on {}", blocker(on))),
+        "claimed" => said.split(", ").map(granted).collect::<Vec<_>>().join(", "),
+        "taken_over" => {
+            let parts = said.split(", ").filter(|part| *part != PERSON);
+            parts.map(granted).collect::<Vec<_>>().join(", ")
+        }
+        "dependency_added" | "dependency_removed" => format!("for {said}"),
+        _ => said.to_owned(),
+    }
+}
+
+/// Who has it, and where, stands beside it; what is left to say is why.
+fn granted(part: &str) -> String {
+    match part {
+        PERSON => "a person takes what they choose".to_owned(),
+        _ => rule(part).map_or_else(|| part.to_owned(), |(task_type, _)| format!("as the map has it for {task_type}")),
+    }
+}
+
+/// A rule of the map as it is written down with a grant, `routing[1] web -> @pixel in ws-1`: the type, and to whom it goes.
+pub fn rule(text: &str) -> Option<(&str, &str)> {
+    text.strip_prefix("routing[")?.split_once("] ")?.1.split_once(" -> ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_entry_says_is_plain() {
+        for (verb, said, plain) in [
+            ("claimed", "routing[1] web -> @pixel in ws-1", "as the map has it for web"),
+            ("claimed", "for @b, routing[0] * -> @b in ws-1, please", "for @b, as the map has it for *, please"),
+            ("claimed", "person", "a person takes what they choose"),
+            ("taken_over", "from @b, person, it is silent", "from @b, it is silent"),
+            ("refused", "claim: @b holds it (now) (lease_held)", "claim: @b holds it (now)"),
+            ("blocked", "on external:the bank, late", "on the bank, late"),
+            ("dependency_added", "API-7", "for API-7"),
+            ("dropped", "nobody wants it", "nobody wants it"),
+        ] {
+            assert_eq!(plainly(verb, said), plain, "{verb}");
+        }
+        assert_eq!(words("taken_over"), "taken over");
+    }
+}
