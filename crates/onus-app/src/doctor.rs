@@ -291,7 +291,11 @@ impl Onus {
     ) -> Result<CheckOutcome, Refusal> {
         let view = self.verify(progress)?;
         let outcome = match view.refusal() {
-            None => Well(format!("{} in {} verified", counted(view.entries, "entry"), counted(view.chains, "chain"))),
+            None => Well(format!(
+                "{} in {} verified",
+                counted(view.entries, "entry"),
+                counted(view.chains, "chain")
+            )),
             Some(refusal) => Ill(Code::LedgerBroken, refusal.detail, "onus ledger verify"),
         };
         *findings = view.findings;

@@ -192,22 +192,21 @@ impl NotACall {
                 drop(self.error.print());
                 ExitCode::from(2)
             }
-            (_, Format::Human) => {
-                let text = self.error.to_string();
-                let text = text.strip_prefix("error: ").unwrap_or(&text);
-                refuse(&Refusal::invalid(visible(text.trim_end())), Format::Human)
-            }
             _ => {
-                let text = self.error.to_string();
-                // The first paragraph: which arguments are missing stands below its first line.
-                let said: Vec<&str> =
-                    text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
-                let said = said.join(" ");
-                let detail = visible(said.strip_prefix("error: ").unwrap_or(&said));
+                let detail = visible(&in_one_line(&self.error.to_string()));
                 refuse(&Refusal::invalid(detail).hint(self.usage), self.format)
             }
         }
     }
+}
+
+/// The first paragraph, since which arguments are missing stands below its first line, and what was perhaps meant.
+fn in_one_line(text: &str) -> String {
+    let said: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+    let said = said.join(" ");
+    let said = said.strip_prefix("error: ").unwrap_or(&said);
+    let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+    tip.map_or_else(|| said.to_owned(), |tip| format!("{said}; {tip}"))
 }
 
 /// An argument quoted back must not drive the terminal.

@@ -120,9 +120,19 @@ fn lease_end(expires_at: Timestamp) -> String {
         return format!("until {}", when(expires_at));
     }
     let left = expires_at.since(clock::now().wall).0;
-    let words = Millis(left.abs()).in_words();
+    let words = to_the_nearest(left.abs()).in_words();
     let words = if left > 0 { format!("{words} left") } else { format!("expired {words} ago") };
     format!("{words} ({})", when(expires_at))
+}
+
+/// A lease of fifteen minutes that has just begun has fifteen left, not fourteen.
+fn to_the_nearest(ms: i64) -> Millis {
+    const MINUTE: i64 = 60_000;
+    Millis(match ms {
+        ..MINUTE => ms,
+        _ if ms < 60 * MINUTE => ms + MINUTE / 2,
+        _ => ms + 30 * MINUTE,
+    })
 }
 
 /// What happened first, in the words of whoever refused; the code, for programs and for `docs/errors/`, at the end.
@@ -136,7 +146,9 @@ pub(crate) fn error_text(refusal: &Refusal) -> String {
             }
         }
     } else if let Some(hint) = &refusal.hint {
-        let _ = writeln!(text, "{}: {hint}", paint(GREEN, "hint"));
+        // A flag alone is no command.
+        let same = if hint.starts_with("--") { "the same again, with " } else { "" };
+        let _ = writeln!(text, "{}: {same}{hint}", paint(GREEN, "hint"));
     }
     if refusal.code == Code::StoreUnavailable
         && let Some(request) = &refusal.request_id
@@ -303,8 +315,13 @@ fn reason(code: &str) -> &str {
 }
 
 pub(crate) fn ready(view: &ReadyView) -> String {
-    let mut text =
-        if view.tasks.is_empty() { "nothing is ready\n".to_owned() } else { task_table(&view.tasks) };
+    let counts = &view.counts;
+    let is_new = counts.ready + counts.waiting + counts.in_progress + counts.blocked == 0;
+    let mut text = match view.tasks.is_empty() {
+        true if is_new => "nothing is ready; ask for something: onus add \"What is to be done\"\n".to_owned(),
+        true => "nothing is ready\n".to_owned(),
+        false => task_table(&view.tasks),
+    };
     for (title, why, others) in
         [("not ready", "WAITS FOR", &view.not_ready), ("not for you", "BECAUSE", &view.not_for_caller)]
     {
@@ -320,7 +337,6 @@ pub(crate) fn ready(view: &ReadyView) -> String {
         }
         text.push_str(&table.to_string());
     }
-    let counts = &view.counts;
     let some = if counts.more { format!("among the first {}: ", counts.examined) } else { String::new() };
     let line = format!(
         "{some}{} ready, {} waiting, {} in progress, {} blocked",
@@ -473,9 +489,7 @@ pub(crate) fn status(view: &StatusView) -> String {
     let count = |state: StateName| view.counts.get(state.name()).copied().unwrap_or(0);
     let counts: Vec<String> = StateName::ALL
         .iter()
-        .map(|state| {
-            paint(state_style(*state), format!("{} {}", count(*state), words(state.name())))
-        })
+        .map(|state| paint(state_style(*state), format!("{} {}", count(*state), words(state.name()))))
         .collect();
     let mut text = format!("{}\n{}\n", view.store, counts.join(" · "));
     let checkpoint = match view.last_checkpoint {

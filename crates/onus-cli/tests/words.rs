@@ -105,20 +105,36 @@ fn a_refusal_is_a_sentence_and_its_code_comes_last() {
         (line.to_owned(), told)
     };
     for (args, who, begins, code) in [
-        (&["claim", "T-1", "--workstation", "ws-2"][..], "@a2", "error: T-1 is held by @a1 in ws-1 until ", "lease_held"),
+        (
+            &["claim", "T-1", "--workstation", "ws-2"][..],
+            "@a2",
+            "error: T-1 is held by @a1 in ws-1 until ",
+            "lease_held",
+        ),
         (&["complete", "T-1", "--resolution", "x"], "@a2", "error: only the holder", "lease_required"),
         (&["show", "T-9"], &ada, "error: there is no task T-9", "unknown_task"),
         (&["drop", "T-2"], &ada, "error: say why", "reason_required"),
         (&["add"], &ada, "error: ", "invalid_input"),
-        (&["nonsense"], &ada, "error: unrecognized", "invalid_input"),
+        (
+            &["clam", "T-1"],
+            &ada,
+            "error: unrecognized subcommand 'clam'; some similar subcommands exist: ",
+            "invalid_input",
+        ),
     ] {
         let (line, told) = first(args, who);
         assert!(line.starts_with(begins) && line.ends_with(&format!(" [{code}]")), "{args:?}:\n{told}");
     }
+    has(&said(&site, &ada, &["drop", "T-2"]), &["hint: the same again, with --reason TEXT"], &[]);
+    has(&said(&site, &ada, &["add"]), &["not provided: <TITLE> [", "hint: onus add --help"], &["Usage"]);
     // Of several reasons each has its own.
     let held = said(&site, "@a2", &["claim", "T-2", "--workstation", "nowhere"]);
     let reasons: Vec<&str> = held.lines().filter(|line| line.starts_with("  - ")).collect();
     assert!(reasons.len() >= 2 && reasons.iter().all(|line| line.ends_with(']')), "{held}");
     // A record is read by people, too.
-    has(&said(&site, &ada, &["ledger", "log"]), &["dependency_incomplete]"], &["refused: claim: dependency_incomplete"]);
+    has(
+        &said(&site, &ada, &["ledger", "log"]),
+        &["dependency_incomplete]"],
+        &["refused: claim: dependency_incomplete"],
+    );
 }

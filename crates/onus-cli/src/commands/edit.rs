@@ -242,8 +242,11 @@ impl Draft {
             }
             Err(refusal) => {
                 let path = self.path.display();
-                Err(Refusal { detail: format!("{}; your words are kept in {path}", refusal.detail), ..refusal }
-                    .hint(format!("onus show {task}, then onus edit {task} --body - < {path}")))
+                Err(Refusal {
+                    detail: format!("{}; your words are kept in {path}", refusal.detail),
+                    ..refusal
+                }
+                .hint(format!("onus show {task}, then onus edit {task} --body - < {path}")))
             }
         }
     }

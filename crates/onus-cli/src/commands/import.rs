@@ -302,7 +302,8 @@ fn text(view: &ImportView) -> String {
         0 => String::new(),
         changed => format!(", {changed} changed"),
     };
-    let mut text = format!("{} created, {} existing{changed}\n", counted(view.created, "task"), view.existing);
+    let mut text =
+        format!("{} created, {} existing{changed}\n", counted(view.created, "task"), view.existing);
     lists(&mut text, view);
     text
 }

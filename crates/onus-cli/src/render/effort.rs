@@ -61,7 +61,8 @@ pub(crate) fn timesheet(view: &TimesheetView) -> String {
     sums.extend(view.total_cost.map(|cost| money(Some(cost), &view.currency)));
     let _ = writeln!(text, "{}", paint(BOLD, sums.join(" · ")));
     if view.running > 0 {
-        let line = format!("{} still open, counted up to the last sign of life", counted(view.running, "session"));
+        let line =
+            format!("{} still open, counted up to the last sign of life", counted(view.running, "session"));
         let _ = writeln!(text, "{}", paint(DIM, line));
     }
     view.approvals.iter().for_each(|approval| text.push_str(&approval_lines(approval)));

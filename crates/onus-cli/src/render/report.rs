@@ -18,8 +18,7 @@ fn heading(text: &mut String, title: &str) {
 
 pub(crate) fn now(view: &NowView) -> String {
     let mut text = format!("since {}\n", paint(BOLD, when(view.since)));
-    let counts: Vec<String> =
-        view.counts.iter().map(|(state, n)| format!("{n} {}", plain(state))).collect();
+    let counts: Vec<String> = view.counts.iter().map(|(state, n)| format!("{n} {}", plain(state))).collect();
     let _ = writeln!(text, "{}", paint(DIM, counts.join(" · ")));
     heading(&mut text, "needs a person");
     if view.wants.is_empty() {
@@ -73,7 +72,8 @@ fn completed(list: &[CompletedView]) -> String {
 
 fn flow(days: &[DayFlow]) -> String {
     let mut table = Table::new(["DAY", "ADDED", "COMPLETED", "DROPPED", "REOPENED", "LOST", "DONE", "OF"]);
-    for day in days {
+    let is_quiet = |day: &&DayFlow| day.added + day.completed + day.dropped + day.reopened + day.scope == 0;
+    for day in days.iter().skip_while(is_quiet) {
         let number = |n: i64| if n == 0 { "·".to_owned() } else { n.to_string() };
         table.row([
             day.day.to_string(),
@@ -169,15 +169,16 @@ pub(crate) fn incident(view: &IncidentView) -> String {
 fn grant_lines(grant: &GrantView) -> String {
     let tier = grant.tier.as_ref().map(|tier| format!(" ({tier})")).unwrap_or_default();
     let end = match (grant.ended_at, &grant.end_reason) {
-        (Some(at), Some(reason)) => format!("{} {}", plain(reason), when(at)),
-        _ => "still".to_owned(),
+        (Some(at), Some(reason)) => format!("{} ({})", when(at), plain(reason)),
+        _ => "now".to_owned(),
     };
     let who = paint(BOLD, &grant.assignee);
     let mut text = format!("  {who}{tier} in {} from {} to {end}", grant.workstation, when(grant.at));
     text.extend(grant.by.as_ref().map(|by| format!(", given by {by}")));
     let _ = writeln!(text, "\n    {}", compliance(grant.compliance));
     if let Some(by) = &grant.rule {
-        let by = rule(by).map_or_else(|| plainly("claimed", by), |(kind, whom)| format!("{kind} goes to {whom}"));
+        let by =
+            rule(by).map_or_else(|| plainly("claimed", by), |(kind, whom)| format!("{kind} goes to {whom}"));
         let map = grant.map_commit.as_deref().or(grant.map_hash.as_deref()).unwrap_or_default();
         let map: String = map.chars().take(12).collect();
         let _ = writeln!(text, "    {by}, by the map of {map}");
@@ -205,7 +206,7 @@ fn moments_table(moments: &[MomentView]) -> String {
 pub(crate) fn audit(view: &AuditView) -> String {
     let mut text = format!("{} to {}\n", paint(BOLD, when(view.since)), when(view.until));
     let counts = view.counts.iter().filter(|(_, n)| **n > 0);
-    let counts: Vec<String> = counts.map(|(kind, n)| format!("{n} {}", plain(kind))).collect();
+    let counts: Vec<String> = counts.map(|(kind, n)| counted(*n, &plain(kind))).collect();
     let _ = writeln!(text, "{}", if counts.is_empty() { "nothing".to_owned() } else { counts.join(" · ") });
     let mut table = Table::new(["SEQ", "AT", "KIND", "ACTOR", "TASK", "WORKSTATION", ""]);
     for line in &view.lines {

@@ -109,7 +109,11 @@ fn handed_on(text: &mut String, view: &StoryView, telling: Telling) {
         let name = if what.is_empty() { String::new() } else { format!("{}: ", what.to_lowercase()) };
         let _ = writeln!(text, "  {name}{}", said.replace('\n', "\n  "));
     }
-    let _ = writeln!(text, "{}\n", paint(DIM, format!("  the whole of it: onus handoff {} --show", handoff.task)));
+    let _ = writeln!(
+        text,
+        "{}\n",
+        paint(DIM, format!("  the whole of it: onus handoff {} --show", handoff.task))
+    );
 }
 
 fn line(text: &mut String, name: &str, value: Option<String>) {

@@ -39,7 +39,7 @@ pub fn findings(seen: &Verification<'_>) -> Vec<Finding> {
     let counted = || seen.members.iter().filter(|member| member.task.state.name() != StateName::Dropped);
     let mut found = Vec::new();
     if counted().next().is_none() {
-        let detail = "no task belongs to it that was not dropped";
+        let detail = "it has no task, but for what was dropped";
         found.push(
             Finding::new(Code::EvidenceMissing, detail)
                 .hint("onus add TITLE, with its sprint, tag or parent"),

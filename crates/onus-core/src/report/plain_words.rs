@@ -14,6 +14,9 @@ pub fn words(name: &str) -> String {
     match name {
         "session_used" => "told its tokens".to_owned(),
         "output_closed" => "kept its output".to_owned(),
+        "check_run" => "ran a check".to_owned(),
+        "check_approved" => "approved a check".to_owned(),
+        "check_removed" => "removed a check".to_owned(),
         "dependency_added" => "waits".to_owned(),
         "dependency_removed" => "waits no longer".to_owned(),
         name => name.replace('_', " "),
@@ -32,13 +35,19 @@ pub fn plainly(verb: &str, said: &str) -> String {
         return detail.to_owned();
     }
     match verb {
-        "blocked" => said.strip_prefix("on ").map_or_else(|| said.to_owned(), |on| format!("on {}", blocker(on))),
+        "blocked" => {
+            said.strip_prefix("on ").map_or_else(|| said.to_owned(), |on| format!("on {}", blocker(on)))
+        }
         "claimed" => said.split(", ").map(granted).collect::<Vec<_>>().join(", "),
         "taken_over" => {
             let parts = said.split(", ").filter(|part| *part != PERSON);
             parts.map(granted).collect::<Vec<_>>().join(", ")
         }
         "dependency_added" | "dependency_removed" => format!("for {said}"),
+        // Which check it was, a program tells by its number.
+        "check_run" => said.split_once(' ').map_or(said, |(_, rest)| rest).to_owned(),
+        "check_removed" => said.split_once(": ").map_or(said, |(_, why)| why).to_owned(),
+        "check_approved" => String::new(),
         _ => said.to_owned(),
     }
 }
@@ -47,7 +56,8 @@ pub fn plainly(verb: &str, said: &str) -> String {
 fn granted(part: &str) -> String {
     match part {
         PERSON => "a person takes what they choose".to_owned(),
-        _ => rule(part).map_or_else(|| part.to_owned(), |(task_type, _)| format!("as the map has it for {task_type}")),
+        _ => rule(part)
+            .map_or_else(|| part.to_owned(), |(task_type, _)| format!("as the map has it for {task_type}")),
     }
 }
 
@@ -64,12 +74,18 @@ mod tests {
     fn what_an_entry_says_is_plain() {
         for (verb, said, plain) in [
             ("claimed", "routing[1] web -> @pixel in ws-1", "as the map has it for web"),
-            ("claimed", "for @b, routing[0] * -> @b in ws-1, please", "for @b, as the map has it for *, please"),
+            (
+                "claimed",
+                "for @b, routing[0] * -> @b in ws-1, please",
+                "for @b, as the map has it for *, please",
+            ),
             ("claimed", "person", "a person takes what they choose"),
             ("taken_over", "from @b, person, it is silent", "from @b, it is silent"),
             ("refused", "claim: @b holds it (now) (lease_held)", "claim: @b holds it (now)"),
             ("blocked", "on external:the bank, late", "on the bank, late"),
             ("dependency_added", "API-7", "for API-7"),
+            ("check_run", "0c7744a6de60 timed out, at 49fb07a8", "timed out, at 49fb07a8"),
+            ("check_removed", "0c7744a6de60: it proves nothing", "it proves nothing"),
             ("dropped", "nobody wants it", "nobody wants it"),
         ] {
             assert_eq!(plainly(verb, said), plain, "{verb}");

@@ -7,6 +7,7 @@ use onus_core::code::Code;
 use onus_core::id::{Handle, TaskId};
 use onus_core::identity_map::{self, Policy};
 use onus_core::refusal::{Finding, Refusal};
+use onus_core::report::plain_words::blocker;
 use onus_core::task::{StateName, Task};
 use onus_core::time::{Millis, Timestamp};
 use onus_store::load;
@@ -115,7 +116,7 @@ impl Onus {
                     }
                     None => format!("onus unblock {} once that is resolved", found.task),
                 },
-                detail: format!("waits for {}", found.blocker.as_deref().unwrap_or("something")),
+                detail: format!("waits for {}", found.blocker.as_deref().map_or("something", blocker)),
                 kind: StuckKind::Blocked,
                 holder: None,
                 since: Some(found.updated_at),
