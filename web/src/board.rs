@@ -176,7 +176,9 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     if list.is_some() {
         let groups = list::GROUPS.map(str::to_owned).into();
         let mut group = filter(seen, "group", "Group", groups);
-        group.choices.iter_mut().take(1).for_each(|choice| choice.label = "No groups".to_owned());
+        for choice in &mut group.choices {
+            choice.label = if choice.value.is_empty() { "No groups".to_owned() } else { format!("by {}", choice.value) };
+        }
         view.selects.insert(0, group);
         view.selects.retain(|select| select.name != "lanes");
     }

@@ -412,11 +412,66 @@ test("what waits for a dropped task is told to wait for ever", async () => {
   assert.deepEqual(world.run("show", waiting).task.depends_on, []);
 });
 
+test("what work waits for is asked for in words", async () => {
+  world.run("workstation", "add", "desk-block");
+  const id = world.add("Tickets for parrots");
+  await world.open(page, `/tasks/${id}`);
+  await page.locator("#act-claim").click();
+  await page.getByLabel("Where you will work").fill("desk-block");
+  await dialog().locator("[type=submit]").click();
+  await page.locator("#act-block").click();
+  await dialog().getByLabel("It waits for").selectOption({ label: "a person's answer" });
+  await dialog().getByLabel("What it waits for").fill("@mira");
+  await accessible(page);
+  await dialog().locator("[type=submit]").click();
+  await page.locator(".state.blocked").first().waitFor();
+  assert.equal(world.run("show", id).task.blocked_on, "person:@mira");
+  world.run("release", id, "--force", "--reason", "make room");
+});
+
+test("a refusal in a dialog tells people what to do, and programs in its details", async () => {
+  const id = world.add("Tickets for hedgehogs", "--type", "docs");
+  await world.open(page, `/tasks/${id}`);
+  await page.locator("#act-claim").click();
+  await page.getByLabel("Where you will work").fill("nowhere");
+  await page.getByLabel("For somebody else").fill("@forge");
+  await dialog().locator("[type=submit]").click();
+  await dialog().locator(".refusal strong").waitFor();
+  const [said, kept] = await dialog().locator(".refusal").evaluate((refusal) => {
+    const details = refusal.querySelector("details").textContent;
+    const copy = refusal.cloneNode(true);
+    copy.querySelector("details").remove();
+    return [copy.textContent, details];
+  });
+  assert.match(said, /@forge/);
+  assert.doesNotMatch(said, /\bonus [a-z]|--[a-z]|[a-z]_[a-z]/);
+  assert.match(kept, /workstation_unknown/);
+  assert.match(kept, /\bonus [a-z]/);
+  await page.keyboard.press("Escape");
+});
+
+test("the criteria of the work are changed where they stand: its checks and the whole that it is part of", async () => {
+  const [whole, part] = [world.add("Tickets for whales"), world.add("Tickets for small whales")];
+  await world.open(page, `/tasks/${part}`);
+  await page.locator("#edit-parent").click();
+  await page.getByRole("textbox", { name: "Part of" }).fill(whole);
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator("#edit-parent", { hasText: whole }).waitFor();
+  await page.locator("#edit-checks").click();
+  await page.getByRole("textbox", { name: "Checks" }).fill("make whales\nmake test");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator("#h-checks").waitFor();
+  const { task } = world.run("show", part);
+  assert.deepEqual([task.parent, task.checks.map(({ command }) => command)], [whole, ["make whales", "make test"]]);
+  await accessible(page);
+});
+
 /// Codes, JSON and flags are for programs: people find them under "details", if at all.
 test("no page speaks in codes, JSON or flags outside of details", async () => {
   const found = [];
   const forced = world.add("Against the rules", "--type", "frontend");
-  world.run("claim", forced, "--for", "@quill", "--workstation", "desk-ann", "--force", "--reason", "everybody is away");
+  world.run("workstation", "add", "desk-forced");
+  world.run("claim", forced, "--for", "@quill", "--workstation", "desk-forced", "--force", "--reason", "everybody is away");
   const more = ["forced", "refusals", "grants", "exceptions", "anomalies"].map((show) => `/audit?show=${show}`);
   const today = new Date().toISOString().slice(0, 10);
   for (const path of [...everyPage(), ...more, `/tasks/${forced}`, `/audit/${forced}`, "/tasks/API-9999", "/board?lanes=nonsense", `/effort?period=${today}`]) {
@@ -531,4 +586,26 @@ test("ask, assign, review and land by keyboard alone", async () => {
   const { task, reviews } = world.run("show", id);
   assert.deepEqual([task.state, reviews.map(({ by, verdict }) => [by, verdict])], ["complete", [["@mira", "approved"]]]);
   assert.match(execFileSync("git", ["log", "--format=%s", "main"], { cwd: world.directory, encoding: "utf8" }), /^Ride$/m);
+});
+
+test("with a second project the board shows each alone, and an ask goes to the one that is looked at", async () => {
+  await world.open(page, "/board");
+  assert.equal(await page.getByLabel("Project").count(), 0);
+  await page.locator(".tools [data-verb=add]").click();
+  assert.equal(await dialog().getByLabel("Project").count(), 0, "there is only one");
+  await page.keyboard.press("Escape");
+  world.run("init", "--project", "WEB");
+  world.run("add", "Paint the station", "--project", "WEB");
+  await world.open(page, "/board");
+  await page.getByLabel("Project").selectOption("WEB");
+  await page.waitForURL(/project=WEB/);
+  await page.locator(".card .title", { hasText: "Paint the station" }).waitFor();
+  assert.equal(await page.locator(".card").count(), 1);
+  await world.live(page);
+  await page.keyboard.press("c");
+  assert.equal(await dialog().getByLabel("Project").inputValue(), "WEB");
+  await page.keyboard.type("Sweep the station");
+  await page.keyboard.press("Enter");
+  await page.locator("#card-WEB-2 .title", { hasText: "Sweep the station" }).waitFor();
+  await accessible(page);
 });

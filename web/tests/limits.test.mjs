@@ -25,14 +25,14 @@ after(() => world.end());
 
 test("what is used of the limits is on Effort, on Fleet and with the task", async () => {
   await world.open(page, "/effort");
-  const effort = await page.getByRole("group", { name: "Used of the limits" }).innerText();
+  const effort = await page.getByRole("group", { name: "Limits" }).innerText();
   assert.match(effort, /all agents today\s+time[\s\S]*of 8h/);
   assert.match(effort, /@bot today\s+cost\s+at least 0\.00 of 5\.00 USD/);
   await accessible(page);
   await world.open(page, "/fleet");
   assert.match(await page.locator(`[id="worker-@bot"]`).innerText(), /of 5\.00 USD/);
   await world.open(page, `/tasks/${task}`);
-  assert.match(await page.getByRole("group", { name: "Used of the limits" }).innerText(), /1200 of 1000 tokens\s+reached/);
+  assert.match(await page.getByRole("group", { name: "Limits" }).innerText(), /1200 of 1000 tokens\s+reached/);
   await accessible(page);
 });
 
@@ -48,5 +48,5 @@ test("a person lets a stopped task go on", async () => {
   const { ledger } = world.run("show", task);
   assert.ok(ledger.some(({ verb, actor }) => verb === "limits_lifted" && actor === "@ann"));
   await world.open(page, `/tasks/${task}`);
-  assert.match(await page.getByRole("group", { name: "Used of the limits" }).innerText(), /0 of 1000 tokens/);
+  assert.match(await page.getByRole("group", { name: "Limits" }).innerText(), /0 of 1000 tokens/);
 });

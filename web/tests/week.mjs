@@ -158,10 +158,22 @@ export function furnish(world, { days = 6 } = {}) {
         }
         week.done.push(id);
       }
+      if (hour === 11 || hour === 14) people(world, week, open, { hoursAgo, day, hour: hour + 0.2, roll });
     }
   }
   present(world, week, open);
   return week;
+}
+
+/// What people do beside the agents: one of them a task in the morning, another in the afternoon.
+function people(world, week, open, { hoursAgo, day, hour, roll }) {
+  const [who, place, type] = hour < 12 ? ["@mira", "desk-mira", "frontend"] : ["@ann", "desk-ann", "backend"];
+  const id = open[type][1];
+  if (!id || roll(4) === 0) return;
+  open[type].splice(1, 1);
+  const lease = at(world, hoursAgo(day, hour), who, "claim", id, "--workstation", place).lease.token;
+  at(world, hoursAgo(day, hour + 1) + roll(30) / 60, who, "complete", id, "--resolution", "Talked it over with support, and did it.", "--lease", lease);
+  week.done.push(id);
 }
 
 /// The middle of a day: work that goes on, waits, went silent, needs somebody.

@@ -71,8 +71,7 @@ impl ListQuery {
         });
         let mut groups: Vec<(String, Vec<ListRow>)> = Vec::new();
         for (column, task) in lines {
-            let name = self.group.map(|group| word(group, column, task)).unwrap_or_default();
-            let name = if name.is_empty() && self.group.is_some() { "none".to_owned() } else { name };
+            let name = self.group.map(|group| named(group, column, task)).unwrap_or_default();
             let row = ListRow {
                 card: Card::new(task, seen, known),
                 column,
@@ -85,7 +84,9 @@ impl ListQuery {
             }
         }
         if self.group.is_some_and(|group| group != "state") {
-            groups.sort_by(|(one, _), (other, _)| (one == "none", one).cmp(&(other == "none", other)));
+            // Who has none comes last.
+            let rest = self.group.map(none_of).unwrap_or_default();
+            groups.sort_by(|(one, _), (other, _)| (*one == rest, one).cmp(&(*other == rest, other)));
         }
         let left_out = stacks.iter().find(|stack| stack.tasks.len() < stack.count);
         ListPart {
@@ -142,6 +143,16 @@ fn columns(words: Option<&str>) -> Result<Vec<&'static str>, Refusal> {
     }
     let names = SORTS.iter().map(|(name, ..)| *name);
     Ok(names.filter(|name| wanted.contains(name) || ALWAYS.contains(name)).collect())
+}
+
+/// The group of a task.
+fn named(group: &str, column: &ColumnKind, task: &Task) -> String {
+    let name = word(group, column, task);
+    if name.is_empty() { none_of(group) } else { name }
+}
+
+fn none_of(group: &str) -> String {
+    if group == "holder" { "nobody".to_owned() } else { format!("no {group}") }
 }
 
 /// A task's word in a column.

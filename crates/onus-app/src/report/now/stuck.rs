@@ -73,7 +73,7 @@ fn silent(held: &[HeldView]) -> Vec<StuckView> {
             let detail = match (&held.dead, held.expired_for_ms) {
                 (Some(death), _) => format!("{} in {}: {death}", held.assignee, held.workstation),
                 (None, late) => {
-                    let late = Millis(late.unwrap_or(0));
+                    let late = Millis(late.unwrap_or(0)).in_words();
                     format!("the lease of {} in {} expired {late} ago", held.assignee, held.workstation)
                 }
             };
