@@ -70,16 +70,19 @@ export function icon(name) {
 /// A hint for the command line helps whoever types it, and nobody else.
 const isTyped = (hint) => /(^|[^a-z])(onus|git) [a-z]|(^|\s)--[a-z]/.test(hint);
 
+/// Rules of the map by the type that they are for, not by their numbers.
+const byType = (words) => (words ?? "").replace(/routing\[\d+\] /g, "the rule for ");
+
 /// What happened, what to do; codes and commands for whoever looks them up.
 export function showRefusal(place, problem) {
   const findings = problem.findings ?? [];
   const plain = (hint) => (hint && !isTyped(hint) ? [Object.assign(element("p", hint), { className: "hint" })] : []);
-  const told = findings.map((finding) => element("li", finding.detail, ...plain(finding.hint)));
+  const told = findings.map((finding) => element("li", byType(finding.detail), ...plain(finding.hint)));
   const hints = [problem.hint, ...findings.map(({ hint }) => hint)].filter((hint) => hint && isTyped(hint));
   const codes = [...new Set([problem.code, ...findings.map(({ code }) => code), ...hints])].filter(Boolean);
   place.replaceChildren(
     element("strong", problem.title ?? "It did not work"),
-    element("p", problem.detail ?? ""),
+    element("p", byType(problem.detail)),
     ...(findings.length > 1 ? [Object.assign(element("ul", "", ...told), { className: "findings" })] : plain(problem.hint)),
     ...(codes.length ? [element("details", "", element("summary", "details"), ...codes.map((code) => element("div", "", element("code", code))))] : []),
   );

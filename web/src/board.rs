@@ -177,7 +177,8 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         let groups = list::GROUPS.map(str::to_owned).into();
         let mut group = filter(seen, "group", "Group", groups);
         for choice in &mut group.choices {
-            choice.label = if choice.value.is_empty() { "No groups".to_owned() } else { format!("by {}", choice.value) };
+            choice.label =
+                if choice.value.is_empty() { "No groups".to_owned() } else { format!("by {}", choice.value) };
         }
         view.selects.insert(0, group);
         view.selects.retain(|select| select.name != "lanes");

@@ -5,7 +5,7 @@ use onus_core::task::{Assignment, StateName};
 use onus_core::time::{Millis, Timestamp};
 use std::fmt;
 
-pub(crate) use onus_core::report::plain_words::{blocker, plainly, refused, words as verb};
+pub(crate) use onus_core::report::plain_words::{blocker, by_type, plainly, refused, words as verb};
 
 /// Markup of our own making: templates print it as it is.
 #[derive(Debug, Clone, Default)]

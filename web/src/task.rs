@@ -14,7 +14,8 @@ use handed::Handed;
 use onus_app::Onus;
 use onus_app::allowed_actions::Choice;
 use onus_app::show::StoryPart;
-use onus_app::view::{EntryView, StoryView};
+use onus_app::view::{EntryView, NoteView, StoryView};
+use onus_core::handoff::Handoff;
 use onus_core::hash::Digest;
 use onus_core::id::{Seq, TaskId, shown};
 use onus_core::refusal::Refusal;
@@ -158,10 +159,22 @@ fn actions(choices: &[Choice], seen: &PageRequest) -> Vec<Action> {
 }
 
 fn notes(story: &StoryView, seen: &PageRequest) -> Vec<NoteLine> {
-    let handed = |note: &&onus_app::view::NoteView| note.kind != "handoff";
-    let notes = story.notes.iter().rev().filter(handed);
+    // The last handoff has a place of its own; of earlier ones what was said, if anything was.
+    let last = story.handoff.as_ref().and_then(|view| view.handoff.as_ref()).map(|last| (&last.by, last.at));
+    let words = |note: &NoteView| match Handoff::parse(&note.text) {
+        Ok(handoff) if note.kind == "handoff" => {
+            let is_last = last == Some((&handoff.by, handoff.at));
+            let said = handoff.said().into_iter().map(|(what, text)| match what {
+                "" => text,
+                what => format!("**{what}:** {text}"),
+            });
+            Some(said.collect::<Vec<_>>().join("\n\n")).filter(|said| !said.is_empty() && !is_last)
+        }
+        _ => Some(note.text.clone()),
+    };
+    let notes = story.notes.iter().rev().filter_map(|note| Some((note, words(note)?)));
     notes
-        .map(|note| NoteLine {
+        .map(|(note, text)| NoteLine {
             kind: note.kind.clone(),
             place: note.place.clone(),
             by: match &note.said {
@@ -169,7 +182,7 @@ fn notes(story: &StoryView, seen: &PageRequest) -> Vec<NoteLine> {
                 None => note.by.clone(),
             },
             at: when(note.said.as_ref().and_then(|said| said.at).unwrap_or(note.at), seen.now),
-            text: markdown(&note.text),
+            text: markdown(&text),
         })
         .collect()
 }

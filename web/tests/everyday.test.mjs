@@ -420,7 +420,7 @@ test("what work waits for is asked for in words", async () => {
   await page.getByLabel("Where you will work").fill("desk-block");
   await dialog().locator("[type=submit]").click();
   await page.locator("#act-block").click();
-  await dialog().getByLabel("It waits for").selectOption({ label: "a person's answer" });
+  await dialog().getByLabel("Kind of thing").selectOption({ label: "a person's answer" });
   await dialog().getByLabel("What it waits for").fill("@mira");
   await accessible(page);
   await dialog().locator("[type=submit]").click();

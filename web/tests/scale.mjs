@@ -22,7 +22,7 @@ export function furnish(world, tasks) {
 
 /// What people look at most, by address.
 export const PAGES = { board: "/board", list: "/board?view=list", "a word of all": "/board?q=ordinary", "a rare word": "/board?q=4711",
-  "two words of many": "/board?q=seat+refund", "one label": "/board?tag=tag3", "a rare label": "/board?tag=rare", "one sprint": "/board?sprint=s7" };
+  "two words of many": "/board?q=seat+refund", "one label": "/board?tag=tag3", "a rare label": "/board?tag=rare", "one sprint": "/board?sprint=s8" };
 
 /// When the page was first painted, so many times; a page may be live a moment before that.
 export async function paints(world, page, path, times) {

@@ -110,6 +110,10 @@ test("a handoff is told by what was said, and its document is below", async () =
   const text = await handed.innerText();
   assert.match(text, /@ann gave it back, in tree-c[\s\S]*The hook is in[\s\S]*Next: Wire it[\s\S]*Risk: The ceiling is old/);
   assert.doesNotMatch(text, /epoch|Lane|none/);
+  // What was said before it is not lost.
+  const again = world.run("claim", id, "--workstation", "tree-c").lease.token;
+  world.run("release", id, "--lease", again);
+  await page.getByRole("region", { name: "Notes" }).getByText("Next: Wire it").waitFor();
   await handed.locator("summary").click();
   await handed.getByText("Handoff of").waitFor();
   await accessible(page);

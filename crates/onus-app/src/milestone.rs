@@ -22,6 +22,7 @@ use onus_core::mirror::ToldSoFar;
 use onus_core::mirror::setting::{InMilestones, Mirror};
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::registry::{Registration, person};
+use onus_core::task::{StateName, Task};
 use onus_store::error::{Result as StoreResult, StoreError};
 use onus_store::milestone::{self, StoredMilestone};
 use onus_store::mirror as rows;
@@ -165,6 +166,17 @@ fn view_of(
     Ok(MilestoneView::from(&seen))
 }
 
+/// What keeps an open task from beginning.
+fn waits_for(tx: &mut dyn Tx, task: &Task) -> StoreResult<Vec<TaskId>> {
+    if task.state.name() != StateName::Open || task.depends_on.is_empty() {
+        return Ok(Vec::new());
+    }
+    let is_excepted = |on: &TaskId| task.exceptions.get(on).is_some_and(|one| one.approved_by.is_some());
+    let on = load::dependencies(tx, &task.id)?.into_iter();
+    let open = on.filter(|on| on.state != Some(StateName::Complete)).map(|on| on.id);
+    Ok(open.filter(|on| !is_excepted(on)).collect())
+}
+
 /// Reads everything that a milestone is judged by.
 fn look(
     tx: &mut dyn Tx,
@@ -180,7 +192,8 @@ fn look(
             then.push((row.task.id.clone(), past));
         }
         let told = told(tx, &row.task.id, mirrors)?;
-        members.push(Member { task: row.task, story, told });
+        let waits_for = waits_for(tx, &row.task)?;
+        members.push(Member { task: row.task, story, told, waits_for });
     }
     let places = places(tx, &members)?;
     let name = &stored.milestone.name;

@@ -41,7 +41,7 @@ use onus_app::view::{
 use onus_core::code::Code;
 use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
-use onus_core::report::plain_words::{blocker, plainly, refused, words};
+use onus_core::report::plain_words::{blocker, by_type, plainly, refused, words};
 use onus_core::task::CheckState;
 use onus_core::task::{Priority, StateName};
 use onus_core::text::counted;
@@ -137,8 +137,14 @@ fn to_the_nearest(ms: i64) -> Millis {
 
 /// What happened first, in the words of whoever refused; the code, for programs and for `docs/errors/`, at the end.
 pub(crate) fn error_text(refusal: &Refusal) -> String {
-    let mut text = format!("{}: {}\n", paint(RED, "error"), coded(&refusal.detail, refusal.code));
-    if refusal.findings.len() > 1 {
+    let count = refusal.findings.len();
+    // The first of several is not told twice.
+    let detail = match refusal.detail.ends_with(&format!("(and {} more)", count.saturating_sub(1))) {
+        true if count > 1 => format!("{count} things are wrong"),
+        _ => refusal.detail.clone(),
+    };
+    let mut text = format!("{}: {}\n", paint(RED, "error"), coded(&detail, refusal.code));
+    if count > 1 {
         for finding in &refusal.findings {
             let _ = writeln!(text, "  - {}", coded(&finding.detail, finding.code));
             if let Some(hint) = &finding.hint {
@@ -161,7 +167,7 @@ pub(crate) fn error_text(refusal: &Refusal) -> String {
 /// `API-1 is held by @ada [lease_held]`: behind the first line of what may be several.
 fn coded(detail: &str, code: Code) -> String {
     let code = paint(DIM, format!("[{code}]"));
-    let detail = with_local_times(detail);
+    let detail = by_type(&with_local_times(detail));
     match detail.split_once('\n') {
         Some((first, rest)) => format!("{first} {code}\n{rest}"),
         None => format!("{detail} {code}"),
@@ -542,7 +548,7 @@ fn what(entry: &EntryView) -> String {
 /// What an entry says beyond its verb; of a refusal the code as well, at the end.
 fn said(verb: &str, said: &str) -> String {
     match refused(verb, said) {
-        Some((detail, code)) => format!("{detail} {}", paint(DIM, format!("[{code}]"))),
+        Some((detail, code)) => format!("{} {}", by_type(detail), paint(DIM, format!("[{code}]"))),
         None => plainly(verb, said),
     }
 }

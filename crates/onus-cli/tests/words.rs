@@ -1,6 +1,7 @@
 //! Words that were seen wrong once: each of them stands here as people read it, so that none comes back.
 
-use crate::support::Site;
+use crate::support::{HANG, Site};
+use std::time::{Duration, Instant};
 
 /// What a call says on both channels, whatever comes of it.
 fn said(site: &Site, who: &str, args: &[&str]) -> String {
@@ -131,10 +132,69 @@ fn a_refusal_is_a_sentence_and_its_code_comes_last() {
     let held = said(&site, "@a2", &["claim", "T-2", "--workstation", "nowhere"]);
     let reasons: Vec<&str> = held.lines().filter(|line| line.starts_with("  - ")).collect();
     assert!(reasons.len() >= 2 && reasons.iter().all(|line| line.ends_with(']')), "{held}");
+    has(&held, &["error: 2 things are wrong [dependency_incomplete]"], &["more)"]);
     // A record is read by people, too.
     has(
         &said(&site, &ada, &["ledger", "log"]),
         &["dependency_incomplete]"],
         &["refused: claim: dependency_incomplete"],
     );
+}
+
+#[test]
+fn reports_say_what_is_so_and_nothing_twice() {
+    let site = Site::new();
+    site.agents(3);
+    let ada = site.person.clone();
+    site.by_person(&["add", "One", "--tag", "x"]);
+    site.by_person(&["add", "Two", "--depends-on", "T-1", "--tag", "x"]);
+    let why = ["--reason", "the client is blocked", "--rollback", "revert the commit"];
+    site.by_person(&[&["exception", "request", "T-2", "--on", "T-1"][..], &why].concat());
+    site.by_person(&["add", "Three", "--depends-on", "T-1", "--tag", "x"]);
+
+    // A milestone advises nobody to claim what waits.
+    let milestone = said(&site, &ada, &["milestone", "add", "m", "--tag", "x"]);
+    has(&milestone, &["onus claim T-1"], &["onus claim T-2", "onus claim T-3"]);
+
+    // An open dependency that was let through is said to be so.
+    site.by_person(&["exception", "approve", "T-2", "--on", "T-1"]);
+    site.ok(&["claim", "T-2", "--as", "@a1", "--workstation", "ws-1"]);
+    site.ok(&["release", "T-2", "--as", "@a1", "--note", "later"]);
+    let document = said(&site, &ada, &["handoff", "T-2", "--show"]);
+    has(&document, &["T-1 open, let through by an exception"], &["yes (T-1 open)"]);
+
+    // A review is told with its words.
+    site.ok(&["claim", "T-1", "--as", "@a2", "--workstation", "ws-2"]);
+    site.by_person(&["review", "T-1", "--reject", "--as-design-only", "--note", "Only words so far"]);
+    has(
+        &said(&site, &ada, &["show", "T-1"]),
+        &["reviews\n", "rejected", "design-only", "Only words so far"],
+        &[],
+    );
+
+    // A lease that ran out is told once, and a place without a directory has nothing to count.
+    site.by_person(&["add", "Four"]);
+    site.ok(&["claim", "T-4", "--as", "@a3", "--workstation", "ws-3", "--ttl", "1s"]);
+    let began = Instant::now();
+    let stale = loop {
+        let told = said(&site, &ada, &["stale"]);
+        if told.contains("T-4") || began.elapsed() > HANG {
+            break told;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    has(&stale, &["its workstation has no directory"], &["0 uncommitted", "0 commits", "ago ago"]);
+    assert_eq!(stale.matches(" ago").count(), 1, "{stale}");
+}
+
+#[test]
+fn what_takes_long_draws_no_bar_into_a_pipe() {
+    let site = Site::new();
+    let lines: String = (0..400).map(|n| format!("{{\"title\":\"Task {n}\"}}\n")).collect();
+    let file = site.root().join("many.jsonl");
+    std::fs::write(&file, lines).unwrap();
+    let told = said(&site, &site.person, &["import", "--format", "jsonl", &file.to_string_lossy()]);
+    has(&told, &["400 tasks created, 0 existing"], &["\r", "\u{1b}", "█", "%"]);
+    has(&said(&site, &site.person, &["ready", "--limit", "20"]), &["400 ready"], &["among the first 20"]);
+    has(&said(&site, &site.person, &["ledger", "verify"]), &["entries in", "verified"], &["\r", "\u{1b}"]);
 }

@@ -105,15 +105,23 @@ fn handed_on(text: &mut String, view: &StoryView, telling: Telling) {
     };
     heading(text, "last handoff");
     let _ = writeln!(text, "  {} {} ({})", handoff.by, handoff.stands(), when(handoff.at));
-    for (what, said) in handoff.said() {
-        let name = if what.is_empty() { String::new() } else { format!("{}: ", what.to_lowercase()) };
-        let _ = writeln!(text, "  {name}{}", said.replace('\n', "\n  "));
+    for line in said(handoff).lines() {
+        let _ = writeln!(text, "  {line}");
     }
     let _ = writeln!(
         text,
         "{}\n",
         paint(DIM, format!("  the whole of it: onus handoff {} --show", handoff.task))
     );
+}
+
+/// What whoever had it said to whoever goes on, one thing on each line.
+fn said(handoff: &Handoff) -> String {
+    let named = |(what, text): (&str, String)| match what {
+        "" => text,
+        what => format!("{}: {text}", what.to_lowercase()),
+    };
+    handoff.said().into_iter().map(named).collect::<Vec<_>>().join("\n")
 }
 
 fn line(text: &mut String, name: &str, value: Option<String>) {
@@ -238,8 +246,8 @@ fn notes(text: &mut String, view: &StoryView) {
     for note in &view.notes {
         // The last handoff is told above in full; the earlier ones by their words, if they have any.
         let handoff = Handoff::parse(&note.text).ok();
-        let said_of_it = handoff.as_ref().map(|handoff| handoff.summary.as_deref().unwrap_or_default());
-        if said_of_it == Some("") {
+        let said_of_it = handoff.as_ref().map(said);
+        if said_of_it.as_deref() == Some("") {
             continue;
         }
         if std::mem::take(&mut is_first) {
@@ -251,7 +259,7 @@ fn notes(text: &mut String, view: &StoryView) {
             let at = said.at.map(|at| format!(" at {}", when(at))).unwrap_or_default();
             let _ = writeln!(text, "    said by {}{at}:", said.by);
         }
-        for line in said_of_it.unwrap_or(&note.text).lines() {
+        for line in said_of_it.as_deref().unwrap_or(&note.text).lines() {
             let _ = writeln!(text, "    {line}");
         }
     }

@@ -20,6 +20,8 @@ pub struct Member {
     pub story: Story,
     /// How far each mirror was told of it that the milestone needs.
     pub told: BTreeMap<MirrorName, ToldSoFar>,
+    /// The tasks that must be complete before it can begin.
+    pub waits_for: Vec<TaskId>,
 }
 
 /// What a milestone is judged by.
@@ -77,7 +79,7 @@ impl Member {
         let Member { task, story, .. } = self;
         let id = &task.id;
         let mut found: Vec<Finding> = Vec::new();
-        found.extend(incomplete(task));
+        found.extend(incomplete(task, &self.waits_for));
         let again = || format!("onus reopen {id} --reason TEXT, and have it done by the rules");
         found.extend(story.bypassed.iter().map(|(verb, by, reason)| {
             let detail = format!("{id} was {} by force, by {by}: {reason}", verb.replace('_', " "));
@@ -101,7 +103,7 @@ impl Member {
 
     /// What mirrors show otherwise, of a task that was done here.
     fn unequal(&self, mirrors: &[(MirrorName, Mirror)]) -> Vec<Finding> {
-        let Member { task, story, told } = self;
+        let Member { task, story, told, .. } = self;
         if task.state.name() != StateName::Complete || story.archived || story.worker.is_none() {
             return Vec::new();
         }
@@ -113,11 +115,17 @@ impl Member {
     }
 }
 
-fn incomplete(task: &Task) -> Option<Finding> {
+fn incomplete(task: &Task, waits_for: &[TaskId]) -> Option<Finding> {
     let id = &task.id;
     let (detail, hint) = match &task.state {
         State::Complete(_) | State::Dropped(_) => return None,
-        State::Open => (format!("{id} is open"), format!("onus claim {id}")),
+        State::Open => match waits_for {
+            [] => (format!("{id} is open"), format!("onus claim {id}")),
+            [first, ..] => {
+                let all: Vec<String> = waits_for.iter().map(ToString::to_string).collect();
+                (format!("{id} waits for {}", all.join(", ")), format!("onus show {first}"))
+            }
+        },
         State::InProgress(held) => {
             (format!("{id} is in progress: {} holds it", held.assignee), format!("onus show {id}"))
         }

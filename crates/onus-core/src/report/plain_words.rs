@@ -32,7 +32,7 @@ pub fn refused<'a>(verb: &str, said: &'a str) -> Option<(&'a str, &'a str)> {
 /// What an entry says beyond its verb ([`super::said`]).
 pub fn plainly(verb: &str, said: &str) -> String {
     if let Some((detail, _)) = refused(verb, said) {
-        return detail.to_owned();
+        return by_type(detail);
     }
     match verb {
         "blocked" => {
@@ -61,6 +61,25 @@ fn granted(part: &str) -> String {
     }
 }
 
+/// Rules of the map by the type that they are for, not by their numbers: `the rule for web allows …`.
+pub fn by_type(text: &str) -> String {
+    let mut parts = text.split("routing[");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once("] ") {
+            Some((number, rest)) if number.chars().all(|c| c.is_ascii_digit()) => {
+                plain.push_str("the rule for ");
+                plain.push_str(rest);
+            }
+            _ => {
+                plain.push_str("routing[");
+                plain.push_str(part);
+            }
+        }
+    }
+    plain
+}
+
 /// A rule of the map as it is written down with a grant, `routing[1] web -> @pixel in ws-1`: the type, and to whom it goes.
 pub fn rule(text: &str) -> Option<(&str, &str)> {
     text.strip_prefix("routing[")?.split_once("] ")?.1.split_once(" -> ")
@@ -82,6 +101,11 @@ mod tests {
             ("claimed", "person", "a person takes what they choose"),
             ("taken_over", "from @b, person, it is silent", "from @b, it is silent"),
             ("refused", "claim: @b holds it (now) (lease_held)", "claim: @b holds it (now)"),
+            (
+                "refused",
+                "claim: routing[12] web allows @a (routing_denied)",
+                "claim: the rule for web allows @a",
+            ),
             ("blocked", "on external:the bank, late", "on the bank, late"),
             ("dependency_added", "API-7", "for API-7"),
             ("check_run", "0c7744a6de60 timed out, at 49fb07a8", "timed out, at 49fb07a8"),

@@ -6,12 +6,14 @@ use onus_core::code::Code;
 use onus_core::event::{Event, MilestoneAdded, Stamped};
 use onus_core::facts::Caller;
 use onus_core::hash::Digest;
+use onus_core::id::TaskId;
 use onus_core::milestone::{
     Member, Milestone, MilestoneEdit, Selection, Story, TargetDate, Verification, close, due_in_words, edit,
     evolve, findings, fingerprint, register,
 };
 use onus_core::refusal::Finding;
 use onus_core::registry::Registration;
+use onus_core::task::StateName;
 use onus_core::time::Timestamp;
 use std::collections::BTreeMap;
 
@@ -46,7 +48,9 @@ fn members(script: &Script) -> Vec<Member> {
             for entry in &script.world.chains[&task.id] {
                 story.tell(&entry.open().unwrap(), entry.hash);
             }
-            Member { task: task.clone(), story, told: BTreeMap::new() }
+            let is_open = |id: &&TaskId| script.world.tasks[*id].state.name() != StateName::Complete;
+            let waits_for = task.depends_on.iter().filter(is_open).cloned().collect();
+            Member { task: task.clone(), story, told: BTreeMap::new(), waits_for }
         })
         .collect()
 }
