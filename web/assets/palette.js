@@ -35,6 +35,12 @@ function tasks(words) {
   return [...direct, ...cards].map(entry);
 }
 
+/// Tasks that the store finds: the others are on another page, or on none.
+async function elsewhere(words) {
+  const answer = await fetch(`/v1/tasks?limit=8&search=${encodeURIComponent(words)}`, { headers: { "Onus-Board": "1" } }).catch(() => null);
+  return answer?.ok ? (await answer.json()).tasks.map(entry) : [];
+}
+
 function search(words, current) {
   const board = { label: `Search everything: ${words}`, act: () => location.assign(`/board?q=${encodeURIComponent(words)}`) };
   const letters = words.toLowerCase().split(/\s+/).filter(Boolean);
@@ -52,6 +58,7 @@ export function openPalette() {
   const [input, list] = [form.querySelector("input"), form.querySelector("ul")];
   let found = [];
   let at = 0;
+  let pause;
 
   function mark() {
     [...list.children].forEach((item, index) => item.setAttribute("aria-selected", String(index === at)));
@@ -59,9 +66,23 @@ export function openPalette() {
     input.setAttribute("aria-activedescendant", list.children[at]?.id ?? "");
   }
 
+  /// What is known at once is shown at once; what the store finds follows it, and moves nothing that is marked.
   function show() {
-    found = search(input.value, current);
+    const words = input.value;
+    found = search(words, current);
     at = 0;
+    draw();
+    clearTimeout(pause);
+    if (words.trim().length < 2) return;
+    pause = setTimeout(async () => {
+      const more = (await elsewhere(words)).filter(({ label }) => !found.some((one) => one.label === label));
+      if (input.value !== words || !more.length) return;
+      found = at === found.length - 1 ? [...more, ...found] : [...found.slice(0, -1), ...more, ...found.slice(-1)];
+      draw();
+    }, 150);
+  }
+
+  function draw() {
     list.replaceChildren(...found.map(({ label }, index) => {
       const item = document.createElement("li");
       item.role = "option";

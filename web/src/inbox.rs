@@ -23,8 +23,8 @@ struct InboxPage {
 struct Line {
     item: InboxItem,
     at: Option<Html>,
-    /// The form that deals with it, by its verb.
-    form: Option<&'static str>,
+    /// The form that deals with it, by its verb, and the word on its button.
+    form: Option<(&'static str, &'static str)>,
     /// The call that does, and its body.
     call: Option<(String, String)>,
     /// The word on its button, and what is said when it is done.
@@ -55,7 +55,8 @@ fn line(item: InboxItem, seen: &PageRequest) -> Line {
         done,
         at: item.at.map(|at| when(at, seen.now)),
         form: match item.kind {
-            InboxKind::Question | InboxKind::Budget | InboxKind::Message => Some("say"),
+            InboxKind::Question | InboxKind::Budget | InboxKind::Message => Some(("say", "Answer")),
+            InboxKind::Stuck if item.action.starts_with("onus takeover ") => Some(("takeover", "Take over")),
             _ => None,
         },
         call: item.call.as_ref().map(|call| (call.path.clone(), call.body.to_string())).or(read),

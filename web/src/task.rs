@@ -161,6 +161,8 @@ fn actions(choices: &[Choice], seen: &PageRequest) -> Vec<Action> {
 fn notes(story: &StoryView, seen: &PageRequest) -> Vec<NoteLine> {
     // The last handoff has a place of its own; of earlier ones what was said, if anything was.
     let last = story.handoff.as_ref().and_then(|view| view.handoff.as_ref()).map(|last| (&last.by, last.at));
+    let is_told =
+        |said: &str| story.notes.iter().any(|note| note.kind != "handoff" && note.text.trim() == said);
     let words = |note: &NoteView| match Handoff::parse(&note.text) {
         Ok(handoff) if note.kind == "handoff" => {
             let is_last = last == Some((&handoff.by, handoff.at));
@@ -168,7 +170,8 @@ fn notes(story: &StoryView, seen: &PageRequest) -> Vec<NoteLine> {
                 "" => text,
                 what => format!("**{what}:** {text}"),
             });
-            Some(said.collect::<Vec<_>>().join("\n\n")).filter(|said| !said.is_empty() && !is_last)
+            Some(said.collect::<Vec<_>>().join("\n\n"))
+                .filter(|said| !said.is_empty() && !is_last && !is_told(said))
         }
         _ => Some(note.text.clone()),
     };

@@ -22,7 +22,7 @@ test("the record is filtered by task, actor and verb", async () => {
   await page.getByLabel("Task", { exact: true }).fill(story.forced);
   await page.getByRole("button", { name: "Show" }).click();
   await page.waitForURL(/task=/);
-  assert.deepEqual(await page.locator("tbody .badge").allInnerTexts(), ["completed", "claimed", "refused", "added"]);
+  assert.deepEqual(await page.locator("tbody .badge").allInnerTexts(), ["completed", "claimed", "was refused", "added"]);
   await world.open(page, "/audit?verb=refused&actor=@builder");
   assert.equal(await rows().count(), 1);
   assert.match(await rows().textContent(), /routing_denied/);

@@ -247,7 +247,10 @@ fn notes(text: &mut String, view: &StoryView) {
         // The last handoff is told above in full; the earlier ones by their words, if they have any.
         let handoff = Handoff::parse(&note.text).ok();
         let said_of_it = handoff.as_ref().map(said);
-        if said_of_it.as_deref() == Some("") {
+        // The resolution is the last handoff's summary, too.
+        let is_told =
+            |said: &str| view.notes.iter().any(|one| one.kind != "handoff" && one.text.trim() == said);
+        if said_of_it.as_deref().is_some_and(|said| said.is_empty() || is_told(said)) {
             continue;
         }
         if std::mem::take(&mut is_first) {

@@ -17,8 +17,9 @@ pub fn words(name: &str) -> String {
         "check_run" => "ran a check".to_owned(),
         "check_approved" => "approved a check".to_owned(),
         "check_removed" => "removed a check".to_owned(),
-        "dependency_added" => "waits".to_owned(),
-        "dependency_removed" => "waits no longer".to_owned(),
+        "dependency_added" => "made it wait".to_owned(),
+        "dependency_removed" => "freed it from waiting".to_owned(),
+        "refused" => "was refused".to_owned(),
         name => name.replace('_', " "),
     }
 }
