@@ -8,6 +8,7 @@ mod inbox;
 mod milestone;
 mod mirror;
 mod preflight;
+mod refusal;
 mod report;
 mod route;
 mod story;
@@ -23,6 +24,7 @@ pub(crate) use inbox::inbox;
 pub(crate) use milestone::{milestone, milestones};
 pub(crate) use mirror::{mirror_check, mirror_diff, mirrors};
 pub(crate) use preflight::preflight;
+pub(crate) use refusal::error_text;
 pub(crate) use report::{anomalies, audit, incident, limit_of, limits, now, sprint};
 pub(crate) use route::{explain, history, route};
 pub(crate) use story::{Telling, story};
@@ -40,7 +42,6 @@ use onus_app::view::{
 };
 use onus_core::code::Code;
 use onus_core::id::Handle;
-use onus_core::refusal::Refusal;
 use onus_core::report::plain_words::{blocker, by_type, plainly, refused, words};
 use onus_core::task::CheckState;
 use onus_core::task::{Priority, StateName};
@@ -102,18 +103,6 @@ pub(crate) fn when(at: Timestamp) -> String {
     })
 }
 
-/// Rules tell moments in UTC; whoever sits here reads them as the clock on the wall shows them.
-fn with_local_times(text: &str) -> String {
-    let told = |word: &str| {
-        let bare = word.trim_end_matches([',', ';', ':', ')', '.']);
-        let at = bare.ends_with('Z').then(|| serde_json::from_value::<Timestamp>(bare.into()).ok())??;
-        Some(format!("{}{}", when(at), &word[bare.len()..]))
-    };
-    let words: Vec<String> =
-        text.split(' ').map(|word| told(word).unwrap_or_else(|| word.to_owned())).collect();
-    words.join(" ")
-}
-
 /// What is left of a lease, and when it ends: `14 min left (22:08)`.
 fn lease_end(expires_at: Timestamp) -> String {
     if UTC.load(Ordering::Relaxed) {
@@ -133,45 +122,6 @@ fn to_the_nearest(ms: i64) -> Millis {
         _ if ms < 60 * MINUTE => ms + MINUTE / 2,
         _ => ms + 30 * MINUTE,
     })
-}
-
-/// What happened first, in the words of whoever refused; the code, for programs and for `docs/errors/`, at the end.
-pub(crate) fn error_text(refusal: &Refusal) -> String {
-    let count = refusal.findings.len();
-    // The first of several is not told twice.
-    let detail = match refusal.detail.ends_with(&format!("(and {} more)", count.saturating_sub(1))) {
-        true if count > 1 => format!("{count} things are wrong"),
-        _ => refusal.detail.clone(),
-    };
-    let mut text = format!("{}: {}\n", paint(RED, "error"), coded(&detail, refusal.code));
-    if count > 1 {
-        for finding in &refusal.findings {
-            let _ = writeln!(text, "  - {}", coded(&finding.detail, finding.code));
-            if let Some(hint) = &finding.hint {
-                let _ = writeln!(text, "    {}", paint(DIM, hint));
-            }
-        }
-    } else if let Some(hint) = &refusal.hint {
-        // A flag alone is no command.
-        let same = if hint.starts_with("--") { "the same again, with " } else { "" };
-        let _ = writeln!(text, "{}: {same}{hint}", paint(GREEN, "hint"));
-    }
-    if refusal.code == Code::StoreUnavailable
-        && let Some(request) = &refusal.request_id
-    {
-        let _ = writeln!(text, "request id: {request}");
-    }
-    text
-}
-
-/// `API-1 is held by @ada [lease_held]`: behind the first line of what may be several.
-fn coded(detail: &str, code: Code) -> String {
-    let code = paint(DIM, format!("[{code}]"));
-    let detail = by_type(&with_local_times(detail));
-    match detail.split_once('\n') {
-        Some((first, rest)) => format!("{first} {code}\n{rest}"),
-        None => format!("{detail} {code}"),
-    }
 }
 
 fn task_cells(task: &TaskView) -> [String; 5] {

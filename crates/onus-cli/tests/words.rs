@@ -195,6 +195,10 @@ fn what_takes_long_draws_no_bar_into_a_pipe() {
     std::fs::write(&file, lines).unwrap();
     let told = said(&site, &site.person, &["import", "--format", "jsonl", &file.to_string_lossy()]);
     has(&told, &["400 tasks created, 0 existing"], &["\r", "\u{1b}", "█", "%"]);
-    has(&said(&site, &site.person, &["ready", "--limit", "20"]), &["among the first 100: 100 ready"], &["of the first 20"]);
+    has(
+        &said(&site, &site.person, &["ready", "--limit", "20"]),
+        &["among the first 100: 100 ready"],
+        &["of the first 20"],
+    );
     has(&said(&site, &site.person, &["ledger", "verify"]), &["entries in", "verified"], &["\r", "\u{1b}"]);
 }

@@ -1,7 +1,8 @@
 //! The identity map for people.
 
+use super::refusal::coded;
 use super::table::Table;
-use super::{BOLD, DIM, GREEN, RED, YELLOW, coded, paint, when};
+use super::{BOLD, DIM, GREEN, RED, YELLOW, paint, when};
 use onus_app::route::{CallerView, ExplainView, HistoryView, RoleView, RouteView};
 use onus_core::identity_map::{Candidate, Sends, Verdict, When};
 use std::fmt::Write as _;
