@@ -55,6 +55,7 @@ fn played() -> Vec<(bool, String)> {
 
 /// Moments and hashes differ from one recording to the next; what people read of them does not.
 fn masked(line: &str) -> String {
+    let line = undated(line);
     let words = line.split(' ').map(|word| {
         let bare = word.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != ':');
         let is_hash = bare.len() >= 7
@@ -70,6 +71,22 @@ fn masked(line: &str) -> String {
     });
     let line: String = words.collect::<Vec<_>>().join(" ");
     line.chars().take(COLUMNS).collect()
+}
+
+/// Shortly before midnight a lease ends tomorrow, and its day stands before the clock.
+fn undated(line: &str) -> String {
+    let is_day = |at: usize| {
+        let word = line.as_bytes().get(at..at + 11).unwrap_or_default();
+        word.iter().enumerate().all(|(n, byte)| match n {
+            4 | 7 => *byte == b'-',
+            10 => *byte == b' ',
+            _ => byte.is_ascii_digit(),
+        }) && word.len() == 11
+    };
+    match (0..line.len()).find(|at| is_day(*at)) {
+        Some(at) => undated(&format!("{}{}", &line[..at], &line[at + 11..])),
+        None => line.to_owned(),
+    }
 }
 
 fn drawn(lines: &[(bool, String)]) -> String {
