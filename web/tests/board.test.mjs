@@ -83,10 +83,10 @@ test("a card tells who, where, how long and what it waits for", async () => {
   const shown = grant(page500, "@ann", "tree-d", "8h");
   world.run("complete", page500, "--lease", shown, "--resolution", "with a way back");
   await card(guide).locator(".blockers").waitFor();
-  assert.match(await card(guide).innerText(), new RegExp(`waits for\\s+${retry}`));
+  await card(guide).filter({ hasText: new RegExp(`waits for\\s+${retry}`) }).waitFor();
   await cell("in_progress").locator(`#card-${retry} .who.agent`).waitFor();
   await cell("blocked").locator(`#card-${limits}`).waitFor();
-  assert.match(await card(limits).innerText(), /waits for\s+the quota/);
+  await card(limits).filter({ hasText: /waits for\s+the quota/ }).waitFor();
   await cell("complete").locator(`#card-${page500}`).waitFor();
 });
 

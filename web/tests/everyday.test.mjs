@@ -290,6 +290,13 @@ test("a search finds what stands in bodies and notes, and what came complete fro
   }
   await world.open(page, "/board?q=100%25_no");
   assert.equal(await page.locator(".card").count(), 0);
+  // The palette finds what is on no page.
+  await world.open(page, "/now");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("zeppelin");
+  await page.locator("#found [aria-selected=true]", { hasText: "Quiet coaches" }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`${world.url}/tasks/${id}`);
 });
 
 test("a review is not given by one click", async () => {
