@@ -127,16 +127,17 @@ pub(crate) fn a_parent_is_ready_behind_its_slices<H: Harness>(harness: &H) {
     commit(&mut store, |tx| complete(tx, one)).unwrap();
     assert_eq!(names(&now_ready(&mut store)), "two");
     // What is dropped is waited for by nobody; what is reopened is.
-    let two = commit(&mut store, |tx| change(tx, two, Dropped { reason: "no".into() })).unwrap();
+    commit(&mut store, |tx| change(tx, two, Dropped { reason: "no".into() })).unwrap();
     assert_eq!(names(&now_ready(&mut store)), "parent");
-    let two = commit(&mut store, |tx| change(tx, two, Reopened { reason: "yes".into() })).unwrap();
-    assert_eq!(names(&now_ready(&mut store)), "two");
+    let one = ask(&mut store, |tx| load::task(tx, &id("T-2"))).unwrap().task;
+    let one = commit(&mut store, |tx| change(tx, one, Reopened { reason: "yes".into() })).unwrap();
+    assert_eq!(names(&now_ready(&mut store)), "one");
     // A slice that becomes another's is waited for there.
     commit(&mut store, |tx| add(tx, spec("other"), &[])).unwrap();
-    let (before, after) =
-        (Box::new(two.spec.clone()), Box::new(Spec { parent: Some(id("T-4")), ..two.spec.clone() }));
-    commit(&mut store, |tx| change(tx, two, Edited { before, after, renewal: None, outside: None })).unwrap();
-    assert_eq!(names(&now_ready(&mut store)), "parent two");
+    let before = Box::new(one.spec.clone());
+    let after = Box::new(Spec { parent: Some(id("T-4")), ..one.spec.clone() });
+    commit(&mut store, |tx| change(tx, one, Edited { before, after, renewal: None, outside: None })).unwrap();
+    assert_eq!(names(&now_ready(&mut store)), "parent one");
 }
 
 pub(crate) fn filters_narrow<H: Harness>(harness: &H) {
