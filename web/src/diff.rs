@@ -1,14 +1,19 @@
 //! What a task's work changes, line by line, with what was said about it and what a reviewer can do.
 
+mod colour;
+mod language;
+
 use crate::html::{Html, when};
 use crate::layout::rendered;
 use crate::{Drawn, Page, PageRequest};
 use askama::Template;
+use colour::{Hue, Painter};
 use onus_app::Onus;
 use onus_app::diff::{DiffFileView, DiffLineView, DiffPart, DiffView, LineCommentView};
 use onus_core::id::TaskId;
 use onus_core::refusal::Refusal;
 use onus_core::task::StateName;
+use std::ops::Range;
 
 pub(crate) fn page() -> Page {
     Page { path: "/tasks/{id}/diff", name: "Diff", key: None, ask }
@@ -40,8 +45,17 @@ struct FileBlock {
 #[derive(Debug)]
 enum DiffRow {
     Hunk(String),
-    Line { class: &'static str, old: String, new: String, number: Option<i64>, text: Vec<(bool, String)> },
+    Line { class: &'static str, old: String, new: String, number: Option<i64>, text: Vec<Piece> },
     Comment(LineRemark),
+}
+
+/// A part of a line.
+#[derive(Debug, PartialEq, Eq)]
+struct Piece {
+    /// It differs from the line that stood there, or that stands there now.
+    mark: bool,
+    hue: Option<&'static str>,
+    text: String,
 }
 
 #[derive(Debug)]
@@ -52,7 +66,7 @@ struct LineRemark {
     text: String,
 }
 
-/// A page shows this many lines at once; the files after that are closed.
+/// A page shows this many lines at once; the files after that are closed, and without colours.
 const OPEN_LINES: usize = 4_000;
 
 fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
@@ -66,7 +80,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         lines += file.hunks.iter().map(|hunk| hunk.lines.len()).sum::<usize>();
         FileBlock {
             anchor: format!("file-{n}"),
-            rows: rows(&file, &view.comments, seen),
+            rows: rows(&file, &view.comments, seen, lines <= OPEN_LINES),
             open: lines <= OPEN_LINES,
             alone: seen.with("path", Some(&file.path)),
             file,
@@ -90,12 +104,28 @@ fn said(comment: &LineCommentView, seen: &PageRequest) -> LineRemark {
     }
 }
 
-fn rows(file: &DiffFileView, comments: &[LineCommentView], seen: &PageRequest) -> Vec<DiffRow> {
+fn rows(
+    file: &DiffFileView,
+    comments: &[LineCommentView],
+    seen: &PageRequest,
+    is_coloured: bool,
+) -> Vec<DiffRow> {
     let mut rows = Vec::new();
     for hunk in &file.hunks {
         rows.push(DiffRow::Hunk(hunk.heading.clone()));
         let marks = marks(&hunk.lines);
-        for (line, text) in hunk.lines.iter().zip(marks) {
+        let painter = Painter::of(if is_coloured { &file.path } else { "" });
+        let (mut before, mut after) = (painter, painter);
+        for (line, parts) in hunk.lines.iter().zip(marks) {
+            let hues = match line.sign {
+                '-' => before.line(&line.text),
+                '+' => after.line(&line.text),
+                _ => {
+                    before.line(&line.text);
+                    after.line(&line.text)
+                }
+            };
+            let text = pieces(&line.text, &hues, &parts);
             let number = |number: Option<i64>| number.map(|number| number.to_string()).unwrap_or_default();
             rows.push(DiffRow::Line {
                 class: match line.sign {
@@ -115,6 +145,24 @@ fn rows(file: &DiffFileView, comments: &[LineCommentView], seen: &PageRequest) -
         }
     }
     rows
+}
+
+/// A line cut where its colour changes and where what is marked begins and ends.
+fn pieces(line: &str, hues: &[(Hue, Range<usize>)], parts: &[(bool, String)]) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut hues = hues.iter().peekable();
+    let mut at = 0;
+    for (mark, part) in parts {
+        let end = at + part.len();
+        while at < end {
+            while hues.next_if(|(_, range)| range.end <= at).is_some() {}
+            let (hue, stop) =
+                hues.peek().map_or((Hue::Plain, end), |(hue, range)| (*hue, range.end.min(end)));
+            pieces.push(Piece { mark: *mark, hue: hue.class(), text: line[at..stop].to_owned() });
+            at = stop;
+        }
+    }
+    pieces
 }
 
 /// Each line in parts, those that differ from its counterpart marked: as many lines gone as came in their place.
@@ -166,6 +214,24 @@ fn differing(old: &str, new: &str) -> (Parts, Parts) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_is_cut_by_its_colours_and_by_what_is_marked() {
+        let line = "let a = 22; // b";
+        let cut = |parts: &[(bool, &str)]| {
+            let parts: Vec<(bool, String)> =
+                parts.iter().map(|(mark, part)| (*mark, (*part).to_owned())).collect();
+            let pieces = pieces(line, &Painter::of("a.rs").line(line), &parts);
+            assert_eq!(pieces.iter().map(|piece| piece.text.as_str()).collect::<String>(), line);
+            let shown = |piece: &Piece| {
+                format!("{}{}:{}", if piece.mark { "!" } else { "" }, piece.hue.unwrap_or("-"), piece.text)
+            };
+            pieces.iter().map(shown).collect::<Vec<_>>().join("|")
+        };
+        assert_eq!(cut(&[(false, line)]), "hw:let|-: a = |hn:22|-:; |hc:// b");
+        let parts = [(false, "let a = 2"), (true, "2; /"), (false, "/ b")];
+        assert_eq!(cut(&parts), "hw:let|-: a = |hn:2|!hn:2|!-:; |!hc:/|hc:/ b");
+    }
 
     #[test]
     fn what_differs_within_a_line_is_marked() {

@@ -9,6 +9,7 @@ use crate::{Drawn, Page, PageRequest};
 use askama::Template;
 use map::{MapPart, RolePart};
 use onus_app::Onus;
+use onus_app::fleet::AgentView;
 use onus_app::timesheet::{Ask, RowView};
 use onus_app::view::{ProbeView, WorkerView, WorkstationView};
 use onus_core::code::Code;
@@ -16,6 +17,7 @@ use onus_core::id::{Handle, TaskId};
 use onus_core::probe::Verdict;
 use onus_core::refusal::Refusal;
 use onus_core::task::Task;
+use onus_core::text::counted;
 use onus_core::time::{Date, Timestamp};
 use onus_core::timesheet::Dimension;
 use onus_core::worker::WorkerState;
@@ -55,6 +57,8 @@ struct WorkerRow {
     tz: String,
     paused: bool,
     holds: Vec<HeldRow>,
+    /// Its stretch of work, where it is an agent's and goes on.
+    run: Option<RunRow>,
     /// What it worked today, and what that cost.
     today: String,
     /// Hundredths of its day so far in which it worked.
@@ -63,6 +67,14 @@ struct WorkerRow {
     sign: Option<Html>,
     /// What it has used today of what it may: whether that is all of it.
     limits: Vec<(String, bool)>,
+}
+
+#[derive(Debug)]
+struct RunRow {
+    since: Option<Html>,
+    last_output: Option<Html>,
+    /// Tokens, and what they cost where somebody knows.
+    used: String,
 }
 
 #[derive(Debug)]
@@ -126,6 +138,12 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         Err(refusal) => return Err(refusal),
     };
     let limits = onus.limits(None)?.limits;
+    let at_work: Vec<Handle> = workers
+        .iter()
+        .filter(|worker| !worker.holds.is_empty())
+        .map(|worker| worker.handle.clone())
+        .collect();
+    let runs = if at_work.is_empty() { Vec::new() } else { onus.fleet_status(&at_work)?.agents };
     let today_of = onus.today(seen.viewer.handle())?;
     let by = vec![Dimension::Worker];
     let sheet = onus.timesheet(&Ask { from: today_of, to: today_of, worker: None, by })?;
@@ -139,7 +157,9 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
                 let busy = row.and_then(|row| utilisation(row, &worker.tz, today_of, seen.now));
                 let own = limits.iter().filter(|one| one.of == worker.handle.as_str());
                 let limits = own.map(|one| (one.text.clone(), one.reached)).collect();
-                WorkerRow { today, busy, limits, ..worker_row(worker, &tasks, seen) }
+                let run = runs.iter().find(|run| run.worker == worker.handle);
+                let run = run.map(|run| run_row(run, &sheet.currency, seen));
+                WorkerRow { run, today, busy, limits, ..worker_row(worker, &tasks, seen) }
             })
             .collect(),
         places: places
@@ -178,6 +198,7 @@ fn worker_row(worker: &WorkerView, tasks: &BTreeMap<TaskId, Task>, seen: &PageRe
         tz: worker.tz.clone(),
         paused: worker.state == WorkerState::Paused,
         holds: worker.holds.iter().filter_map(|id| held_row(tasks.get(id)?, seen)).collect(),
+        run: None,
         today: String::new(),
         busy: None,
         limits: Vec::new(),
@@ -187,6 +208,15 @@ fn worker_row(worker: &WorkerView, tasks: &BTreeMap<TaskId, Task>, seen: &PageRe
             .filter_map(|id| Some(tasks.get(id)?.assignment()?.lease.renewed_at))
             .max()
             .map(|at| when(at, seen.now)),
+    }
+}
+
+fn run_row(run: &AgentView, currency: &str, seen: &PageRequest) -> RunRow {
+    let cost = run.cost.map(|cost| format!(", {cost:.2} {currency}")).unwrap_or_default();
+    RunRow {
+        since: run.since.map(|at| when(at, seen.now)),
+        last_output: run.last_output_at.map(|at| when(at, seen.now)),
+        used: format!("{}{cost}", counted(run.tokens, "token")),
     }
 }
 

@@ -54,6 +54,16 @@ test("who holds what, where, shows by itself", async () => {
   assert.match(await page.locator("section[aria-labelledby=lanes-title]").innerText(), /1 of 1[\s\S]*@builder-01/);
 });
 
+test("how long an agent is at it, and what it has used so far, is there", async () => {
+  const row = page.locator(`[id="worker-@builder-01"]`);
+  assert.match(await row.innerText(), /since [\s\S]*0 tokens/);
+  const id = (await row.locator(".id").innerText()).trim();
+  world.as = "@builder-01";
+  world.run("session", "usage", id, "--input-tokens", "1200", "--cost", "0.42");
+  world.as = undefined;
+  await row.getByText(/1,?200 tokens, 0\.42/).waitFor();
+});
+
 test("a person quarantines a workstation and brings it back", async () => {
   await place("ws-review").getByRole("button", { name: "Quarantine" }).click();
   const dialog = page.locator("dialog");

@@ -12,6 +12,9 @@ const TERMINAL = "\u001b]0;owned\u0007\u001b[2J\u001b[31mred\u001b[0m";
 /// File names that git allows; a slash would be a directory.
 const NAMES = ["<script>window.hit=1<!--.txt", "\"><svg onload=window.hit=1>.txt", "esc\u001b[31m.txt", "bidi\u202etxt.exe"];
 
+/// Beside the two hundred: the hostile names, and one with source in it.
+const FEW = NAMES.length + 1;
+
 let world;
 let page;
 let task;
@@ -26,6 +29,7 @@ before(async () => {
   task = world.add("Two hundred files");
   lease = by("@bot", "claim", task, "--workstation", "ws-1").lease.token;
   const files = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`many/${String(n).padStart(3, "0")}.txt`, `first of ${n}\nsecond of ${n}\n`]));
+  files["paint.rs"] = `/* ${MARKUP}\n ${MARKUP} */ fn paint(a: &str) -> u32 { "${MARKUP}"; 42 } // ${MARKUP}\n`;
   for (const name of NAMES) files[name] = `${MARKUP}\n${TERMINAL}\n`;
   commit(files);
   page = await world.signedIn({ viewport: { width: 1440, height: 900 } });
@@ -74,14 +78,27 @@ const diff = () => `/tasks/${task}/diff`;
 
 test("two hundred files and four hostile names are shown, and harmless", async () => {
   await world.open(page, diff());
-  assert.equal(await page.locator("details.file").count(), 200 + NAMES.length);
-  assert.match(await page.innerText(".diff .about"), /204 files \+408/);
+  assert.equal(await page.locator("details.file").count(), 200 + FEW);
+  assert.match(await page.innerText(".diff .about"), /205 files \+410/);
   await harmless(page);
-  assert.equal(await page.locator("td.code", { hasText: MARKUP }).count(), NAMES.length);
+  assert.equal(await page.locator("td.code", { hasText: MARKUP }).count(), NAMES.length + 2);
   assert.ok((await page.locator("details.file summary").allInnerTexts()).some((name) => name.includes("<script>window.hit=1<!--.txt")));
   await accessible(page);
   await screenshot(page, "diff");
   assert.equal(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth), 0);
+});
+
+test("what is source is in colours, and they are only ever colours", async () => {
+  const file = page.locator("table[data-path='paint.rs']");
+  const parts = (hue) => file.locator(`.${hue}`).allTextContents();
+  assert.deepEqual(await parts("hw"), ["fn"]);
+  assert.deepEqual(await parts("hn"), ["42"]);
+  assert.deepEqual(await parts("ht"), [`"${MARKUP}"`]);
+  assert.deepEqual(await parts("hc"), [`/* ${MARKUP}`, ` ${MARKUP} */`, `// ${MARKUP}`]);
+  const colour = (hue) => file.locator(`.${hue}`).first().evaluate((part) => getComputedStyle(part).color);
+  assert.equal(new Set(await Promise.all(["hw", "hn", "ht", "hc"].map(colour))).size, 4);
+  assert.equal(await page.locator("table[data-path='many/007.txt'] span").count(), 0);
+  await harmless(page);
 });
 
 test("a comment on a line stands under it, for another reviewer without a reload, and reaches the holder", async () => {
@@ -161,7 +178,7 @@ test("approved after all and landed by its holder: every page says so by itself"
   execFileSync(onus, ["complete", task, "--resolution", "one line less"], { cwd: tree, env, stdio: "pipe" });
   await page.locator("article.diff .state.complete").waitFor();
   await world.open(page, diff());
-  assert.equal(await page.locator("details.file").count(), 200 + NAMES.length);
+  assert.equal(await page.locator("details.file").count(), 200 + FEW);
 });
 
 test("Land lands: the main branch holds the commit, and its checks were run", async () => {

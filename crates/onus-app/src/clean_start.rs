@@ -5,13 +5,16 @@ use crate::Onus;
 use crate::main_of_record::Trunk;
 use crate::remote::calls;
 use crate::submit::{Target, step};
-use onus_core::command::{Command, Envelope};
+use onus_core::code::Code;
+use onus_core::command::{Command, Envelope, Warrant};
+use onus_core::handoff::{Standing, Words};
 use onus_core::id::{CommitId, Epoch, Handle, RequestId, TaskId, WorkstationName};
 use onus_core::lease::Token;
 use onus_core::refusal::Refusal;
 use onus_core::salvage_reference;
 use onus_core::settings::WorktreeSync;
 use onus_core::task::Task;
+use onus_core::text::Text;
 use onus_core::workstation::{Workstation, WorkstationKind};
 use onus_host::env::Env;
 use onus_host::refs::{self, Commit, History, SALVAGED, Salvaged};
@@ -57,6 +60,24 @@ struct OwnBranch {
 }
 
 impl Onus {
+    /// Gives a task back whose workstation cannot be made ready, so that nobody works among what somebody else left; what to
+    /// tell the caller.
+    pub fn not_begun(&mut self, begins: &Begins<'_>, task: &TaskId, refusal: Refusal) -> Refusal {
+        let words = Words { summary: Some(refusal.detail.clone()), ..Words::default() };
+        let command = Command::Release {
+            note: words.summary.clone().map(Text::new),
+            handoff: self.compose_handoff(task, Standing::Released, None, &words).ok().flatten(),
+            warrant: Warrant::Ordinary,
+        };
+        let released = envelope(begins, "not begun", task, command)
+            .and_then(|envelope| self.submit(&envelope, &Target::Named));
+        match released {
+            Ok(_) => refusal,
+            // Who gives work to somebody else cannot take it back; whoever picks it up tries again.
+            Err(_) => Refusal { detail: format!("{}; {task} is still held", refusal.detail), ..refusal },
+        }
+    }
+
     /// Puts the workstation of a grant on the main of record. Done once for a grant: what its holder makes there afterwards
     /// is not touched, however often the call is repeated.
     pub fn clean_start(
@@ -86,18 +107,36 @@ impl Onus {
         if is_marked(&place, mark) {
             return Ok(started);
         }
+        self.put_on_main(begins, task, &place, mark, earlier, &mut started).map_err(|cause| {
+            let detail =
+                format!("{} could not be put on the main of record: {}", held.workstation, cause.detail);
+            Refusal::new(Code::WorkstationNotReady, detail)
+                .hint(format!("onus workstation sync {} tells what is in its way", held.workstation))
+        })?;
+        mark_as_begun(&place, mark);
+        Ok(started)
+    }
+
+    fn put_on_main(
+        &mut self,
+        begins: &Begins<'_>,
+        task: &Task,
+        place: &OwnBranch,
+        mark: (&TaskId, Epoch),
+        earlier: Earlier,
+        started: &mut Started,
+    ) -> Result<(), Refusal> {
         let trunk = self.trunk()?;
         if let Err(refusal) = trunk.fetched() {
             started.warnings.push(format!("work begins with what was fetched last: {}", refusal.detail));
         }
-        let own = (task.id.clone(), held.epoch);
-        started.kept = self.put_aside(begins, &trunk, &place, Some(&own))?;
+        let own = (task.id.clone(), mark.1);
+        started.kept = self.put_aside(begins, &trunk, place, Some(&own))?;
         worktree::put_back(&trunk.repo, &place.directory, &place.branch, &trunk.seen()?)?;
-        if earlier == Earlier::Adopt {
-            self.adopt_earlier(begins, &trunk, &place, mark, &mut started)?;
+        match earlier {
+            Earlier::Adopt => self.adopt_earlier(begins, &trunk, place, mark, started),
+            Earlier::Leave => Ok(()),
         }
-        mark_as_begun(&place, mark);
-        Ok(started)
     }
 
     /// Puts a workstation that nobody holds back on the main of record, and tells what was kept.

@@ -1,11 +1,14 @@
 //! `complete`: the whole end of the road in one call (mission D11). Checks that are missing, the merge, the completion with its
 //! handoff; each step finds what an earlier call has done, so that a call that died is simply repeated.
 
+mod waiting;
+
+pub use waiting::{ORDER, REVIEW};
+
 use crate::check::{self, Bench};
 use crate::handoff::HandoffView;
 use crate::merge::{BehindView, Merge, MergeCheckView, MergeView};
 use crate::progress::Progress;
-use crate::queue::LIMIT_MAX;
 use crate::submit::{Receipt, Target, step};
 use crate::view::{LandedView, TaskView};
 use crate::{Onus, Sight};
@@ -16,7 +19,7 @@ use onus_core::handoff::{Standing, Words};
 use onus_core::id::{BranchName, CommitId, Handle};
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::settings::MergePolicy;
-use onus_core::task::{Blocker, Check, State, Task};
+use onus_core::task::{Check, State, Task};
 use onus_core::text::{Text, shortened};
 use onus_host::refs::{self, History};
 use onus_host::{ref_file, worktree};
@@ -96,7 +99,7 @@ impl Onus {
             return self.finished_view(&ended, Done::default());
         }
         self.look_after_offer(&call.merge, &task)?;
-        self.look_after_review(call, &task)?;
+        self.look_after_wait(call, &task)?;
         let done = self.end_of_work(call, &task, progress);
         if let Err(refusal) = &done {
             self.ask_for_review(call, &task, refusal);
@@ -245,42 +248,6 @@ impl Onus {
         self.run_on(&call.merge, task, &missing, &bench, progress)
     }
 
-    /// Whether somebody looked at the work since it waits for that.
-    pub fn was_reviewed(&mut self, task: &Task) -> Result<bool, Refusal> {
-        if !waits_for_review(task) {
-            return Ok(false);
-        }
-        let (mut after, mut is_reviewed) = (0, false);
-        loop {
-            // A long story comes in parts, and the last word on it counts.
-            let part = self.log(Some(&task.id), Some(after), LIMIT_MAX)?.entries;
-            let Some(last) = part.last() else { return Ok(is_reviewed) };
-            after = last.seq;
-            for entry in &part {
-                match entry.verb.as_str() {
-                    "reviewed" => is_reviewed = true,
-                    "blocked" => is_reviewed = false,
-                    _ => {}
-                }
-            }
-        }
-    }
-
-    /// A task that waits for its review goes on once somebody has looked at it, whatever they say.
-    fn look_after_review(&mut self, call: &Finish<'_>, task: &Task) -> Result<(), Refusal> {
-        if !waits_for_review(task) {
-            return Ok(());
-        }
-        if !self.was_reviewed(task)? {
-            let detail = format!("{} waits for somebody to look at it", task.id);
-            return Err(Refusal::new(Code::ReviewMissing, detail)
-                .task(&task.id)
-                .hint(format!("onus review {} --approve, by somebody else", task.id)));
-        }
-        let unblock = envelope(call, &format!("reviewed {}", task.version), Command::Unblock)?;
-        self.submit(&unblock, &Target::Named).map(drop)
-    }
-
     /// The reviewer is asked once for each commit.
     fn ask_for_review(&mut self, call: &Finish<'_>, task: &Task, refusal: &Refusal) {
         let is_missing = refusal.code == Code::ReviewMissing
@@ -323,14 +290,6 @@ impl Onus {
         let Done { checks, behind, attempts } = done;
         Ok(FinishView { task: TaskView::from(task), landed, checks, attempts, handoff, behind })
     }
-}
-
-/// What a task that waits for its review is blocked on.
-pub const REVIEW: &str = "its review";
-
-/// Whether a task waits for its review, under a lease that its holder keeps.
-pub fn waits_for_review(task: &Task) -> bool {
-    matches!(&task.state, State::Blocked { on: Blocker::External(on), held: Some(_) } if on == REVIEW)
 }
 
 /// How much of a resolution is told in the handoff.

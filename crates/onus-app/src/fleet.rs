@@ -3,7 +3,7 @@
 use crate::Onus;
 use crate::limits::LimitView;
 use crate::remote::calls;
-use onus_core::id::{Handle, TaskId};
+use onus_core::id::{Epoch, Handle, TaskId, WorkstationName};
 use onus_core::limits::LimitScope;
 use onus_core::refusal::Refusal;
 use onus_core::time::Timestamp;
@@ -28,6 +28,11 @@ pub struct AgentView {
     /// `paused`; where the supervisor runs also `stopped` and `backing_off`.
     pub state: String,
     pub task: Option<TaskId>,
+    #[serde(default)]
+    pub title: Option<String>,
+    /// Under which lease it holds that: where, which grant of the task, and until when unless it is renewed.
+    #[serde(default)]
+    pub lease: Option<AgentLeaseView>,
     /// The last stretch of work.
     pub session: Option<i64>,
     /// When that began, or ended.
@@ -40,6 +45,14 @@ pub struct AgentView {
     /// What it has used today of what it may, where it has limits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitView>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct AgentLeaseView {
+    pub workstation: WorkstationName,
+    pub epoch: Epoch,
+    pub renewed_at: Timestamp,
+    pub expires_at: Timestamp,
 }
 
 impl Onus {
@@ -79,6 +92,13 @@ impl Onus {
             agents.push(AgentView {
                 state: state.to_owned(),
                 task: own.map(|own| own.task.clone()),
+                title: own.map(|own| own.title.clone()),
+                lease: own.map(|own| AgentLeaseView {
+                    workstation: own.workstation.clone(),
+                    epoch: own.epoch,
+                    renewed_at: own.renewed_at,
+                    expires_at: own.expires_at,
+                }),
                 session: last.as_ref().map(|session| session.id),
                 since: last.as_ref().map(|session| session.ended_at.unwrap_or(session.started_at)),
                 last_output_at: said.map(|piece| piece.at),

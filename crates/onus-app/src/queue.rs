@@ -120,18 +120,20 @@ impl Onus {
         Ok(view)
     }
 
-    /// Tasks that waited for this one and can be claimed now.
+    /// Tasks that waited for this one, or of which it is a slice, and that can be claimed now.
     pub fn made_ready(&mut self, by: &TaskId) -> Result<Vec<TaskId>, Refusal> {
         if let Some(answer) = self.remote(|| calls::MadeReady { by: by.clone() })? {
             return Ok(answer);
         }
         self.ask(|tx| {
             let mut ready = Vec::new();
-            for id in show::dependents(tx, by)?.into_iter().take(JUDGED) {
+            let parent = load::task(tx, by)?.and_then(|found| found.task.spec.parent);
+            for id in show::dependents(tx, by)?.into_iter().take(JUDGED).chain(parent) {
                 let Some(found) = load::task(tx, &id)? else { continue };
                 let task = found.task;
                 let waits = load::dependencies_of(tx, &task)?;
-                let is_free = waits.iter().all(|on| on.excepted || on.state == Some(StateName::Complete));
+                let is_free = waits.iter().all(|on| on.excepted || on.state == Some(StateName::Complete))
+                    && load::parts(tx, &id)?.iter().all(|(_, state)| state.is_terminal());
                 if is_free && task.state.name() == StateName::Open {
                     ready.push(id);
                 }
@@ -265,11 +267,13 @@ fn why_not(passing: &Passing<'_>) -> onus_store::error::Result<NotReadyView> {
     })
 }
 
-/// The dependencies that a task waits for.
+/// The dependencies and slices that a task waits for.
 fn incomplete(tx: &mut dyn Tx, task: &TaskId) -> onus_store::error::Result<Vec<String>> {
     let dependencies = load::dependencies(tx, task)?;
     let incomplete = dependencies.iter().filter(|one| one.state != Some(StateName::Complete));
-    Ok(incomplete.map(|one| one.id.to_string()).collect())
+    let parts = load::parts(tx, task)?;
+    let going_on = parts.iter().filter(|(_, state)| !state.is_terminal()).map(|(id, _)| id);
+    Ok(incomplete.map(|one| &one.id).chain(going_on).map(ToString::to_string).collect())
 }
 
 /// What concerns the task and the worker. Where it would work is asked when it claims.

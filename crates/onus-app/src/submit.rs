@@ -27,6 +27,7 @@ use onus_core::id::{CommitId, Handle, ProjectKey, RequestId, Seq, TaskId, Workst
 use onus_core::identity_map::Policy;
 use onus_core::lease::Token;
 use onus_core::ledger::Entry;
+use onus_core::output::without_secrets;
 use onus_core::process::Process;
 use onus_core::refusal::Refusal;
 use onus_core::registry::workstation::spent;
@@ -34,7 +35,7 @@ use onus_core::settings::WorktreeSync;
 use onus_core::task::{Assignment, Task, evolve};
 use onus_core::time::{Now, Timestamp};
 use onus_core::workstation::{Lifecycle, Workstation, WorkstationKind, WorkstationState};
-use onus_host::env::Env;
+use onus_host::env::{Env, secret_values};
 use onus_host::repository::Place;
 use onus_host::{identity_map, ref_file, refs, repository};
 use onus_store::apply::{self, Change};
@@ -73,6 +74,11 @@ pub enum Target {
     Next(Filter),
 }
 
+/// The call without what the environment of this process keeps secret, where its words tell it.
+pub fn cleaned(envelope: &Envelope) -> Option<Envelope> {
+    without_secrets(envelope, secret_values)
+}
+
 impl Onus {
     fn parts(&mut self) -> (Outside<'_>, &mut dyn Driver) {
         let Onus { store, settings, path, place, sight, bearer: _ } = self;
@@ -81,6 +87,8 @@ impl Onus {
 
     /// Carries a command out. The same request id gives the same receipt.
     pub fn submit(&mut self, envelope: &Envelope, target: &Target) -> Result<Receipt, Refusal> {
+        let clean = cleaned(envelope);
+        let envelope = clean.as_ref().unwrap_or(envelope);
         if self.store.remote().is_some() {
             let sent = Sent::new(&self.seen(envelope)?);
             let call = calls::Submit { sent, target: target.clone() };

@@ -19,7 +19,7 @@ mod view;
 pub(crate) use diff::diff;
 pub(crate) use dispatch::{change_line, dispatch};
 pub(crate) use effort::{approved, day, sessions, timesheet, usage};
-pub(crate) use fleet::fleet;
+pub(crate) use fleet::{fleet, fleet_page};
 pub(crate) use inbox::inbox;
 pub(crate) use milestone::{milestone, milestones};
 pub(crate) use mirror::{mirror_check, mirror_diff, mirrors};
@@ -104,7 +104,7 @@ pub(crate) fn when(at: Timestamp) -> String {
 }
 
 /// What is left of a lease, and when it ends: `14 min left (22:08)`.
-fn lease_end(expires_at: Timestamp) -> String {
+pub(crate) fn lease_end(expires_at: Timestamp) -> String {
     if UTC.load(Ordering::Relaxed) {
         return format!("until {}", when(expires_at));
     }

@@ -80,12 +80,17 @@ fn goes_on(
     site.assert_sound();
 }
 
-/// Three agents of a preset and five tasks, from an empty repository.
-fn lands_five(preset: &str, turn: impl Fn(&str) -> Turn, variables: impl Fn(&Site, &Model) -> String) {
+/// Agents of a preset and tasks, from an empty repository.
+fn lands(
+    preset: &str,
+    (agents, tasks): (usize, usize),
+    turn: impl Fn(&str) -> Turn,
+    variables: impl Fn(&Site, &Model) -> String,
+) {
     let Some(program) = program(preset) else { return };
     let site = Site::guarded();
-    site.by_person(&["fleet", "init", "--preset", preset, "--count", "3"]);
-    let tasks: Vec<String> = (0..5).map(|number| site.add(&format!("say hello {number}"))).collect();
+    site.by_person(&["fleet", "init", "--preset", preset, "--count", &agents.to_string()]);
+    let tasks: Vec<String> = (0..tasks).map(|number| site.add(&format!("say hello {number}"))).collect();
     let line = "echo hello > $ONUS_TASK.txt && git add . && git commit --quiet --message hello";
     let model = Model::saying_to_each(vec![turn(line), Turn::Text("hello is said")]);
     with_client(&site, &program, &variables(&site, &model));
@@ -116,7 +121,7 @@ fn claude_variables(_: &Site, model: &Model) -> String {
 
 #[test]
 fn three_of_claude_code_land_five_tasks() {
-    lands_five("claude", claude_turn, claude_variables);
+    lands("claude", (3, 5), claude_turn, claude_variables);
 }
 
 #[test]
@@ -144,10 +149,73 @@ fn codex_variables(site: &Site, model: &Model) -> String {
 
 #[test]
 fn three_of_codex_land_five_tasks() {
-    lands_five("codex", codex_turn, codex_variables);
+    lands("codex", (3, 5), codex_turn, codex_variables);
 }
 
 #[test]
 fn codex_goes_on_with_its_session() {
     goes_on("codex", false, codex_turn, codex_variables);
+}
+
+fn gemini_turn(line: &str) -> Turn {
+    Turn::Tool("run_shell_command", json!({ "command": line }))
+}
+
+fn gemini_variables(site: &Site, model: &Model) -> String {
+    let home = site.root().join("home/.gemini");
+    std::fs::create_dir_all(&home).unwrap();
+    let settings = json!({ "security": { "auth": { "selectedType": "gemini-api-key" } } });
+    std::fs::write(home.join("settings.json"), settings.to_string()).unwrap();
+    format!(
+        "\"GEMINI_API_KEY\":\"none\",\"GEMINI_MODEL\":\"scripted\",\"GOOGLE_GEMINI_BASE_URL\":\"{}\"",
+        model.address
+    )
+}
+
+#[test]
+fn gemini_cli_lands_a_task() {
+    lands("gemini", (1, 1), gemini_turn, gemini_variables);
+}
+
+fn opencode_turn(line: &str) -> Turn {
+    Turn::Tool("bash", json!({ "command": line, "description": "work" }))
+}
+
+fn opencode_variables(site: &Site, model: &Model) -> String {
+    let file = site.root().join("opencode.json");
+    let settings = json!({ "autoupdate": false, "share": "disabled", "model": "scripted/m", "small_model": "scripted/m",
+        "provider": { "scripted": { "npm": "@ai-sdk/openai-compatible", "name": "scripted",
+            "options": { "baseURL": format!("{}/v1", model.address), "apiKey": "none" },
+            "models": { "m": { "name": "m", "limit": { "context": 100_000, "output": 4_000 } } } } },
+        "permission": { "*": "allow" } });
+    std::fs::write(&file, settings.to_string()).unwrap();
+    format!("\"OPENCODE_CONFIG\":\"{}\",\"OPENCODE_DISABLE_AUTOUPDATE\":\"1\"", file.display())
+}
+
+#[test]
+fn opencode_lands_a_task() {
+    lands("opencode", (1, 1), opencode_turn, opencode_variables);
+}
+
+/// They are slow to start: the others show every day what these share with them.
+fn is_soak() -> bool {
+    let is_asked = std::env::var_os("ONUS_SOAK").is_some();
+    if !is_asked {
+        eprintln!("skipped: ONUS_SOAK is not set");
+    }
+    is_asked
+}
+
+#[test]
+fn gemini_cli_goes_on_with_its_session() {
+    if is_soak() {
+        goes_on("gemini", false, gemini_turn, gemini_variables);
+    }
+}
+
+#[test]
+fn opencode_goes_on_with_its_session() {
+    if is_soak() {
+        goes_on("opencode", false, opencode_turn, opencode_variables);
+    }
 }

@@ -1,7 +1,7 @@
 //! Limits stop agents: at the grant, and while they work (mission E10). Real processes that print what clients print.
 
 use crate::support::server::Server;
-use crate::support::wrapper::{lives, number_in, ran};
+use crate::support::wrapper::{lives, number_in, ran, until};
 use crate::support::{Site, text};
 use serde_json::{Value, json};
 
@@ -201,4 +201,84 @@ fn settings_that_cannot_be_meant_are_refused_all_at_once() {
     std::fs::write(site.repo().join("onus.yaml"), "limits: { task: { money: 3 } }\n").unwrap();
     let error = site.run(&["validate", "--json"]).error();
     assert!(text(&error["hint"]).contains("cost, tokens, time, turns, attempts"), "{error:#}");
+}
+
+/// Every measure of every scope, while somebody works and at the next grant; and an agent's own figures in `agents`.
+#[test]
+fn every_measure_counts_for_every_scope() {
+    let site = limited("{}\n");
+    site.by_person(&["add", "work", "--sprint", "s1"]);
+    let settings = |text: &str| std::fs::write(site.repo().join("onus.yaml"), text).unwrap();
+    assert!(claim(&site, "a", "T-1").is_ok());
+    site.ok(&[
+        "session",
+        "usage",
+        "T-1",
+        "--as",
+        "@a",
+        "--input-tokens",
+        "100",
+        "--cost",
+        "2",
+        "--turns",
+        "3",
+    ]);
+    site.by_person(&["release", "T-1", "--force", "--reason", "an attempt"]);
+    let lease = text(&claim(&site, "a", "T-1").json()["lease"]["token"]).to_owned();
+    site.ok(&[
+        "session",
+        "usage",
+        "T-1",
+        "--as",
+        "@a",
+        "--input-tokens",
+        "100",
+        "--cost",
+        "2",
+        "--turns",
+        "3",
+    ]);
+    until("a second of it has passed", || {
+        settings("limits: { task: { time: 1s } }\n");
+        site.ok(&["report", "limits", "--task", "T-1"])["limits"][0]["reached"] == true
+    });
+    let scopes = [
+        ("task", "limits: { task: LIMIT }\n"),
+        ("worker_day", "limits: { worker_day: LIMIT }\n"),
+        ("worker_day", "agents: [{ worker: \"@a\", command: [x], limits: LIMIT }]\n"),
+        ("sprint", "limits: { sprint: LIMIT }\n"),
+        ("workspace_day", "limits: { workspace_day: LIMIT }\n"),
+    ];
+    let measures = ["cost: 1", "tokens: 100", "time: 1s", "turns: 3", "attempts: 1"];
+    let refused = |answer: crate::support::Answer, scope: &str, measure: &str| {
+        let error = answer.error();
+        assert_eq!(
+            (answer.exit, &*answer.code()),
+            (Some(5), "budget_exceeded"),
+            "{scope} {measure}: {answer:?}"
+        );
+        let kinds: Vec<&str> = kinds(&error["findings"]);
+        assert_eq!(kinds, [scope], "{measure}: {error:#}");
+    };
+    for (scope, line) in scopes {
+        for measure in measures {
+            settings(&line.replace("LIMIT", &format!("{{ {measure} }}")));
+            let renewed = site.run(&["renew", "T-1", "--as", "@a", "--lease", &lease, "--json"]);
+            match measure {
+                // An attempt that is under way has not failed.
+                "attempts: 1" => assert!(renewed.is_ok(), "{renewed:?}"),
+                _ => refused(renewed, scope, measure),
+            }
+        }
+    }
+    settings("{}\n");
+    site.ok(&["release", "T-1", "--as", "@a", "--lease", &lease]);
+    for (scope, line) in scopes {
+        for measure in measures {
+            settings(&line.replace("LIMIT", &format!("{{ {measure} }}")));
+            refused(claim(&site, "a", "T-1"), scope, measure);
+        }
+    }
+    settings("{}\n");
+    assert!(claim(&site, "a", "T-1").is_ok(), "nothing else stands against it");
 }

@@ -331,3 +331,94 @@ fn two_wrappers_empty_the_queue() {
     assert_eq!(ran(site, "a", &["--loop"], "true").exit, Some(6));
     site.assert_sound();
 }
+
+/// A parent is done when its slices are: nobody is offered what nobody can complete.
+#[test]
+fn a_parent_is_offered_behind_its_slices() {
+    let fleet = Fleet::new();
+    let site = &fleet.site;
+    let parent = site.add("whole");
+    let slice =
+        |title: &str| text(&site.by_person(&["add", title, "--parent", &parent])["task"]["id"]).to_owned();
+    let (one, two) = (slice("one"), slice("two"));
+    let ready = || {
+        let view = site.ok(&["ready"]);
+        let ids = view["tasks"].as_array().unwrap().iter().map(|task| text(&task["id"]).to_owned());
+        (ids.collect::<Vec<_>>(), view["not_ready"].clone())
+    };
+    let (tasks, waits) = ready();
+    assert_eq!(tasks, [one.clone(), two.clone()]);
+    assert_eq!(
+        (&waits[0]["task"], &waits[0]["reasons"][0]),
+        (&parent.clone().into(), &"dependency_incomplete".into())
+    );
+    assert_eq!(waits[0]["waits_for"], serde_json::json!([one, two]));
+    let line = "echo \"$ONUS_TASK\" > \"$ONUS_TASK.txt\"; git add . && git commit --quiet --message work";
+    for done in [&one, &two, &parent] {
+        let ended = ran(site, "a", &["--next"], line);
+        assert_eq!(ended.exit, Some(0), "{ended:?}");
+        assert_eq!(site.task(done)["state"], "complete", "{ended:?}");
+    }
+    // What was complete waits again for a slice that comes later, and for nothing that was dropped.
+    let later = slice("later");
+    site.by_person(&["reopen", &parent, "--reason", "more of it"]);
+    assert_eq!(ready().0.join(" "), later);
+    let dropped = site.by_person(&["drop", &later, "--reason", "no"]);
+    assert_eq!(dropped["task"]["state"], "dropped");
+    assert_eq!(ready().0.join(" "), parent);
+    // The last one says what can begin.
+    let last = slice("last");
+    let claimed = site.ok(&["claim", &last, "--as", "@a", "--workstation", "ws-a"]);
+    let token = text(&claimed["lease"]["token"]);
+    let said = finish(start(&mut site.command(&[
+        "complete",
+        &last,
+        "--resolution",
+        "done",
+        "--as",
+        "@a",
+        "--lease",
+        token,
+        "--no-merge",
+    ])));
+    assert!(said.stderr.contains(&parent), "{said:?}");
+    site.assert_sound();
+}
+
+/// Invariant clean-start, where git itself is in the way: nothing is started, and nobody keeps the task.
+#[test]
+fn nothing_begins_in_a_place_that_cannot_be_made_ready() {
+    let fleet = Fleet::new();
+    let site = &fleet.site;
+    let task = site.add("work");
+    // What stands where git locks its index, and is nothing that a killed git left.
+    let tree = fleet.tree("a");
+    std::fs::write(tree.join("left.txt"), "left behind\n").unwrap();
+    let index = site.repo().join(".git/worktrees/repo-ws-a/index.lock");
+    std::fs::create_dir(&index).unwrap();
+    let is_open = || {
+        let row = site.task(&task);
+        assert_eq!((text(&row["state"]), row["assignment"].is_null()), ("open", true), "{row}");
+    };
+    let started = site.root().join("started");
+    let line = format!("touch {}", started.display());
+    let ended = ran(site, "a", &[&task, "--json"], &line);
+    assert_eq!(
+        (ended.exit, &ended.json()["runs"][0]["outcome"]),
+        (Some(126), &"released".into()),
+        "{ended:#?}"
+    );
+    assert!(!started.exists(), "it was started among what somebody else left");
+    is_open();
+    let refused = site.run(&["claim", &task, "--as", "@a", "--workstation", "ws-a", "--json"]);
+    assert_eq!((refused.exit, &*refused.code()), (Some(5), "workstation_not_ready"), "{refused:#?}");
+    is_open();
+    let told = site.ok(&["handoff", &task, "--show"])["handoff"]["summary"].clone();
+    assert!(text(&told).contains("could not be put on the main of record"), "{told}");
+    // Once git can work there again, it begins clean.
+    std::fs::remove_dir(&index).unwrap();
+    let ended = ran(site, "a", &[&task], "ls; echo x >x.txt; git add . && git commit --quiet --message work");
+    assert_eq!(ended.exit, Some(0), "{ended:#?}");
+    assert!(!ended.stdout.contains("left.txt"), "{ended:#?}");
+    site.assert_sound();
+}

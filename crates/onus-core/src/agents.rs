@@ -1,7 +1,11 @@
 //! The agents that Onus starts by itself (`agents:` in `onus.yaml`), and how each kind of client is called (mission D15).
 
+mod preset;
+
+pub use preset::{PROMPT, Preset, Presets, Transcript, UsageSpan, mistakes};
+
 use crate::code::Code;
-use crate::id::{Handle, Role, WorkstationName};
+use crate::id::{Handle, PresetName, Role, WorkstationName};
 use crate::limits::Limit;
 use crate::refusal::{Finding, Refusal};
 use schemars::JsonSchema;
@@ -11,22 +15,15 @@ use std::collections::BTreeMap;
 /// More agents of one kind than a machine runs.
 const COUNT_MAX: u16 = 200;
 
-/// Stands for the task in the words of a command.
-pub const PROMPT: &str = "{prompt}";
-
-/// Claude Code hears at its next step what was said to it (`onus say`), without a file in its worktree.
-const HEARING: &str =
-    r#"{"hooks":{"PostToolUse":[{"hooks":[{"type":"command","command":"onus hook agent post-tool-use"}]}]}}"#;
-
 /// One kind of agent, and how many of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentSettings {
     /// `@builder`, or `@builder-*` for `@builder-1`, `@builder-2` and so on.
     pub worker: String,
-    /// A client whose call is known.
+    /// A client whose call is known: `claude`, `codex`, `gemini`, `opencode`, `shell`, or one of `presets`.
     #[serde(default)]
-    pub preset: Option<Preset>,
+    pub preset: Option<PresetName>,
     /// The words of the call, instead of a preset's; with `shell` a line for `sh -c`. `{prompt}` stands for the task.
     #[serde(default)]
     pub command: Vec<String>,
@@ -88,73 +85,6 @@ fn one() -> u16 {
     1
 }
 
-/// A client whose headless call is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Preset {
-    Claude,
-    Codex,
-    Gemini,
-    Opencode,
-    Shell,
-}
-
-impl Preset {
-    pub const ALL: &[Preset] =
-        &[Preset::Claude, Preset::Codex, Preset::Gemini, Preset::Opencode, Preset::Shell];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Preset::Claude => "claude",
-            Preset::Codex => "codex",
-            Preset::Gemini => "gemini",
-            Preset::Opencode => "opencode",
-            Preset::Shell => "shell",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Preset> {
-        Preset::ALL.iter().copied().find(|preset| preset.name() == text)
-    }
-
-    /// The words of its call that go on with a session of its own; none where it cannot.
-    pub fn resumed(self, session: &str) -> Option<Vec<String>> {
-        let [options, at]: [&[&str]; 2] = match self {
-            Preset::Claude | Preset::Gemini => [&["--resume"], &[]],
-            Preset::Codex => [&["resume"], &[PROMPT]],
-            Preset::Opencode => [&["--session"], &[PROMPT]],
-            Preset::Shell => return None,
-        };
-        // What stands last in a call stays there.
-        let words = self.words().iter().filter(|word| !at.contains(word));
-        let all = words.chain(options).copied().chain([session]).chain(at.iter().copied());
-        Some(all.map(str::to_owned).collect())
-    }
-
-    /// The words of its call; of a shell those before the line.
-    const fn words(self) -> &'static [&'static str] {
-        match self {
-            Preset::Claude => &[
-                "claude",
-                "-p",
-                PROMPT,
-                "--output-format",
-                "stream-json",
-                "--verbose",
-                "--allowedTools",
-                "Bash Read Write Edit Glob Grep",
-                "--settings",
-                HEARING,
-            ],
-            // Its own sandbox would keep it from the git directory of a worktree.
-            Preset::Codex => &["codex", "exec", "--json", "--sandbox", "danger-full-access", PROMPT],
-            Preset::Gemini => &["gemini", "-p", PROMPT, "-o", "stream-json", "--yolo", "--skip-trust"],
-            Preset::Opencode => &["opencode", "run", "--format", "json", PROMPT],
-            Preset::Shell => &["sh", "-c"],
-        }
-    }
-}
-
 /// One agent, ready to be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agent {
@@ -164,16 +94,25 @@ pub struct Agent {
     pub tier: Option<String>,
     pub command: Vec<String>,
     /// The client, where its own words are called: it may go on with a session that was interrupted.
-    pub client: Option<Preset>,
+    pub client: Option<PresetName>,
     pub env: BTreeMap<String, String>,
     pub sandbox: SandboxSetting,
 }
 
+/// Who the agents of the settings are, however each is started.
+pub fn workers(settings: &[AgentSettings]) -> Result<Vec<Handle>, Refusal> {
+    let of = |kind: &'_ AgentSettings| {
+        (1..=kind.count.min(COUNT_MAX)).map(|number| handle(kind, number)).collect()
+    };
+    let all: Vec<Vec<Handle>> = settings.iter().map(of).collect::<Result<_, Refusal>>()?;
+    Ok(all.concat())
+}
+
 /// Every agent that the settings name, in their order.
-pub fn agents(settings: &[AgentSettings]) -> Result<Vec<Agent>, Refusal> {
+pub fn agents(settings: &[AgentSettings], presets: &Presets) -> Result<Vec<Agent>, Refusal> {
     let mut all: Vec<Agent> = Vec::new();
     for kind in settings {
-        let command = command(kind)?;
+        let (command, client) = command(kind, presets)?;
         if !(1..=COUNT_MAX).contains(&kind.count) {
             let detail = format!("agents: {} agents are no number of {}", kind.count, kind.worker);
             return Err(Refusal::invalid(detail).hint(format!("count: 1 to {COUNT_MAX}")));
@@ -201,9 +140,9 @@ pub fn agents(settings: &[AgentSettings]) -> Result<Vec<Agent>, Refusal> {
                 worker,
                 workstation,
                 role: kind.roles.get(index % kind.roles.len().max(1)).cloned(),
-                tier: kind.preset.map(|preset| preset.name().to_owned()),
+                tier: kind.preset.as_ref().map(ToString::to_string),
                 command: command.clone(),
-                client: kind.preset.filter(|_| kind.command.is_empty()),
+                client: client.clone(),
                 sandbox: kind.sandbox,
             });
         }
@@ -258,27 +197,40 @@ fn handle(kind: &AgentSettings, number: u16) -> Result<Handle, Refusal> {
     text.parse().map_err(|why: String| Refusal::invalid(format!("agents: {why}")))
 }
 
-fn command(kind: &AgentSettings) -> Result<Vec<String>, Refusal> {
-    let known = |preset: Preset| preset.words().iter().map(|word| (*word).to_owned());
-    match (kind.preset, kind.command.as_slice()) {
-        (Some(Preset::Shell), [_, ..]) => Ok(known(Preset::Shell).chain([kind.command.join(" ")]).collect()),
-        (Some(Preset::Shell) | None, []) => {
-            Err(Refusal::invalid(format!("agents: {} has no command", kind.worker))
-                .hint("command: [\"./agent.sh\"], or preset: claude, codex, gemini, opencode"))
+/// The words of its call, and whose words they are.
+fn command(kind: &AgentSettings, presets: &Presets) -> Result<(Vec<String>, Option<PresetName>), Refusal> {
+    let preset = kind.preset.as_ref().map(|name| presets.find(name)).transpose()?;
+    let has_command = !kind.command.is_empty();
+    match preset {
+        Some(preset) if preset.takes_command() == has_command => {
+            Ok((preset.called(&kind.command), kind.preset.clone()))
         }
-        (Some(preset), []) => Ok(known(preset).collect()),
-        (_, words) => Ok(words.to_vec()),
+        _ if has_command => Ok((kind.command.clone(), None)),
+        _ => Err(Refusal::invalid(format!("agents: {} has no command", kind.worker))
+            .hint("command: [\"./agent.sh\"], or preset: claude, codex, gemini, opencode")),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{Value, json};
 
-    fn kind(worker: &str, preset: Option<Preset>, command: &[&str], count: u16) -> AgentSettings {
+    fn presets() -> Presets {
+        let preset = |name: &str, text: Value| (name.parse().unwrap(), serde_json::from_value(text).unwrap());
+        Presets::new([
+            preset(
+                "claude",
+                json!({ "call": ["claude", "-p", PROMPT], "resume": ["{call}", "-r", "{session}"] }),
+            ),
+            preset("shell", json!({ "call": ["sh", "-c", "{command}"] })),
+        ])
+    }
+
+    fn kind(worker: &str, preset: Option<&str>, command: &[&str], count: u16) -> AgentSettings {
         AgentSettings {
             worker: worker.into(),
-            preset,
+            preset: preset.map(|name| name.parse().unwrap()),
             command: command.iter().map(|word| (*word).to_owned()).collect(),
             count,
             workstations: Vec::new(),
@@ -291,43 +243,43 @@ mod tests {
 
     #[test]
     fn a_star_is_a_number_and_each_has_a_place_of_its_own() {
-        let found = agents(&[kind("@claude-*", Some(Preset::Claude), &[], 2)]).unwrap();
+        let found = agents(&[kind("@claude-*", Some("claude"), &[], 2)], &presets()).unwrap();
         let names: Vec<String> =
             found.iter().map(|agent| format!("{} {}", agent.worker, agent.workstation)).collect();
         assert_eq!(names, ["@claude-1 claude-1", "@claude-2 claude-2"]);
-        assert_eq!(found[0].command[..3], ["claude", "-p", PROMPT]);
-    }
-
-    #[test]
-    fn a_client_goes_on_with_its_own_session() {
-        for (preset, end) in [
-            (Preset::Claude, "--resume s"),
-            (Preset::Codex, "danger-full-access resume s {prompt}"),
-            (Preset::Gemini, "--skip-trust --resume s"),
-            (Preset::Opencode, "json --session s {prompt}"),
-        ] {
-            let words = preset.resumed("s").unwrap().join(" ");
-            assert!(words.ends_with(end) && words.matches(PROMPT).count() == 1, "{words}");
-        }
-        assert_eq!(Preset::Shell.resumed("s"), None);
-        let own = agents(&[kind("@a", Some(Preset::Claude), &["./mine"], 1)]).unwrap();
+        assert_eq!(found[0].command, ["claude", "-p", PROMPT]);
+        assert_eq!(found[0].client.as_ref().unwrap().as_str(), "claude");
+        let own = agents(&[kind("@a", Some("claude"), &["./mine"], 1)], &presets()).unwrap();
         assert_eq!(own[0].client, None, "words of one's own are called as they are");
     }
 
     #[test]
     fn what_cannot_be_started_is_refused() {
         for wrong in [
-            vec![kind("@a", Some(Preset::Shell), &[], 1)],
+            vec![kind("@a", Some("shell"), &[], 1)],
+            vec![kind("@a", Some("nobody"), &[], 1)],
             vec![kind("@a", None, &[], 1)],
-            vec![kind("@a", Some(Preset::Codex), &[], 2)],
-            vec![kind("a b", Some(Preset::Codex), &[], 1)],
-            vec![kind("@a-*", Some(Preset::Codex), &[], 0)],
-            vec![kind("@a-*", Some(Preset::Codex), &[], COUNT_MAX + 1)],
-            vec![kind("@a", Some(Preset::Codex), &[], 1), kind("@a", Some(Preset::Gemini), &[], 1)],
+            vec![kind("@a", Some("claude"), &[], 2)],
+            vec![kind("a b", Some("claude"), &[], 1)],
+            vec![kind("@a-*", Some("claude"), &[], 0)],
+            vec![kind("@a-*", Some("claude"), &[], COUNT_MAX + 1)],
+            vec![kind("@a", Some("claude"), &[], 1), kind("@a", Some("claude"), &[], 1)],
         ] {
-            assert!(agents(&wrong).is_err(), "{wrong:?}");
+            assert!(agents(&wrong, &presets()).is_err(), "{wrong:?}");
         }
-        let shell = agents(&[kind("@a", Some(Preset::Shell), &["./x", "y"], 1)]).unwrap();
+        let shell = agents(&[kind("@a", Some("shell"), &["./x", "y"], 1)], &presets()).unwrap();
         assert_eq!(shell[0].command, ["sh", "-c", "./x y"]);
+    }
+
+    #[test]
+    fn a_preset_that_cannot_be_meant_is_refused_with_all_that_is_wrong() {
+        let found = |text: Value| {
+            let preset: Preset = serde_json::from_value(text).unwrap();
+            mistakes(&BTreeMap::from([("mine".parse().unwrap(), preset)])).len()
+        };
+        assert_eq!(found(json!({ "call": ["x"] })), 0);
+        assert_eq!(found(json!({ "call": [] })), 1);
+        assert_eq!(found(json!({ "call": ["{session}"], "resume": ["x"], "writes": ["../up"] })), 3);
+        assert_eq!(found(json!({ "call": ["x"], "writes": ["/etc", "a//b", ""] })), 1);
     }
 }

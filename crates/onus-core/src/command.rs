@@ -454,6 +454,11 @@ impl Command {
         said
     }
 
+    /// Whether its texts are an ask's, which belong to the system that it came from.
+    pub fn says_what_is_asked_for(&self) -> bool {
+        matches!(self, Command::Add { .. } | Command::Edit { .. })
+    }
+
     /// The texts of a command, in a fixed order: written down by their digests, they travel beside it.
     pub fn texts_mut(&mut self) -> Vec<&mut Text> {
         match self {

@@ -118,6 +118,10 @@ checked_name!(
     MilestoneName, "^[a-z][a-z0-9-]{0,63}$", "a milestone's name", is_name
 );
 checked_name!(
+    /// A client whose call is known: `claude`.
+    PresetName, "^[a-z][a-z0-9-]{0,63}$", "a preset's name", is_name
+);
+checked_name!(
     /// The capital letters before the dash of `API-12`.
     ProjectKey, "^[A-Z][A-Z0-9]{0,15}$", "a project key",
     |text| name_tail(text, u8::is_ascii_uppercase, |b| b.is_ascii_uppercase() || b.is_ascii_digit(), 16)

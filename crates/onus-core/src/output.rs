@@ -5,10 +5,12 @@
 
 mod plain;
 mod redact;
+mod said;
 pub mod step;
 
 pub use plain::Plain;
 pub use redact::{Redactor, is_secret_name, redacted};
+pub use said::without_secrets;
 
 use crate::hash::encode_hex;
 use crate::settings::RunSettings;

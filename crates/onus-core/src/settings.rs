@@ -1,7 +1,7 @@
 //! What a team may set in `onus.yaml`. Every field has a safe default; unknown keys are refused by the reader.
 
-use crate::agents::AgentSettings;
-use crate::id::{ChannelName, Handle, MirrorName, ProjectKey};
+use crate::agents::{AgentSettings, Preset};
+use crate::id::{ChannelName, Handle, MirrorName, PresetName, ProjectKey};
 use crate::intake::channel::Channel;
 use crate::limits::LimitSettings;
 use crate::mirror::setting::Mirror;
@@ -43,6 +43,8 @@ pub struct Settings {
     pub limits: LimitSettings,
     /// The agents that `onus fleet up` starts.
     pub agents: Vec<AgentSettings>,
+    /// How other clients than ours are called, or ours in another way.
+    pub presets: BTreeMap<PresetName, Preset>,
     pub fleet: FleetSettings,
     /// What a model's tokens cost, for records that tell no cost. A model that is not named has none.
     pub prices: Prices,

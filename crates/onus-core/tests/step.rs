@@ -179,3 +179,33 @@ fn a_session_is_resumed_unless_its_client_gave_up() {
     assert_eq!(resumable(&steps(&format!("{CLAUDE}{gave_up}"))), None);
     assert_eq!(resumable(&steps("hello\n")), None);
 }
+
+/// What JSON writes as an escape is a control character once it is read.
+#[test]
+fn nothing_of_a_step_drives_a_terminal() {
+    let hostile = "\u{1b}]0;owned\u{7}\u{1b}[2Jred\u{9b}31m \u{202e}txt\u{8}";
+    let text = serde_json::Value::from(hostile).to_string();
+    for line in [
+        format!(
+            r#"{{"type":"assistant","session_id":"s","message":{{"content":[{{"type":"text","text":{text}}}]}}}}"#
+        ),
+        format!(
+            r#"{{"type":"assistant","session_id":"s","message":{{"content":[{{"type":"tool_use","name":{text},"input":{{"command":{text}}}}}]}}}}"#
+        ),
+        format!(
+            r#"{{"type":"assistant","session_id":"s","message":{{"content":[{{"type":"tool_use","name":"Edit","input":{{"path":{text}}}}}]}}}}"#
+        ),
+        format!(
+            r#"{{"type":"user","session_id":"s","message":{{"content":[{{"type":"tool_result","content":{text}}}]}}}}"#
+        ),
+        format!(r#"{{"type":"result","session_id":"s","is_error":true,"result":{text}}}"#),
+        format!(r#"{{"type":"error","timestamp":"t","message":{text}}}"#),
+    ] {
+        let shown = lines(&line).join("\n");
+        assert!(shown.contains("red"), "{line}: {shown}");
+        assert!(
+            !shown.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'),
+            "{line}: {shown:?}"
+        );
+    }
+}

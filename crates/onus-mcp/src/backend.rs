@@ -67,8 +67,9 @@ pub trait WorkingTrees: Send + Sync {
     /// The lease token that a claim left here.
     fn lease(&self, task: &TaskId) -> Result<Option<Token>, Refusal>;
 
-    /// Leaves the lease token of a grant where the holder's next call finds it; a warning where that fails.
-    fn keep(&self, receipt: &Receipt) -> Option<String>;
+    /// Makes the workstation of a grant ready and leaves the lease token where the holder's next call finds it; a warning where
+    /// that fails. No work begins in a workstation that cannot be made ready.
+    fn keep(&self, receipt: &Receipt) -> Result<Option<String>, Refusal>;
 
     /// After a takeover: nothing of the old holder's lands any more, and nothing of it is lost.
     fn secure(&self, receipt: &Receipt) -> Result<(), Refusal>;

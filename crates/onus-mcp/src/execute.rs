@@ -177,7 +177,7 @@ impl<D: Backend> Execution<'_, D> {
     }
 
     fn granted(&self, receipt: &Receipt) -> Result<Value, Refusal> {
-        let warning = self.desk.site().and_then(|site| site.keep(receipt));
+        let warning = self.desk.site().map(|site| site.keep(receipt)).transpose()?.flatten();
         let held = receipt.task.assignment().map(|held| held.workstation.clone());
         let directory = match held {
             Some(name) if self.desk.site().is_some() => {

@@ -7,7 +7,7 @@ use crate::readers::busy;
 use crate::store::{Open, Store, follow, is_lost, reopen};
 use onus_app::followed_settings::FollowedSettings;
 use onus_app::last_commit::Memory;
-use onus_app::submit::{Order, Receipt, Target};
+use onus_app::submit::{Order, Receipt, Target, cleaned};
 use onus_app::token::Shown;
 use onus_core::command::Envelope;
 use onus_core::refusal::Refusal;
@@ -64,6 +64,8 @@ impl Writer {
         calls: Vec<(Envelope, Target)>,
         shown: Option<Shown>,
     ) -> Result<Vec<WriterAnswer>, Refusal> {
+        let clean = |(call, target): (Envelope, Target)| (cleaned(&call).unwrap_or(call), target);
+        let calls = calls.into_iter().map(clean).collect();
         let (reply, answer) = oneshot::channel();
         self.orders.try_send(Waiting { calls, shown, reply }).map_err(|error| match error {
             TrySendError::Full(_) => busy("too many commands wait already"),

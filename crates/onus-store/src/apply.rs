@@ -21,16 +21,21 @@ use onus_core::task::{Assignment, StateName, Task};
 /// The one event that changes what is asked for.
 const EDITED: &str = "edited";
 
-/// A dependency of the task is not complete, and nobody said that it need not be waited for.
+/// A dependency of the task is not complete, and nobody said that it need not be waited for; or a slice of it goes on.
 macro_rules! incomplete {
     ($task:literal) => {
         concat!(
-            "EXISTS (SELECT 1 FROM dependency w JOIN task u ON u.workspace = w.workspace AND u.id = w.depends_on \
+            "(EXISTS (SELECT 1 FROM dependency w JOIN task u ON u.workspace = w.workspace AND u.id = w.depends_on \
              WHERE w.workspace = ",
             $task,
             ".workspace AND w.task = ",
             $task,
-            ".id AND w.excepted = 0 AND u.state <> 'complete') "
+            ".id AND w.excepted = 0 AND u.state <> 'complete') \
+             OR EXISTS (SELECT 1 FROM task p WHERE p.workspace = ",
+            $task,
+            ".workspace AND p.parent = ",
+            $task,
+            ".id AND p.state NOT IN ('complete', 'dropped'))) "
         )
     };
 }
@@ -50,17 +55,19 @@ sql! {
     /// What is asked for, after an edit; the row is already at the version of the edit.
     pub(crate) EDIT_TASK(task, version, ..asked: TaskAsked) = "UPDATE task SET ", TaskAsked::SET,
         " WHERE workspace = :workspace AND id = :task AND version = :version";
-    /// Whether each of some tasks waits is asked anew from its dependencies, so that the flag cannot drift.
+    /// Whether each of some tasks waits is asked anew from its dependencies and slices, so that the flag cannot drift.
     pub(crate) REFRESH_TASK(task) = "UPDATE task SET waits = CASE WHEN ", incomplete!("task"), "THEN 1 ELSE 0 END \
         WHERE workspace = :workspace AND id = :task";
+    pub(crate) REFRESH_PARENT(task) last [] = "UPDATE task SET waits = CASE WHEN ", incomplete!("task"), "THEN 1 ELSE 0 \
+        END WHERE workspace = :workspace AND id = :task";
     pub(crate) REFRESH_DEPENDENTS(task) last [] = "UPDATE task SET waits = CASE WHEN ", incomplete!("task"), "THEN 1 \
         ELSE 0 END \
         FROM dependency d WHERE d.workspace = :workspace AND d.depends_on = :task AND task.workspace = d.workspace AND \
         task.id = d.task";
     pub(crate) SOME_DEPENDENT(task) reads [] = "SELECT 1 FROM dependency WHERE workspace = :workspace AND depends_on = \
         :task LIMIT 1";
-    REFRESH_YOUNGER(than) = "UPDATE task SET waits = 1 WHERE workspace = :workspace AND born > :than AND ",
-        incomplete!("task");
+    REFRESH_YOUNGER(than) = "UPDATE task SET waits = 1 WHERE workspace = :workspace AND (born > :than OR id IN (SELECT y.parent \
+        FROM task y WHERE y.workspace = :workspace AND y.born > :than AND y.parent IS NOT NULL)) AND ", incomplete!("task");
     pub(crate) INSERT_DEPENDENCY(task, depends_on) = "INSERT INTO dependency (workspace, task, depends_on) VALUES \
         (:workspace, :task, :depends_on)";
     EXCEPT_DEPENDENCY(task, depends_on) = "UPDATE dependency SET excepted = 1 WHERE workspace = :workspace AND task = \
@@ -133,6 +140,7 @@ pub fn change(tx: &mut dyn Tx, change: &Change<'_>) -> Result<()> {
             }
         }
     }
+    refresh_parents(tx, change.before, change.after)?;
     entry(tx, change.entry)?;
     let held = change.before.and_then(Task::assignment);
     for effect in change.effects {
@@ -155,6 +163,16 @@ pub fn change(tx: &mut dyn Tx, change: &Change<'_>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A task waits for its slices, and begins with none of them open.
+fn refresh_parents(tx: &mut dyn Tx, before: Option<&Task>, after: &Task) -> Result<()> {
+    let part_of = |task: &Task| task.spec.parent.clone().filter(|_| !task.state.name().is_terminal());
+    let (was, is) = (before.and_then(part_of), part_of(after));
+    if was == is {
+        return Ok(());
+    }
+    was.iter().chain(&is).try_for_each(|parent| tx.run_any(&REFRESH_PARENT { task: parent }))
 }
 
 /// Whether another task depends on this one.
@@ -219,7 +237,7 @@ fn move_dependencies(tx: &mut dyn Tx, id: &str, before: &Task, after: &Task) -> 
     tx.run_one(&REFRESH_TASK { task: id })
 }
 
-/// After many tasks and their dependencies were written at once: finds out which of the younger ones wait.
+/// After many tasks and their dependencies were written at once: finds out which of the younger ones wait, and which parents.
 pub fn refresh_younger(tx: &mut dyn Tx, than: Seq) -> Result<()> {
     tx.run(&REFRESH_YOUNGER { than }).map(drop)
 }

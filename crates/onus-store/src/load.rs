@@ -449,7 +449,7 @@ fn slices(tx: &mut dyn Tx, task: &Task) -> Result<Vec<Slice>> {
 }
 
 /// The task's own slices. All of them, so that the answer hangs on the tasks that it names.
-fn parts(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<(TaskId, StateName)>> {
+pub fn parts(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<(TaskId, StateName)>> {
     let rows = tx.rows(&PARTS { task })?;
     rows.into_iter().map(|mut row| Ok((row.parsed()?, state_name(&row.text()?)?))).collect()
 }

@@ -9,7 +9,7 @@ use crate::sql_of;
 use crate::statement::{Params as _, Sql, Statement, ToValue, params};
 
 /// The schema whose columns these are.
-pub const SCHEMA: i64 = 17;
+pub const SCHEMA: i64 = 18;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

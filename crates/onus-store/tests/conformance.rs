@@ -54,6 +54,7 @@ conformance!([
     rows::nonsense_is_corruption_not_a_default,
     queue::the_list_is_in_order_and_pages_join,
     queue::ready_means_open_with_complete_dependencies,
+    queue::a_parent_is_ready_behind_its_slices,
     queue::filters_narrow,
     queue::a_search_finds_words_wherever_they_stand,
     queue::words_are_indexed_a_little_at_a_time,

@@ -13,7 +13,7 @@ use onus_app::submit::{Receipt, Target};
 use onus_app::view::ClaimView;
 use onus_core::command::Command;
 use onus_core::constraint::Constraint;
-use onus_core::id::{Handle, TaskId, WorkstationName};
+use onus_core::id::{Handle, RequestId, TaskId, WorkstationName};
 use onus_core::refusal::Refusal;
 use onus_core::text::counted;
 use onus_core::time::Millis;
@@ -113,8 +113,24 @@ impl Claim {
     }
 }
 
-/// Puts the workstation of a grant on the main of record, and tells what was there before.
+/// Puts the workstation of a grant on the main of record, and tells what was there before. Where that fails the task is given
+/// back: there is no grant without it (invariant clean-start).
 pub(super) fn begin(
+    world: &World,
+    store: &mut Store,
+    out: &Output,
+    receipt: &Receipt,
+    earlier: Earlier,
+) -> Result<(), Refusal> {
+    made_ready(world, store, out, receipt, earlier).or_else(|refusal| {
+        let request = world.another_request()?;
+        let begins = begins(world, &request, receipt);
+        Err(store.not_begun(&begins, &receipt.task.id, refusal))
+    })
+}
+
+/// The same for who gives the task back in a way of its own.
+pub(super) fn made_ready(
     world: &World,
     store: &mut Store,
     out: &Output,
@@ -123,13 +139,13 @@ pub(super) fn begin(
 ) -> Result<(), Refusal> {
     world.join(store);
     let request = world.another_request()?;
-    let begins = Begins { request: &request, actor: world.actor.as_ref(), token: receipt.token.as_ref() };
-    match store.clean_start(&begins, &receipt.task, earlier) {
-        Ok(started) => tell(out, &started),
-        // The grant stands, and a merge still refuses what is not its own.
-        Err(refusal) => out.warn(&format!("the workstation was left as it is: {refusal}")),
-    }
+    let started = store.clean_start(&begins(world, &request, receipt), &receipt.task, earlier)?;
+    tell(out, &started);
     Ok(())
+}
+
+fn begins<'a>(world: &'a World, request: &'a RequestId, receipt: &'a Receipt) -> Begins<'a> {
+    Begins { request, actor: world.actor.as_ref(), token: receipt.token.as_ref() }
 }
 
 fn tell(out: &Output, started: &Started) {

@@ -1,24 +1,27 @@
 //! `onus fleet`
 
+mod page;
 mod supervisor;
 
 use crate::cli::handle;
-use crate::commands::word;
 use crate::context::{Store, World};
 use crate::output::{Format, Output};
 use crate::render;
 use crate::shutdown::Ending;
 use clap::{Args, Subcommand};
 use onus_app::fleet::FleetView;
-use onus_core::agents::{Agent, Preset, agents};
+use onus_core::agents::{Agent, agents, workers};
 use onus_core::code::Code;
 use onus_core::event::WorkerAdded;
-use onus_core::id::Handle;
+use onus_core::id::{Handle, PresetName};
 use onus_core::refusal::Refusal;
 use onus_core::registry::person;
+use onus_core::settings::Settings;
 use onus_core::worker::Kind;
 use onus_host::env::Env;
 use onus_host::fleet_lock::{self, Word};
+use onus_host::presets;
+use onus_host::terminal::Keys;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -52,11 +55,17 @@ enum FleetVerb {
         #[arg(long)]
         until_idle: bool,
     },
-    /// Who works on what, since when, and when it last said something
+    /// Who works on what, since when, under which lease, and what it said last
+    ///
+    /// At a terminal a page that changes with it, and shows what one of them prints, until `q`. Anywhere else the table, once.
     Status {
-        /// Show it again whenever something has changed, until interrupted
-        #[arg(long, short)]
+        /// Where this is no terminal: the table again whenever something has changed, until interrupted
+        #[arg(long, short, conflicts_with = "once")]
         watch: bool,
+
+        /// The table once, at a terminal as well
+        #[arg(long)]
+        once: bool,
     },
     /// Follow what an agent prints: the same as `onus logs -f`
     Attach {
@@ -85,9 +94,9 @@ enum FleetVerb {
 /// Write agents into onus.yaml, and register them with a worktree each: people only
 #[derive(Debug, Args)]
 struct FleetInit {
-    /// claude, codex, gemini, opencode or shell
-    #[arg(long, value_parser = |t: &str| word("a preset", t, Preset::parse, "claude, codex, gemini, opencode, shell"))]
-    preset: Preset,
+    /// claude, codex, gemini, opencode, shell, or one of `presets` in onus.yaml
+    #[arg(long, value_name = "PRESET")]
+    preset: PresetName,
 
     /// How many of them
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=200))]
@@ -115,8 +124,7 @@ impl FleetCommand {
             FleetVerb::Up { detach: true, .. } => detach(world, out),
             FleetVerb::Up { until_idle: true, .. } => supervisor::run(world, out, Until::Idle),
             FleetVerb::Up { .. } => supervisor::run(world, out, Until::Told),
-            FleetVerb::Status { watch: false } => show_status(world, out),
-            FleetVerb::Status { watch: true } => watch_status(world, out),
+            FleetVerb::Status { watch, once } => show_status(world, out, *watch, *once),
             FleetVerb::Attach { worker } => super::logs::Logs::attached(worker).run(world, out),
             FleetVerb::Stop { worker, now, .. } => stop(world, out, worker.as_ref(), *now),
             FleetVerb::Down => down(world, out),
@@ -134,8 +142,17 @@ fn home(world: &World) -> &Path {
     world.place.repo.as_ref().map_or(&world.place.cwd, |repo| &repo.common_dir)
 }
 
+/// The agents that the settings name.
+fn named(settings: &Settings) -> Result<Vec<Agent>, Refusal> {
+    // Most repositories have none: then no preset is read.
+    if settings.agents.is_empty() {
+        return Ok(Vec::new());
+    }
+    agents(&settings.agents, &presets::with(&settings.presets)?)
+}
+
 fn planned(store: &Store) -> Result<Vec<Agent>, Refusal> {
-    let all = agents(&store.settings.agents)?;
+    let all = named(&store.settings)?;
     if all.is_empty() {
         return Err(
             Refusal::invalid("onus.yaml names no agents").hint("onus fleet init --preset claude --count 3")
@@ -203,10 +220,10 @@ impl FleetInit {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             read => read.map_err(|error| super::file_error(&file, &error))?,
         };
-        let stem = self.worker.clone().unwrap_or_else(|| format!("@{}", self.preset.name()));
+        let stem = self.worker.clone().unwrap_or_else(|| format!("@{}", self.preset));
         let mut line = serde_json::json!({
             "worker": format!("{stem}-*"),
-            "preset": self.preset.name(),
+            "preset": self.preset,
             "count": self.count,
         });
         if !self.command.is_empty() {
@@ -215,7 +232,7 @@ impl FleetInit {
         let break_ = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
         let after = format!("{before}{break_}agents:\n  - {line}\n");
         let settings = onus_host::settings::parse(after.as_bytes(), "onus.yaml")?;
-        let all = agents(&settings.agents)?;
+        let all = self::named(&settings)?;
         register(world, &mut store, &all)?;
         std::fs::write(&file, after).map_err(|error| super::file_error(&file, &error))?;
         let view =
@@ -231,8 +248,8 @@ impl FleetInit {
 
 fn status(world: &World) -> Result<FleetView, Refusal> {
     let mut store = world.open()?;
-    let named: Vec<Handle> = agents(&store.settings.agents)?.into_iter().map(|agent| agent.worker).collect();
-    let mut view = store.fleet_status(&named)?;
+    let agents = workers(&store.settings.agents)?;
+    let mut view = store.fleet_status(&agents)?;
     let dir = directory(&mut store)?;
     view.supervisor = fleet_lock::supervisor(&dir)?.map(|found| found.pid);
     if view.supervisor.is_some() {
@@ -246,29 +263,28 @@ fn status(world: &World) -> Result<FleetView, Refusal> {
     Ok(view)
 }
 
-fn show_status(world: &World, out: &Output) -> Result<ExitCode, Refusal> {
-    out.show_list(&status(world)?, |view: &FleetView| &view.agents, render::fleet)
+fn show_status(world: &World, out: &Output, watch: bool, once: bool) -> Result<ExitCode, Refusal> {
+    let is_page = out.format == Format::Human && !out.quiet && !once && std::io::stdout().is_terminal();
+    let keys = if is_page { Keys::listen().map_err(unexpected)? } else { None };
+    let view = match keys {
+        Some(keys) => page::watch(world, out, &keys)?,
+        None if watch => return watch_status(world, out),
+        None => status(world)?,
+    };
+    out.show_list(&view, |view: &FleetView| &view.agents, render::fleet)
 }
 
-/// How often it is looked at, and what puts a terminal's cursor on an empty page.
+/// How often it is looked at.
 const REFRESH: Duration = Duration::from_secs(1);
-const EMPTY_PAGE: &str = "\u{1b}[H\u{1b}[J";
 
+/// What happened, one table after the other.
 fn watch_status(world: &World, out: &Output) -> Result<ExitCode, Refusal> {
     let mut ending = Ending::watch()?;
-    let is_page = out.format == Format::Human && std::io::stdout().is_terminal();
     let mut shown = String::new();
     loop {
         let view = status(world)?;
-        // What is told in words of time changes with it: a page is drawn anew, a file gets what happened.
-        let now = match is_page {
-            true => render::fleet(&view),
-            false => onus_app::view::document(&view)?,
-        };
+        let now = onus_app::view::document(&view)?;
         if now != shown {
-            if is_page {
-                out.print(EMPTY_PAGE);
-            }
             out.show_list(&view, |view: &FleetView| &view.agents, render::fleet)?;
             shown = now;
         }

@@ -80,14 +80,16 @@ impl WorkingTrees for Local {
         self.world.token(&mut self.world.open()?, task, None)
     }
 
-    fn keep(&self, receipt: &Receipt) -> Option<String> {
-        let (token, held) = (receipt.token.as_ref()?, receipt.task.assignment()?);
+    fn keep(&self, receipt: &Receipt) -> Result<Option<String>, Refusal> {
+        let (Some(token), Some(held)) = (receipt.token.as_ref(), receipt.task.assignment()) else {
+            return Ok(None);
+        };
+        begin(&self.world, &mut self.world.open()?, &quiet(), receipt, Earlier::Leave)?;
         let kept = self.world.open().and_then(|mut store| {
-            drop(begin(&self.world, &mut store, &quiet(), receipt, Earlier::Leave));
             let found = store.directory_of(&held.workstation)?;
             self.world.keep_lease(&mut store, &receipt.task, token, found.as_deref())
         });
-        kept.err().map(|refusal| format!("{refusal}; pass `lease` in every call"))
+        Ok(kept.err().map(|refusal| format!("{refusal}; pass `lease` in every call")))
     }
 
     fn secure(&self, receipt: &Receipt) -> Result<(), Refusal> {

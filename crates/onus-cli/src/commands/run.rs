@@ -8,7 +8,7 @@ mod recorder;
 mod resume;
 mod sandbox;
 
-use super::claim::{PlaceArgs, begin};
+use super::claim::{PlaceArgs, made_ready};
 use super::list::FilterArgs;
 use super::task_id;
 use crate::context::{Store, World};
@@ -16,17 +16,18 @@ use crate::output::{Format, Output};
 use clap::Args;
 use lease::GrantedLease;
 use onus_app::clean_start::Earlier;
-use onus_app::submit::Target;
+use onus_app::submit::{Receipt, Target};
+use onus_app::usage::stream::StreamUsage;
 use onus_core::agents::{Preset, SandboxSetting};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant};
 use onus_core::constraint::has_network;
 use onus_core::facts::Caller;
-use onus_core::id::{Handle, TaskId};
+use onus_core::id::{Handle, PresetName, TaskId};
 use onus_core::refusal::Refusal;
-use onus_core::session::Counts;
 use onus_core::time::Millis;
 use onus_core::worker::Kind;
+use onus_host::presets;
 use onus_host::supervise::{self, End, Heart, News, OutputPipes, Signals, SupervisedCommand};
 use recorder::Recorder;
 use resume::Resumed;
@@ -80,9 +81,9 @@ pub(crate) struct RunCommand {
     #[arg(long, hide = true)]
     prompt: bool,
 
-    /// Whose own session is resumed, where the last one of this worker on the task was interrupted
-    #[arg(long, hide = true, value_parser = |t: &str| super::word("a preset", t, Preset::parse, "claude, codex, gemini, opencode"))]
-    client: Option<Preset>,
+    /// By which preset it is called: whose own session is resumed, where the last one of this worker on the task was interrupted
+    #[arg(long, hide = true, value_name = "PRESET")]
+    client: Option<PresetName>,
 
     /// Whom a task waits for that was begun too often
     #[arg(long, hide = true, value_name = "@HANDLE", value_parser = crate::cli::handle)]
@@ -115,6 +116,15 @@ struct Outcome {
 struct RunView {
     runs: Vec<Outcome>,
 }
+
+/// What a claim came to.
+enum Begun {
+    Held(GrantedLease),
+    Not(Outcome),
+}
+
+/// As a shell has it.
+const CANNOT_START: u8 = 126;
 
 impl RunCommand {
     pub(super) fn is_warden(&self) -> bool {
@@ -160,7 +170,10 @@ impl RunCommand {
     ) -> Result<Outcome, Refusal> {
         let mut store = world.open()?;
         let asked = Instant::now();
-        let held = self.claim(world, &mut store, out, first)?;
+        let held = match self.claim(world, &mut store, out, first)? {
+            Begun::Held(held) => held,
+            Begun::Not(outcome) => return Ok(outcome),
+        };
         let end = self.supervise(world, &mut store, out, signals, &held, asked);
         let (end, heart) = end.inspect_err(|_| held.give_back(world, "the command could not be started"))?;
         drop(store);
@@ -170,17 +183,25 @@ impl RunCommand {
         outcome
     }
 
-    fn claim(
-        &self,
-        world: &World,
-        store: &mut Store,
-        out: &Output,
-        first: bool,
-    ) -> Result<GrantedLease, Refusal> {
+    /// The client that is called, where somebody says which.
+    fn preset(&self, store: &Store) -> Result<Option<Preset>, Refusal> {
+        let Some(name) = &self.client else { return Ok(None) };
+        presets::with(&store.settings.presets)?.find(name).cloned().map(Some)
+    }
+
+    fn claim(&self, world: &World, store: &mut Store, out: &Output, first: bool) -> Result<Begun, Refusal> {
         if let Some(task) = &self.task
-            && let Some(held) = pick_up::picked_up(world, store, out, task, &self.place)?
+            && let Some((held, receipt, earlier)) = pick_up::picked_up(world, store, out, task, &self.place)?
         {
-            return Ok(held);
+            if let Some(outcome) = self.make_ready(world, store, out, &held, (&receipt, earlier))? {
+                return Ok(Begun::Not(outcome));
+            }
+            if let Err(refusal) =
+                world.keep_lease(store, &receipt.task, &held.token, held.directory.as_deref())
+            {
+                out.warn(&refusal.to_string());
+            }
+            return Ok(Begun::Held(held));
         }
         let command = Command::Claim {
             workstation: self.place.workstation.clone(),
@@ -198,12 +219,32 @@ impl RunCommand {
         store.probe_before(&envelope)?;
         let receipt = store.submit(&envelope, &target)?;
         let held = GrantedLease::new(store, &receipt)?;
-        begin(world, store, out, &receipt, Earlier::Leave)?;
+        if let Some(outcome) = self.make_ready(world, store, out, &held, (&receipt, Earlier::Leave))? {
+            return Ok(Begun::Not(outcome));
+        }
         if let Err(refusal) = world.keep_lease(store, &receipt.task, &held.token, held.directory.as_deref()) {
             out.warn(&refusal.to_string());
         }
         out.hint(&format!("{}: {} in {}", held.task, receipt.task.spec.title, held.workstation));
-        Ok(held)
+        Ok(Begun::Held(held))
+    }
+
+    /// Nothing is started among what somebody else left: what became of the task instead, where it came to that.
+    fn make_ready(
+        &self,
+        world: &World,
+        store: &mut Store,
+        out: &Output,
+        held: &GrantedLease,
+        (receipt, earlier): (&Receipt, Earlier),
+    ) -> Result<Option<Outcome>, Refusal> {
+        match made_ready(world, store, out, receipt, earlier) {
+            Ok(()) => Ok(None),
+            Err(refusal) => {
+                conclude::give_back(self.ask.as_ref(), world, out, held, CANNOT_START, refusal.detail)
+                    .map(Some)
+            }
+        }
     }
 
     fn supervise(
@@ -218,17 +259,19 @@ impl RunCommand {
         let environment = environment(world, store, held)?;
         let program = std::env::current_exe().map_err(unexpected)?.into_os_string();
         let warden = [program, "run".into(), "--warden".into()];
-        let resumed = match self.client {
-            Some(client) => resume::found(store, held, client)?,
+        let preset = self.preset(store)?;
+        let resumed = match &preset {
+            Some(preset) => resume::found(store, held, preset)?,
             None => Resumed::default(),
         };
         let command = resumed.command.as_ref().unwrap_or(&self.command);
         let command = if self.prompt { prompt::worded(store, held, command)? } else { command.clone() };
-        let command = confined(world, held, self.sandbox.unwrap_or_default(), command)?;
+        let command = confined(world, store, held, self.sandbox.unwrap_or_default(), command)?;
         let first = held.next_look(store);
         let mut heart = Heart::start(asked, held.ttl, first, held.renewing(world)).map_err(unexpected)?;
         let mut output = None;
-        let known = (environment.as_slice(), resumed.counted, heart.nudge());
+        let stream = StreamUsage::of(preset.and_then(|preset| preset.transcript), resumed.counted);
+        let known = (environment.as_slice(), stream, heart.nudge());
         let recorder = self.recorder(world, store, out, held, known, &mut output)?;
         let order = SupervisedCommand {
             warden: &warden,
@@ -262,7 +305,7 @@ impl RunCommand {
         store: &Store,
         out: &Output,
         held: &GrantedLease,
-        (environment, counted, nudge): (&[(&'static str, OsString)], Counts, Sender<()>),
+        (environment, stream, nudge): (&[(&'static str, OsString)], StreamUsage, Sender<()>),
         output: &mut Option<OutputPipes>,
     ) -> Result<Option<Recorder>, Refusal> {
         let settings = &store.settings.run;
@@ -272,7 +315,7 @@ impl RunCommand {
             return Ok(None);
         }
         let secrets = recorder::secrets(world, held, environment);
-        let started = Recorder::start(world, held, settings, secrets, (is_watched, counted), nudge);
+        let started = Recorder::start(world, held, settings, secrets, (is_watched, stream), nudge);
         match started {
             Ok((recorder, pipes)) => {
                 *output = Some(pipes);
@@ -289,6 +332,7 @@ impl RunCommand {
 /// The command as the assignment and its settings allow it. A sandbox of its own takes the network away by itself.
 fn confined(
     world: &World,
+    store: &Store,
     held: &GrantedLease,
     sandbox: SandboxSetting,
     command: Vec<OsString>,
@@ -296,8 +340,8 @@ fn confined(
     match (sandbox, has_network(&held.constraints)) {
         (SandboxSetting::None, true) => Ok(command),
         (SandboxSetting::None, false) => Ok(supervise::without_network(&command)),
-        (_, true) => sandbox::enclosed(world, held, sandbox, command),
-        (_, false) => sandbox::enclosed(world, held, SandboxSetting::Bubblewrap, command),
+        (_, true) => sandbox::enclosed(world, store, held, sandbox, command),
+        (_, false) => sandbox::enclosed(world, store, held, SandboxSetting::Bubblewrap, command),
     }
 }
 

@@ -29,7 +29,7 @@ impl Table {
     }
 
     /// The text, in so many columns; as wide as it is where nobody says how many.
-    fn within(&self, columns: Option<usize>) -> String {
+    pub(super) fn within(&self, columns: Option<usize>) -> String {
         let mut widths = self.widths();
         if let Some(columns) = columns {
             fit(&mut widths, columns);
@@ -104,7 +104,7 @@ fn width(text: &str) -> usize {
 }
 
 /// The first columns of a text, with an ellipsis where something is missing; its colours end with it.
-fn cut(text: &str, room: usize) -> String {
+pub(super) fn cut(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
     }

@@ -1,5 +1,5 @@
 //! A model that says what a script says: the one address that a coding client needs, on loopback, in the dialects of Anthropic,
-//! OpenAI (Responses) and Google. Only what a client asks for is answered; a request that offers no tools (a title, a summary) uses
+//! OpenAI (Responses, and chat) and Google. Only what a client asks for is answered; a request that offers no tools (a title, a summary) uses
 //! up no turn.
 
 use serde_json::{Value, json};
@@ -115,6 +115,9 @@ fn serve(stream: TcpStream, script: &[Turn], seen: &Mutex<Vec<Value>>, count: Co
     } else if is_asked("/responses") {
         let (turn, number) = turn();
         response(&turn, number)
+    } else if is_asked("/chat/completions") {
+        let (turn, number) = turn();
+        chat(&turn, number)
     } else if is_asked("enerateContent") {
         let (turn, _) = turn();
         content(&turn, path.contains("stream"))
@@ -134,8 +137,35 @@ fn serve(stream: TcpStream, script: &[Turn], seen: &Mutex<Vec<Value>>, count: Co
 fn answered(body: &Value) -> usize {
     let parts = |name: &str| body[name].as_array().into_iter().flatten();
     let blocks = parts("messages").filter_map(|message| message["content"].as_array()).flatten();
+    let calls = parts("messages").filter_map(|message| message["tool_calls"].as_array()).flatten();
+    let said = parts("contents").filter_map(|content| content["parts"].as_array()).flatten();
     blocks.filter(|block| block["type"] == "tool_use").count()
         + parts("input").filter(|item| item["type"] == "function_call").count()
+        + calls.count()
+        + said.filter(|part| part["functionCall"].is_object()).count()
+}
+
+fn chat(turn: &Turn, number: usize) -> (&'static str, String) {
+    let (delta, end) = match turn {
+        Turn::Text(text) => (json!({ "role": "assistant", "content": text }), "stop"),
+        Turn::Tool(name, input) => {
+            let function = json!({ "name": name, "arguments": input.to_string() });
+            let call = json!({ "index": 0, "id": format!("call_{number}"), "type": "function", "function": function });
+            (json!({ "role": "assistant", "tool_calls": [call] }), "tool_calls")
+        }
+    };
+    let usage = json!({ "prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20 });
+    let chunk = |choices: Value, usage: &Value| {
+        let whole = json!({ "id": format!("chat_{number}"), "object": "chat.completion.chunk", "created": 1,
+            "model": "scripted", "choices": choices, "usage": usage });
+        format!("data: {whole}\n\n")
+    };
+    let choice = |delta: Value, end: Value| json!([{ "index": 0, "delta": delta, "finish_reason": end }]);
+    let text = chunk(choice(delta, Value::Null), &Value::Null)
+        + &chunk(choice(json!({}), end.into()), &Value::Null)
+        + &chunk(json!([]), &usage)
+        + "data: [DONE]\n\n";
+    ("text/event-stream", text)
 }
 
 fn response(turn: &Turn, number: usize) -> (&'static str, String) {

@@ -212,6 +212,7 @@ impl Settings {
             }
         }
         found.extend(self.limits.mistakes(&self.agents));
+        found.extend(crate::agents::mistakes(&self.presets));
         found
     }
 

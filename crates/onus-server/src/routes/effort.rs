@@ -10,7 +10,7 @@ use onus_app::remote::CallName;
 use onus_app::session::SessionsView;
 use onus_app::timesheet::{ApprovedView, Ask, TimesheetView};
 use onus_app::view::{ChangeView, TaskView};
-use onus_core::agents::agents;
+use onus_core::agents::workers;
 use onus_core::id::{Handle, Seq, TaskId};
 use onus_core::refusal::Refusal;
 use onus_core::time::Date;
@@ -86,8 +86,7 @@ struct OutputQuery {
 struct FleetQuery {}
 
 fn fleet(store: &mut Store, _: &Asked, _: FleetQuery) -> Result<FleetView, Refusal> {
-    let named = agents(&store.settings.agents)?.into_iter().map(|agent| agent.worker);
-    let named: Vec<Handle> = named.collect();
+    let named = workers(&store.settings.agents)?;
     store.fleet_status(&named)
 }
 

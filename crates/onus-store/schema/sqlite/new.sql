@@ -410,4 +410,4 @@ CREATE TABLE saved_view (
     PRIMARY KEY (workspace, name)
 ) STRICT, WITHOUT ROWID;
 
-PRAGMA user_version = 17;
+PRAGMA user_version = 18;

@@ -19,6 +19,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (15, include_str!("../../schema/postgres/015_search.sql")),
     (16, include_str!("../../schema/postgres/016_limits.sql")),
     (17, include_str!("../../schema/postgres/017_views.sql")),
+    (18, include_str!("../../schema/postgres/018_parts.sql")),
 ];
 
 /// The text that makes all tables.

@@ -24,6 +24,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../schema/sqlite/015_search.sql"),
     include_str!("../../schema/sqlite/016_limits.sql"),
     include_str!("../../schema/sqlite/017_views.sql"),
+    include_str!("../../schema/sqlite/018_parts.sql"),
 ];
 
 pub(super) const LATEST: i64 = MIGRATIONS.len() as i64;

@@ -1,7 +1,7 @@
 //! Order, pages, readiness, filters; and no hot statement reads a whole table.
 
 use super::harness::{Harness, add, ask, claimed, commit, furnished, id, spec, write};
-use onus_core::event::{Completed, DependencyAdded, DependencyRemoved, Edited, Event, Reopened};
+use onus_core::event::{Completed, DependencyAdded, DependencyRemoved, Dropped, Edited, Event, Reopened};
 use onus_core::task::{Priority, Spec, StateName, Task};
 use onus_core::text::Text;
 use onus_store::port::{Store, Tx};
@@ -112,6 +112,32 @@ pub(crate) fn ready_means_open_with_complete_dependencies<H: Harness>(harness: &
         list(tx, Which::Only(StateName::Complete), &Filter::default(), After::START, 10)
     });
     assert_eq!(names(&done), "first");
+}
+
+pub(crate) fn a_parent_is_ready_behind_its_slices<H: Harness>(harness: &H) {
+    let mut store = furnished(harness);
+    let slice = |title: &str| Spec { parent: Some(id("T-1")), ..spec(title) };
+    let (one, two) = commit(&mut store, |tx| {
+        add(tx, spec("parent"), &[])?;
+        Ok((add(tx, slice("one"), &[])?, add(tx, slice("two"), &[])?))
+    })
+    .unwrap();
+    let now_ready = |store: &mut H::Store| ask(store, |tx| ready(tx, &Filter::default(), After::START, 10));
+    assert_eq!(names(&now_ready(&mut store)), "one two");
+    commit(&mut store, |tx| complete(tx, one)).unwrap();
+    assert_eq!(names(&now_ready(&mut store)), "two");
+    // What is dropped is waited for by nobody; what is reopened is.
+    commit(&mut store, |tx| change(tx, two, Dropped { reason: "no".into() })).unwrap();
+    assert_eq!(names(&now_ready(&mut store)), "parent");
+    let one = ask(&mut store, |tx| load::task(tx, &id("T-2"))).unwrap().task;
+    let one = commit(&mut store, |tx| change(tx, one, Reopened { reason: "yes".into() })).unwrap();
+    assert_eq!(names(&now_ready(&mut store)), "one");
+    // A slice that becomes another's is waited for there.
+    commit(&mut store, |tx| add(tx, spec("other"), &[])).unwrap();
+    let before = Box::new(one.spec.clone());
+    let after = Box::new(Spec { parent: Some(id("T-4")), ..one.spec.clone() });
+    commit(&mut store, |tx| change(tx, one, Edited { before, after, renewal: None, outside: None })).unwrap();
+    assert_eq!(names(&now_ready(&mut store)), "parent one");
 }
 
 pub(crate) fn filters_narrow<H: Harness>(harness: &H) {

@@ -382,8 +382,8 @@ impl Supervisor<'_> {
         let mut run = self.as_agent(&agent)?;
         run.args(["run", "--prompt", "--ask", self.person.as_str()]);
         run.args(["--follow", &std::process::id().to_string()]);
-        if let Some(client) = agent.client {
-            run.args(["--client", client.name()]);
+        if let Some(client) = &agent.client {
+            run.args(["--client", client.as_str()]);
         }
         if agent.sandbox != SandboxSetting::None {
             run.args(["--sandbox", agent.sandbox.name()]);
@@ -408,8 +408,8 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// Repeats `complete` for what waits for a pull request or a review, in its agent's name: it ends once that is merged, and
-    /// goes on once somebody has looked at it.
+    /// Repeats `complete` for finished work that waits, in its agent's name: for a pull request that was merged, a review that
+    /// was given, what merges first.
     fn look_after_waiting(&mut self, store: &mut Store, held: &[HeldView]) -> Result<(), Refusal> {
         let poll = store.settings.git.pull_requests.as_ref().map(|settings| settings.poll.0);
         let poll = poll.and_then(|millis| u64::try_from(millis).ok()).unwrap_or(30_000);
@@ -423,7 +423,7 @@ impl Supervisor<'_> {
             let seat = self.seats.iter().find(|seat| seat.agent.worker == one.assignee);
             let Some(seat) = seat.filter(|seat| seat.pid.is_none()) else { continue };
             let task = store.task(&one.task)?;
-            if (are_offers_due && is_offered(&task)) || store.was_reviewed(&task)? {
+            if (are_offers_due && is_offered(&task)) || store.may_go_on(&task)? {
                 let mut complete = self.as_agent(&seat.agent)?;
                 complete.args(["complete", &one.task.to_string(), "--resolution", DONE, "-q"]);
                 complete.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

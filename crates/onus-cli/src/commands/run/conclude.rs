@@ -6,7 +6,7 @@ use crate::commands::merge::tell_behind;
 use crate::context::{Store, World};
 use crate::output::Output;
 use crate::progress::Bar;
-use onus_app::finish::{Finish, Landing};
+use onus_app::finish::{Finish, Landing, ORDER, REVIEW};
 use onus_app::merge::{Merge, is_offered};
 use onus_core::code::Code;
 use onus_core::id::{Handle, shown};
@@ -124,13 +124,14 @@ fn ended(
         Err(refusal) if is_offered(&store.task(&held.task)?) => {
             Ok(outcome(out, held, "blocked", 0, Some(told(&refusal))))
         }
-        // Nothing is left to do until somebody has looked at it; then the supervisor goes on.
-        Err(refusal) if run.ask.is_some() && wants_only_review(&refusal) => {
-            let why = told(&refusal);
-            held.wait_for_review(world, &why)?;
-            Ok(outcome(out, held, "blocked", 0, Some(why)))
-        }
         Err(refusal) => {
+            // Nothing is left to do until others have done their part; then the supervisor goes on.
+            if let Some(others) = run.ask.as_ref().and_then(|_| waits_for(&refusal)) {
+                let why = told(&refusal);
+                held.wait_for_others(world, others, &why)?;
+                return Ok(outcome(out, held, "blocked", 0, Some(why)));
+            }
+
             let why = format!("{} is done, but not complete: {}", named(run), told(&refusal));
             give_back(run.ask.as_ref(), world, out, held, refusal.code.exit_code(), why)
         }
@@ -172,7 +173,7 @@ fn resolution(run: &RunCommand, store: &mut Store, held: &GrantedLease) -> Resul
 }
 
 /// Who is given is asked instead, where the task was begun too often.
-fn give_back(
+pub(super) fn give_back(
     ask: Option<&Handle>,
     world: &World,
     out: &Output,
@@ -198,12 +199,16 @@ fn outcome(out: &Output, held: &GrantedLease, what: &'static str, exit: u8, why:
     Outcome { task: held.task.clone(), outcome: what, exit, why }
 }
 
-/// Whether nothing but a review stands against it.
-fn wants_only_review(refusal: &Refusal) -> bool {
-    match refusal.findings.as_slice() {
-        [] => refusal.code == Code::ReviewMissing,
-        all => all.iter().all(|finding| finding.code == Code::ReviewMissing),
-    }
+/// Whose part is missing, where nothing else stands against it.
+fn waits_for(refusal: &Refusal) -> Option<&'static str> {
+    let codes: Vec<Code> = match refusal.findings.as_slice() {
+        [] => vec![refusal.code],
+        all => all.iter().map(|finding| finding.code).collect(),
+    };
+    let is_order = |code: &Code| *code == Code::DependencyIncomplete;
+    let waits = codes.iter().all(|code| is_order(code) || *code == Code::ReviewMissing);
+    // What is reviewed while it waits for its turn is not asked for twice.
+    waits.then(|| if codes.iter().any(is_order) { ORDER } else { REVIEW })
 }
 
 /// Every finding of a refusal, in one line.

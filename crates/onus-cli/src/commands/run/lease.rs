@@ -2,7 +2,6 @@
 
 use super::unexpected;
 use crate::context::{Store, World};
-use onus_app::finish::REVIEW;
 use onus_app::submit::{Receipt, Target};
 use onus_core::code::Code;
 use onus_core::command::{Command, Envelope, Warrant, WhileBlocked};
@@ -164,9 +163,9 @@ impl GrantedLease {
         Ok(())
     }
 
-    /// Keeps the task until somebody has looked at the work.
-    pub(super) fn wait_for_review(&self, world: &World, summary: &str) -> Result<(), Refusal> {
-        self.wait_for(world, Blocker::External(REVIEW.to_owned()), WhileBlocked::KeepLease, summary)
+    /// Keeps the task until others have done their part: looked at the work, merged before it.
+    pub(super) fn wait_for_others(&self, world: &World, on: &str, summary: &str) -> Result<(), Refusal> {
+        self.wait_for(world, Blocker::External(on.to_owned()), WhileBlocked::KeepLease, summary)
     }
 
     fn wait_for(

@@ -1,7 +1,7 @@
 //! A task that somebody gave to this very worker: its lease was left in the workstation, and nobody works under it.
 
 use super::lease::GrantedLease;
-use crate::commands::claim::{PlaceArgs, begin};
+use crate::commands::claim::PlaceArgs;
 use crate::commands::takeover::secure;
 use crate::context::{Store, World};
 use crate::output::Output;
@@ -16,6 +16,9 @@ use onus_core::refusal::Refusal;
 use onus_core::task::{Assignment, Blocker};
 use onus_host::process_liveness;
 
+/// What goes on, by which grant, and with what of the work before it.
+pub(super) type PickedUp = (GrantedLease, Receipt, Earlier);
+
 /// The lease of a task that the caller holds and does not work on. None: whoever wants it claims it.
 pub(super) fn picked_up(
     world: &World,
@@ -23,7 +26,7 @@ pub(super) fn picked_up(
     out: &Output,
     task: &TaskId,
     place: &PlaceArgs,
-) -> Result<Option<GrantedLease>, Refusal> {
+) -> Result<Option<PickedUp>, Refusal> {
     let Some(row) = store.find_task(task)? else { return Ok(None) };
     let (Some(held), Some(actor)) = (row.assignment(), world.actor.as_ref()) else { return Ok(None) };
     if held.assignee != *actor {
@@ -48,7 +51,8 @@ pub(super) fn picked_up(
             // Whether it is still the one in force is the store's to say.
             granted.submit(world, store, Command::Renew { ttl: None, process: None })?;
             out.hint(&format!("{task}: {} in {}, as it was given", row.spec.title, granted.workstation));
-            Ok(Some(granted))
+            // Whoever gave it may have stood elsewhere: what has begun already is left as it is.
+            Ok(Some((granted, receipt, Earlier::Leave)))
         }
     }
 }
@@ -82,7 +86,7 @@ fn taken_up(
     out: &Output,
     task: &TaskId,
     place: &PlaceArgs,
-) -> Result<GrantedLease, Refusal> {
+) -> Result<PickedUp, Refusal> {
     let command = Command::Takeover {
         workstation: place.workstation.clone(),
         here: place.here(world, store)?,
@@ -95,11 +99,6 @@ fn taken_up(
     let receipt = store.submit(&envelope, &Target::Named)?;
     let granted = GrantedLease::new(store, &receipt)?;
     secure(world, store, out, &receipt)?;
-    begin(world, store, out, &receipt, Earlier::Adopt)?;
-    if let Err(refusal) = world.keep_lease(store, &receipt.task, &granted.token, granted.directory.as_deref())
-    {
-        out.warn(&refusal.to_string());
-    }
     out.hint(&format!("{task}: taken up again in {}", granted.workstation));
-    Ok(granted)
+    Ok((granted, receipt, Earlier::Adopt))
 }

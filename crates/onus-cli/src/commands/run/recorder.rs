@@ -8,7 +8,7 @@ use onus_app::usage::Reporter;
 use onus_app::usage::stream::StreamUsage;
 use onus_core::output::{Plain, Redactor, is_secret_name};
 use onus_core::refusal::Refusal;
-use onus_core::session::{Counts, Usage};
+use onus_core::session::Usage;
 use onus_core::settings::RunSettings;
 use onus_host::env::secret_values;
 use onus_host::supervise::{OutputPipes, Pulse};
@@ -54,7 +54,7 @@ impl Recorder {
         held: &GrantedLease,
         settings: &RunSettings,
         secrets: Vec<String>,
-        (is_watched, counted): (bool, Counts),
+        (is_watched, stream): (bool, StreamUsage),
         nudge: Sender<()>,
     ) -> io::Result<(Recorder, OutputPipes)> {
         let (out, stdout) = io::pipe()?;
@@ -76,7 +76,7 @@ impl Recorder {
             lost: 0,
             streams: [Stream::new(&secrets), Stream::new(&secrets)],
             begun: None,
-            usage: UsageTeller::new(StreamUsage::after(counted), nudge),
+            usage: UsageTeller::new(stream, nudge),
         };
         let keeper = std::thread::Builder::new().name("output".into()).spawn(move || {
             let kept = keeper.run(&heard);

@@ -2,7 +2,7 @@
 
 use super::lease::GrantedLease;
 use crate::context::Store;
-use onus_core::agents::Preset;
+use onus_core::agents::{Preset, UsageSpan};
 use onus_core::id::Seq;
 use onus_core::output::step::{Step, StepReader, resumable};
 use onus_core::refusal::Refusal;
@@ -22,7 +22,7 @@ pub(super) struct Resumed {
 }
 
 /// Only what the same worker did in the same place: that is where a client looks for its sessions.
-pub(super) fn found(store: &mut Store, held: &GrantedLease, client: Preset) -> Result<Resumed, Refusal> {
+pub(super) fn found(store: &mut Store, held: &GrantedLease, client: &Preset) -> Result<Resumed, Refusal> {
     let earlier = store.sessions(Some(&held.task), None, SESSIONS)?.sessions;
     let mut earlier = earlier.into_iter().filter(|one| one.id != held.session);
     let is_own =
@@ -34,7 +34,7 @@ pub(super) fn found(store: &mut Store, held: &GrantedLease, client: Preset) -> R
     let Some(session) = resumable(&steps).map(str::to_owned) else { return Ok(Resumed::default()) };
     let Some(words) = client.resumed(&session) else { return Ok(Resumed::default()) };
     let mut counted = used(&steps);
-    while let (Preset::Codex, None) = (client, counted) {
+    while let (UsageSpan::Thread, None) = (client.usage, counted) {
         let Some(before) = earlier.next() else { break };
         steps = self::steps(store, before.id)?;
         if resumable(&steps) != Some(&session) {
@@ -42,7 +42,7 @@ pub(super) fn found(store: &mut Store, held: &GrantedLease, client: Preset) -> R
         }
         counted = used(&steps);
     }
-    let counted = counted.filter(|_| client == Preset::Codex).unwrap_or_default();
+    let counted = counted.filter(|_| client.usage == UsageSpan::Thread).unwrap_or_default();
     Ok(Resumed { command: Some(words.into_iter().map(OsString::from).collect()), counted })
 }
 

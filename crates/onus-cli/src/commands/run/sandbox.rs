@@ -2,29 +2,21 @@
 
 use super::lease::GrantedLease;
 use super::unexpected;
-use crate::context::World;
+use crate::context::{Store, World};
 use onus_core::agents::SandboxSetting;
 use onus_core::refusal::Refusal;
 use onus_host::env::Env;
-use onus_host::repository;
+use onus_host::{presets, repository};
 use onus_store::location::Location;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Where clients keep their own settings and records, below the home directory.
-const CLIENTS: &[&str] = &[
-    ".claude",
-    ".claude.json",
-    ".codex",
-    ".gemini",
-    ".config/opencode",
-    ".local/share/opencode",
-    ".local/state/opencode",
-    ".cache",
-];
+/// What any program keeps below the home directory.
+const CACHE: &str = ".cache";
 
 pub(super) fn enclosed(
     world: &World,
+    store: &Store,
     held: &GrantedLease,
     sandbox: SandboxSetting,
     command: Vec<OsString>,
@@ -49,7 +41,7 @@ pub(super) fn enclosed(
     if let Ok(program) = std::env::current_exe() {
         words.extend(["--ro-bind-try".into(), program.clone().into_os_string(), program.into_os_string()]);
     }
-    for path in writable(world, directory)? {
+    for path in writable(world, store, directory)? {
         words.extend(["--bind-try".into(), path.clone().into_os_string(), path.into_os_string()]);
     }
     words.extend(["--chdir".into(), directory.clone().into_os_string()]);
@@ -58,17 +50,18 @@ pub(super) fn enclosed(
     Ok(words)
 }
 
-/// Its working tree, the repository that it commits to, the store that it asks, and what its client keeps.
-fn writable(world: &World, directory: &Path) -> Result<Vec<PathBuf>, Refusal> {
+/// Its working tree, the repository that it commits to, the store that it asks, and what clients keep of their own.
+fn writable(world: &World, store: &Store, directory: &Path) -> Result<Vec<PathBuf>, Refusal> {
     let mut paths = vec![directory.to_owned()];
     let place = repository::find_with(directory, &Env::default())?;
     paths.extend(place.repo.map(|repo| repo.common_dir));
-    if let Location::File(store) = &world.location {
-        let beside = store.parent().ok_or_else(|| unexpected("a store without a directory"))?;
+    if let Location::File(file) = &world.location {
+        let beside = file.parent().ok_or_else(|| unexpected("a store without a directory"))?;
         paths.push(beside.to_owned());
     }
     if let Some(home) = Env::of_process().home {
-        paths.extend(CLIENTS.iter().map(|name| home.join(name)));
+        let presets = presets::with(&store.settings.presets)?;
+        paths.extend(presets.writes().chain([CACHE]).map(|name| home.join(name)));
     }
     Ok(paths)
 }

@@ -1,6 +1,7 @@
 //! One line of a client's own events.
 
 use super::Step;
+use crate::output::Plain;
 use crate::session::Counts;
 use crate::text::shortened;
 use serde_json::Value;
@@ -199,7 +200,7 @@ fn began(session: &Value) -> Vec<Step> {
 
 fn said(text: &Value) -> Option<Step> {
     let text = text.as_str().filter(|text| !text.is_empty())?;
-    Some(Step::Said { text: shortened(text, SAID_MAX) })
+    Some(Step::Said { text: cleaned(text, SAID_MAX) })
 }
 
 fn called(tool: &str, input: &Value) -> Step {
@@ -213,11 +214,11 @@ fn called(tool: &str, input: &Value) -> Step {
         Value::Null => String::new(),
         other => other.to_string(),
     });
-    Step::Called { tool: shortened(tool, NAME_MAX), text: short(&text) }
+    Step::Called { tool: cleaned(tool, NAME_MAX), text: short(&text) }
 }
 
 fn edited(tool: &str, path: &str) -> Step {
-    Step::Edited { tool: shortened(tool, NAME_MAX), path: short(path) }
+    Step::Edited { tool: cleaned(tool, NAME_MAX), path: short(path) }
 }
 
 /// Nothing to tell where a tool did what it should, without a word.
@@ -234,7 +235,14 @@ fn used(counts: Counts) -> Option<Step> {
 }
 
 fn short(text: &str) -> String {
-    shortened(text.trim_end(), SHOWN_MAX)
+    cleaned(text.trim_end(), SHOWN_MAX)
+}
+
+/// What JSON writes as an escape is what a terminal obeys once it is read.
+fn cleaned(text: &str, max: usize) -> String {
+    let mut plain = Plain::default();
+    let text = plain.push(text.as_bytes()) + &plain.finish();
+    shortened(&text, max)
 }
 
 fn text_of(value: &Value) -> &str {
