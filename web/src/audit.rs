@@ -226,6 +226,11 @@ fn file(onus: &mut Onus, seen: &PageRequest) -> Result<Vec<u8>, Refusal> {
         );
     }
     let view = onus.report_audit(seen.viewer.handle(), &period(seen), &only)?;
+    if view.more {
+        return Err(
+            Refusal::invalid("there is more than one file holds").hint("name a shorter stretch of time")
+        );
+    }
     csv(&view).map_err(|error| Refusal::new(Code::Internal, error))
 }
 

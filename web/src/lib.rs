@@ -46,12 +46,11 @@ pub struct Page {
 impl Page {
     /// What it takes to answer: these read more with every session or entry that there is.
     pub fn weight(&self) -> Weight {
-        match self.path {
-            "/effort" | "/audit" | "/incident/{id}" | "/tasks/{id}/diff" => Weight::Heavy,
-            _ => Weight::Light,
-        }
+        if HEAVY.contains(&self.path) { Weight::Heavy } else { Weight::Light }
     }
 }
+
+const HEAVY: [&str; 4] = ["/effort", "/audit", "/audit/{id}", "/tasks/{id}/diff"];
 
 pub type Question = fn(&mut Onus, &PageRequest) -> Result<Drawn, Refusal>;
 
@@ -94,4 +93,15 @@ pub struct Download {
 /// Every file.
 pub fn downloads() -> Vec<Download> {
     effort::downloads().into_iter().chain([audit::download()]).collect()
+}
+
+#[cfg(test)]
+mod weight_tests {
+    use super::*;
+
+    #[test]
+    fn what_is_heavy_is_a_page() {
+        let heavy = pages().iter().filter(|page| page.weight() == Weight::Heavy).count();
+        assert_eq!(heavy, HEAVY.len(), "a path that is no page's makes nothing heavy");
+    }
 }

@@ -48,6 +48,8 @@ struct NowPage {
     mirrors: Vec<Untold>,
     completed: Vec<Done>,
     more_completed: bool,
+    more_wants: usize,
+    more_stuck: usize,
     held: Vec<WorkerNow>,
     throughput: Html,
     burn_up: Html,
@@ -157,6 +159,8 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         mirrors: view.mirrors.iter().flat_map(|mirror| untold(mirror, now)).collect(),
         completed: view.completed.iter().map(|one| Done::new(one, now)).collect(),
         more_completed: view.more_completed,
+        more_wants: view.more_wants,
+        more_stuck: view.more_stuck,
         held: view.held.iter().map(|one| WorkerNow::new(one, &pace.age, now)).collect(),
         throughput: throughput(&view.flow),
         burn_up: chart::burn_up(&view.flow, None),
@@ -195,12 +199,12 @@ fn tiles(view: &NowView) -> Vec<Tile> {
     let more = if view.more_completed { "+" } else { "" };
     vec![
         Tile {
-            count: view.wants.len().to_string(),
+            count: (view.wants.len() + view.more_wants).to_string(),
             label: "need a person",
             class: loud(view.wants.len(), "warn"),
         },
         Tile {
-            count: (view.stuck.len() + view.mirrors.len()).to_string(),
+            count: (view.stuck.len() + view.more_stuck + view.mirrors.len()).to_string(),
             label: "stuck",
             class: loud(view.stuck.len() + view.mirrors.len(), "bad"),
         },

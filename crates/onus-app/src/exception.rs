@@ -1,6 +1,7 @@
 //! `exception`: a dependency that is not waited for, with its decision record (mission D1).
 
 use crate::Onus;
+use crate::answer_room::{AROUND, AnswerRoom, LIST_BYTES};
 use crate::remote::calls;
 use crate::show::unknown_task;
 use crate::submit::{Receipt, Target};
@@ -55,6 +56,9 @@ impl ExceptionView {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ExceptionsView {
     pub exceptions: Vec<ExceptionView>,
+    /// There are more: ask for those of the tasks after this one.
+    #[serde(default)]
+    pub next: Option<TaskId>,
 }
 
 /// Which dependency of which task, and who asks.
@@ -148,25 +152,43 @@ impl Onus {
         Ok((receipt, noted))
     }
 
-    /// All exceptions, in the order in which their tasks were asked for.
-    pub fn exceptions(&mut self, only: Option<&TaskId>) -> Result<ExceptionsView, Refusal> {
-        if let Some(answer) = self.remote(|| calls::Exceptions { only: only.cloned() })? {
+    /// The exceptions of a task, or of all after one: as many as fit into one answer, in the order in which their tasks were
+    /// asked for.
+    pub fn exceptions(
+        &mut self,
+        only: Option<&TaskId>,
+        after: Option<&TaskId>,
+    ) -> Result<ExceptionsView, Refusal> {
+        if let Some(answer) =
+            self.remote(|| calls::Exceptions { only: only.cloned(), after: after.cloned() })?
+        {
             return Ok(answer);
         }
-        let exceptions = match only {
-            Some(id) => {
-                let found = self.ask(|tx| load::task(tx, id))?.ok_or_else(|| unknown_task(id))?;
-                ExceptionView::of(&found.task)
-            }
-            None => {
-                let all = self.ask(|tx| show::exceptions(tx))?;
-                let views = all.iter().flat_map(|(task, exceptions)| {
-                    exceptions.iter().map(|(on, exception)| ExceptionView::new(task, on, exception))
-                });
-                views.collect()
-            }
-        };
-        Ok(ExceptionsView { exceptions })
+        if let Some(id) = only {
+            let found = self.ask(|tx| load::task(tx, id))?.ok_or_else(|| unknown_task(id))?;
+            return Ok(ExceptionsView { exceptions: ExceptionView::of(&found.task), next: None });
+        }
+        if let Some(id) = after
+            && self.find_task(id)?.is_none()
+        {
+            return Err(unknown_task(id));
+        }
+        self.ask(|tx| {
+            let mut room = AnswerRoom::new(LIST_BYTES);
+            let (mut view, mut last) = (ExceptionsView { exceptions: Vec::new(), next: None }, None);
+            show::exceptions(tx, after, &mut |task, exceptions| {
+                let words = exceptions.values().map(|exception| exception.bytes() + AROUND).sum();
+                if view.next.is_some() || !room.has(words) {
+                    view.next = view.next.take().or_else(|| last.clone());
+                    return Ok(());
+                }
+                let told = |(on, exception)| ExceptionView::new(&task, on, exception);
+                view.exceptions.extend(exceptions.iter().map(told));
+                last = Some(task);
+                Ok(())
+            })?;
+            Ok(view)
+        })
     }
 
     /// The main checkout, or outside git the directory of the settings. A bare repository has no tree to write into.

@@ -5,6 +5,7 @@
 
 pub mod agent_hooks;
 pub mod allowed_actions;
+mod answer_room;
 pub mod check;
 pub mod clean_start;
 mod conflict;

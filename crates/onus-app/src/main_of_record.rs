@@ -159,8 +159,10 @@ impl Onus {
     ) -> Result<(), Refusal> {
         let asker = Asker { request: None, ..asker.into() };
         self.administer(asker, &calls::AddClone { here: here.clone() }, |tx, caller| {
-            let found = landed::clones(tx)?.into_iter().find(|clone| clone.id == here.id);
-            match main_of_record::join(caller, found.as_ref(), here)? {
+            let clones = landed::clones(tx)?;
+            let is_elsewhere = clones.iter().any(|clone| clone.id == here.id && clone != here);
+            let joined_by = if is_elsewhere { landed::joined_by(tx, &here.id)? } else { None };
+            match main_of_record::join(caller, &clones, joined_by.as_ref(), here)? {
                 None => Ok(Outcome::Rollback(())),
                 Some((by, event)) => {
                     landed::put_clone(tx, here)?;

@@ -39,12 +39,16 @@ use onus_host::{identity_map, ref_file};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// How often it is tried anew because somebody else was quicker.
 const ATTEMPTS: usize = 12;
 
 /// Who was outrun so often lands before others of the same clone begin again: among many agents somebody always would.
 const OUTRUN: usize = 3;
+
+/// So long others let it go first: its checks may take for ever, and their work is as good.
+const COURTESY: Duration = Duration::from_secs(60);
 
 /// Who merges what.
 #[derive(Debug, Clone, Copy)]
@@ -176,11 +180,14 @@ impl Onus {
         trunk: &Trunk,
         progress: &mut dyn Progress,
     ) -> Result<Option<MergeView>, Refusal> {
-        let (mut own_turn, mut outrun) = (None, Outrun::Moved);
+        let (mut own_turn, mut outrun, mut patience) = (None, Outrun::Moved, COURTESY);
         for attempt in 1..=ATTEMPTS {
             if own_turn.is_none() {
-                let turn = LandingTurn::take(&trunk.repo.common_dir)?;
-                own_turn = (attempt > OUTRUN).then_some(turn);
+                let turn = LandingTurn::take(&trunk.repo.common_dir, patience)?;
+                if turn.is_none() {
+                    patience = Duration::ZERO;
+                }
+                own_turn = turn.filter(|_| attempt > OUTRUN);
             }
             if attempt > 1 {
                 progress.begin(&format!("{} has moved: attempt {attempt}", trunk.name()), None);

@@ -211,7 +211,7 @@ fn bounded(
             if all.len() as i64 == limit || (bytes > BYTES && !all.is_empty()) {
                 return Ok((all, true));
             }
-            bytes += task.spec.bytes();
+            bytes += task.bytes();
             after = After::task(&task);
             all.push(task);
         }

@@ -47,7 +47,7 @@ impl Onus {
                     break;
                 }
                 let Some(stored) = load::task(tx, id)? else { continue };
-                bytes += stored.task.spec.bytes();
+                bytes += stored.task.bytes();
                 tasks.push(stored.task);
             }
             Ok(tasks)

@@ -1,6 +1,7 @@
 //! `session list` and `worker day`: what somebody did, stretch by stretch.
 
 use crate::Onus;
+use crate::answer_room::{AnswerRoom, LIST_BYTES};
 use crate::remote::calls;
 use crate::timesheet::RowView;
 use onus_core::code::Code;
@@ -104,6 +105,9 @@ pub struct DayView {
     pub sessions: Vec<SessionView>,
     /// The day by task.
     pub tasks: Vec<DayTaskView>,
+    /// Sessions and acts of a long day that are not told: `show` tells a task's whole story.
+    #[serde(default)]
+    pub left_out: i64,
     pub total_seconds: i64,
     pub total_billable_seconds: i64,
     pub total_tokens: i64,
@@ -266,21 +270,34 @@ impl Onus {
         let tz = self.zone_of(Some(worker))?;
         let days = onus_host::zone::days(&tz, day, day).map_err(Refusal::invalid)?;
         let ids = self.session_ids(&ask)?;
+        let mut left_out = 0;
         let (sessions, tasks) = self.ask(|tx| {
-            let mut listed = Vec::new();
+            let (mut listed, mut tasks) = (Vec::new(), Vec::new());
+            let mut room = AnswerRoom::new(LIST_BYTES / 4);
             for id in &ids {
-                listed.extend(effort::list(tx, Which::One(*id), 1)?);
+                match room.has(0) {
+                    true => listed.extend(effort::list(tx, Which::One(*id), 1)?),
+                    false => left_out += 1,
+                }
             }
-            let mut tasks = Vec::new();
+            let mut room = AnswerRoom::new(LIST_BYTES / 4);
             for row in &sheet.rows {
                 let Some(task) = &row.task else { continue };
-                let acts = effort::acts(tx, task, worker, (days.begin(), days.end()))?;
                 let checks = load::task(tx, task)?.map(|stored| stored.task.spec.checks).unwrap_or_default();
-                let telling = acts.into_iter().filter(is_telling);
+                let mut acts = Vec::new();
+                effort::acts(tx, task, worker, (days.begin(), days.end()), &mut |act| {
+                    let words = act.note.as_ref().map_or(0, |(_, text)| text.len());
+                    match (is_telling(&act), room.has(words)) {
+                        (false, _) => {}
+                        (true, true) => acts.push(ActView::new(act, worker, &checks)),
+                        (true, false) => left_out += 1,
+                    }
+                    Ok(())
+                })?;
                 tasks.push(DayTaskView {
                     title: effort::title(tx, task)?,
                     row: row.clone(),
-                    acts: telling.map(|act| ActView::new(act, worker, &checks)).collect(),
+                    acts,
                     untrusted: true,
                 });
             }
@@ -292,6 +309,7 @@ impl Onus {
             day,
             sessions,
             tasks,
+            left_out,
             total_seconds: sheet.total_seconds,
             total_billable_seconds: sheet.total_billable_seconds,
             total_tokens: sheet.total_tokens,

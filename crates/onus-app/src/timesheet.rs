@@ -11,8 +11,9 @@ pub use approval::{ApprovalView, ApprovedView};
 pub(crate) use view::units;
 pub use view::{RowView, TimesheetView};
 
-use crate::Onus;
+use crate::answer_room::{AROUND, LIST_BYTES};
 use crate::remote::calls;
+use crate::{Onus, Sight};
 use onus_core::code::Code;
 use onus_core::id::{Handle, Seq, TaskId};
 use onus_core::refusal::Refusal;
@@ -26,6 +27,16 @@ use onus_store::port::Tx;
 use onus_store::read::effort::{self, Counted, Period, Used};
 use onus_store::registry;
 use serde::{Deserialize, Serialize};
+
+/// So many rows a server adds up in one answer, and so many bytes of sessions are in one calendar of it.
+const ROWS_MAX: usize = 50_000;
+const CALENDAR_BYTES: usize = 4 * LIST_BYTES;
+
+/// A part of a sum would be wrong.
+fn too_long(what: &str) -> Refusal {
+    Refusal::invalid(format!("there are more {what} than one answer holds"))
+        .hint("ask for fewer days, for one worker, or by fewer columns")
+}
 
 /// What a timesheet is asked for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -49,6 +60,9 @@ impl Onus {
             let read = read(tx, people, ask.worker.as_ref(), Seq::MAX)?;
             Ok((read.rows(tx, &ask.by, &effort)?, read.running))
         })?;
+        if self.sight == Sight::Store && rows.len() > ROWS_MAX {
+            return Err(too_long("rows"));
+        }
         let mut view = TimesheetView::new(ask, &rows, running, &effort);
         if let [worker] = workers.as_slice()
             && ask.worker.is_some()
@@ -65,6 +79,7 @@ impl Onus {
         }
         let workers = self.people(ask.worker.as_ref())?;
         let people = people(&workers, ask.from, ask.to)?;
+        let is_server = self.sight == Sight::Store;
         self.ask(|tx| {
             let uid = onus_store::load::workspace(tx)?.uid;
             let mut events = Vec::new();
@@ -76,12 +91,18 @@ impl Onus {
                 }
                 Ok(())
             })?;
+            let mut bytes = 0;
             for event in &mut events {
                 event.title = effort::title(tx, &event.task)?;
+                bytes += event.title.len() + AROUND;
+                if is_server && bytes > CALENDAR_BYTES {
+                    return Ok(None);
+                }
             }
             events.sort_by_key(|event| (event.from, event.session));
-            Ok(ics::Calendar { uid, events, now: tx.now()?.wall })
-        })
+            Ok(Some(ics::Calendar { uid, events, now: tx.now()?.wall }))
+        })?
+        .ok_or_else(|| too_long("sessions"))
     }
 
     /// The sessions of one worker's days, in order.

@@ -1,6 +1,7 @@
 //! `validate`: is the queue sound? (mission D13; the rules are in `onus_core::validate`)
 
 use crate::Onus;
+use crate::answer_room::{AnswerRoom, LIST_BYTES};
 use crate::progress::Progress;
 use crate::remote::calls;
 use onus_core::code::Code;
@@ -19,6 +20,7 @@ const STRIDE: usize = 1_000;
 /// The answer to `validate`; without findings the queue is sound.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ValidateView {
+    /// The first ones: `counts` says how many there are.
     pub findings: Vec<QueueFindingView>,
     /// What is wrong with the identity map, if it cannot be followed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -99,7 +101,8 @@ impl Onus {
         }
         let policy = self.policy()?;
         let queue = self.ask(|tx| load(tx, progress))?;
-        let found: Vec<QueueFindingView> = findings(&queue, &policy).into_iter().map(Into::into).collect();
+        let mut found: Vec<QueueFindingView> =
+            findings(&queue, &policy).into_iter().map(Into::into).collect();
         let map: Vec<MapFindingView> = match &policy {
             Policy::Invalid(broken) => broken.findings.iter().map(Into::into).collect(),
             Policy::Absent | Policy::InForce(_) => Vec::new(),
@@ -109,6 +112,8 @@ impl Onus {
             dependencies: queue.edges.len() as i64,
             findings: (found.len() + map.len()) as i64,
         };
+        let mut room = AnswerRoom::new(LIST_BYTES);
+        found.retain(|finding| room.has(finding.detail.len() + finding.hint.as_ref().map_or(0, String::len)));
         Ok(ValidateView { findings: found, map, counts })
     }
 }

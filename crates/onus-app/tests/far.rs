@@ -153,7 +153,7 @@ fn every_question_is_answered_as_near_by() {
         sessions(None, None, 10);
         day(&ada, day);
         prime(Some(&ada), None);
-        exceptions(None);
+        exceptions(None, None);
         validate(&mut Silent);
     }
     // Two looks at a clock see two times.

@@ -137,7 +137,7 @@ fn a_sprint_is_counted_by_worker_workstation_type_and_sprint() {
 fn an_incident_tells_who_where_by_which_rule_and_whether_that_was_within_policy() {
     let mut shop = Shop::with_five_tasks();
     shop.day();
-    let within = shop.onus.report_incident(&"T-1".parse().unwrap()).unwrap();
+    let within = shop.onus.report_incident(&"T-1".parse().unwrap(), None).unwrap();
     assert_eq!((within.compliance, within.forced, within.grants.len()), (Compliance::Within, false, 1));
     let grant = &within.grants[0];
     assert_eq!((grant.assignee.as_str(), grant.workstation.as_str()), ("@bot", "ws-2"));
@@ -145,7 +145,7 @@ fn an_incident_tells_who_where_by_which_rule_and_whether_that_was_within_policy(
     assert_eq!(grant.map_hash.as_deref().map(str::len), Some(64));
     assert_eq!((grant.named_today, within.late_acts.len()), (Some(true), 1), "complete came after an hour");
 
-    let view = shop.onus.report_incident(&"T-2".parse().unwrap()).unwrap();
+    let view = shop.onus.report_incident(&"T-2".parse().unwrap(), None).unwrap();
     assert_eq!((view.compliance, view.forced), (Compliance::Outside, true));
     let told: Vec<String> = view
         .grants
@@ -168,7 +168,7 @@ fn an_incident_tells_who_where_by_which_rule_and_whether_that_was_within_policy(
         "added refused refused refused refused refused claimed taken_over released claimed completed"
     );
     assert_eq!(view.timeline[10].said, "by force, hotfix");
-    let unknown = shop.onus.report_incident(&"T-99".parse().unwrap()).unwrap_err();
+    let unknown = shop.onus.report_incident(&"T-99".parse().unwrap(), None).unwrap_err();
     assert_eq!(unknown.code, Code::UnknownTask);
 }
 

@@ -17,6 +17,7 @@ mod memory;
 mod mirror_recovery;
 mod newer_files;
 mod once;
+mod parts;
 mod report;
 mod schema;
 mod shop;

@@ -87,18 +87,34 @@ impl RepositoryClone {
     }
 }
 
-/// What a clone that begins to use the store says; nothing where the store knows it as it is.
+/// So many clones use one store.
+pub const CLONES_MAX: usize = 250;
+
+/// What a clone that begins to use the store says; nothing where the store knows it as it is. `clones` are those that it knows,
+/// and `joined_by` is who said where this one is: nobody else but a person says that it is elsewhere, since a takeover bars
+/// what is under way there.
 pub fn join(
     caller: &Caller,
-    found: Option<&RepositoryClone>,
+    clones: &[RepositoryClone],
+    joined_by: Option<&Handle>,
     here: &RepositoryClone,
 ) -> Result<Option<(Handle, Event)>, Refusal> {
-    let by = known(caller)?.handle.clone();
+    let worker = known(caller)?;
+    let by = worker.handle.clone();
+    let found = clones.iter().find(|clone| clone.id == here.id);
     if found == Some(here) {
         return Ok(None);
     }
+    if let Some(found) = found.filter(|_| !worker.is_human() && joined_by != Some(&by)) {
+        let detail = format!("the clone {} is known at {}, and not by {by}", found.id, found.place());
+        return Err(Refusal::new(Code::HumanRequired, detail)
+            .hint("if it was moved, a person runs once, in that clone: onus init"));
+    }
+    if found.is_none() && clones.len() >= CLONES_MAX {
+        return Err(Refusal::invalid(format!("{CLONES_MAX} clones use this store, and no more may")));
+    }
     let path = line("the path of the clone", &here.path, REASON_MAX).map_err(Refusal::invalid)?;
-    let host = line("the host of the clone", &here.host, REASON_MAX).map_err(Refusal::invalid)?;
+    let host = line("the host of the clone", &here.host, 200).map_err(Refusal::invalid)?;
     Ok(Some((by, CloneJoined { id: here.id.clone(), host, path }.into())))
 }
 

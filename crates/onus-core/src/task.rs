@@ -384,6 +384,13 @@ pub struct Exception {
     pub approved_by: Option<Handle>,
 }
 
+impl Exception {
+    /// How much its words have.
+    pub fn bytes(&self) -> usize {
+        self.reason.len() + self.rollback.len() + self.adr.as_ref().map_or(0, String::len)
+    }
+}
+
 /// Who ended a task, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closing {
@@ -476,6 +483,11 @@ pub struct Task {
 impl Task {
     pub fn project(&self) -> &ProjectKey {
         &self.id.project
+    }
+
+    /// How much all that is told of it has.
+    pub fn bytes(&self) -> usize {
+        self.spec.bytes() + self.exceptions.values().map(Exception::bytes).sum::<usize>()
     }
 
     /// The assignment in force, if somebody holds the task.

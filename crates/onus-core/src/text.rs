@@ -17,6 +17,8 @@ pub const EXTRA_MAX: usize = 262_144;
 pub const CRITERION_MAX: usize = 4_096;
 /// What a task's checks, criteria, scope and tags have together: lists of tasks are long, and the record has each of them.
 pub const LISTS_MAX: usize = 65_536;
+/// Of the words of all exceptions of a task together, likewise.
+pub const EXCEPTIONS_MAX: usize = 65_536;
 
 /// One line: not empty, no control characters, at most `max` bytes.
 pub fn line(what: &str, text: &str, max: usize) -> Result<String, String> {

@@ -232,8 +232,12 @@ fn door(then: String, refusal: Option<&Refusal>) -> Response<Body> {
 }
 
 async fn sign_in(server: Arc<Server>, headers: HeaderMap, request: Request) -> Response<Body> {
-    let Ok(body) = axum::body::to_bytes(request.into_body(), FORM_MAX).await else {
-        return door(String::new(), Some(&Refusal::invalid("the form is broken, or too long")));
+    let form = axum::body::to_bytes(request.into_body(), FORM_MAX);
+    let Ok(Ok(body)) = tokio::time::timeout(server.config.patience, form).await else {
+        return door(
+            String::new(),
+            Some(&Refusal::invalid("the form is broken, too long, or came too slowly")),
+        );
     };
     let said = signin::read(&body);
     let then = signin::local(&said.then).to_owned();

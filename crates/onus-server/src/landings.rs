@@ -1,9 +1,9 @@
-//! The thread that lands: `complete` and `merge` of work that lies in a working tree of the server's own clone. One lands after the
-//! other, and of each token one: checks may take long, and whoever lands second would only begin again.
+//! The threads that land: `complete` and `merge` of work that lies in a working tree of the server's own clone. Of each token one
+//! lands at a time, and several beside each other: a check runs its holder's own code, which may take as long as it likes.
 
 use crate::events::Hub;
 use crate::readers::busy;
-use crate::store::{Open, Store, follow, is_lost, reopen};
+use crate::store::{Open, Store, follow, is_lost};
 use onus_app::followed_settings::FollowedSettings;
 use onus_app::landing::{LandedAnswer, LandingOrder};
 use onus_app::token::Shown;
@@ -19,14 +19,19 @@ use tokio::sync::oneshot;
 /// So many may wait; the next one is told to come back.
 const WAITING: usize = 256;
 
+/// So many land at once. Each has a connection of its own from its first landing on.
+const THREADS: usize = 8;
+
 type TokensAtWork = Arc<Mutex<HashSet<TokenId>>>;
 
 #[derive(Debug)]
 pub(crate) struct Landings {
     orders: SyncSender<AwaitedLanding>,
     bearers: TokensAtWork,
-    thread: JoinHandle<()>,
+    threads: Vec<JoinHandle<()>>,
 }
+
+type LandingQueue = Arc<Mutex<Receiver<AwaitedLanding>>>;
 
 #[derive(Debug)]
 struct AwaitedLanding {
@@ -62,11 +67,15 @@ impl Drop for LandingTurnOfToken {
 impl Landings {
     pub(crate) fn start(open: &Open, hub: &Arc<Hub>) -> Result<Landings, Refusal> {
         let (orders, queue) = sync_channel(WAITING);
-        let (store, open, hub) = (open()?, Arc::clone(open), Arc::clone(hub));
-        let land = move || land_all(store, &open, &queue, &hub);
-        let thread = std::thread::Builder::new().name("landings".into()).spawn(land);
-        let thread = thread.map_err(|error| Refusal::new(Code::Internal, error.to_string()))?;
-        Ok(Landings { orders, bearers: TokensAtWork::default(), thread })
+        let queue = LandingQueue::new(Mutex::new(queue));
+        let start = |n: usize| {
+            let (queue, open, hub) = (Arc::clone(&queue), Arc::clone(open), Arc::clone(hub));
+            let thread = std::thread::Builder::new().name(format!("landings-{n}"));
+            thread.spawn(move || land_all(&open, &queue, &hub))
+        };
+        let threads = (0..THREADS).map(start).collect::<Result<_, _>>();
+        let threads = threads.map_err(|error| Refusal::new(Code::Internal, error.to_string()))?;
+        Ok(Landings { orders, bearers: TokensAtWork::default(), threads })
     }
 
     /// Lands when its turn has come, if the token is still good then.
@@ -84,24 +93,45 @@ impl Landings {
     /// Carries what has begun to its end. What still waits has not begun, and its caller is told so.
     pub(crate) fn finish(self) {
         drop(self.orders);
-        drop(self.thread.join());
+        for thread in self.threads {
+            drop(thread.join());
+        }
     }
 }
 
-fn land_all(mut store: Store, open: &Open, queue: &Receiver<AwaitedLanding>, hub: &Hub) {
-    let mut settings = FollowedSettings::of(&store);
-    while let Ok(AwaitedLanding { order, shown, reply, turn }) = queue.recv() {
+fn land_all(open: &Open, queue: &Mutex<Receiver<AwaitedLanding>>, hub: &Hub) {
+    let mut kept: Option<(Store, FollowedSettings)> = None;
+    // The lock is let go as soon as there is an order.
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+    while let Ok(AwaitedLanding { order, shown, reply, turn }) = next() {
         // Nobody waits for it any more, and nothing of it has begun.
         if reply.is_closed() {
             continue;
         }
-        follow(&mut settings, &mut store);
-        let answer = store.land_for(shown, &order);
+        let answer = at_work(&mut kept, open).and_then(|(store, settings)| {
+            follow(settings, store);
+            store.land_for(shown, &order)
+        });
         if is_lost(&answer) {
-            reopen(&mut store, open);
+            kept = None;
         }
         hub.wake();
         drop(turn);
         drop(reply.send(answer));
+    }
+}
+
+/// The connection of a thread that lands: there is none before its first landing.
+fn at_work<'a>(
+    kept: &'a mut Option<(Store, FollowedSettings)>,
+    open: &Open,
+) -> Result<&'a mut (Store, FollowedSettings), Refusal> {
+    match kept {
+        Some(kept) => Ok(kept),
+        None => {
+            let store = open()?;
+            let settings = FollowedSettings::of(&store);
+            Ok(kept.insert((store, settings)))
+        }
     }
 }

@@ -386,6 +386,18 @@ mod tests {
     }
 
     #[test]
+    fn of_one_caller_so_many_are_answered_at_once() {
+        let line = QuestionQueue::new(1);
+        for _ in 0..2 {
+            line.join(bearer(1), 8, Box::new(|_, _| false)).unwrap();
+        }
+        let (first, _) = line.next().unwrap();
+        assert!(line.waiting().take(1).is_none(), "its second one waits");
+        line.answered(&first);
+        assert!(line.waiting().take(1).is_some_and(|(share, _)| share == bearer(1)));
+    }
+
+    #[test]
     fn a_caller_who_does_not_wait_for_answers_is_told_to() {
         let line = QuestionQueue::new(1);
         let join = |n| line.join(bearer(n), 2, Box::new(|_, _| false));

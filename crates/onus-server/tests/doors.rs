@@ -16,12 +16,27 @@ const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../contract/doors.t
 /// Those who have a column, in its order.
 pub(super) const CALLERS: [&str; 5] = ["read", "service", "agent", "other", "person"];
 
+/// Doors that no table of the program has.
+const OTHERS: [&str; 11] = [
+    "GET /v1/events",
+    "open GET /healthz",
+    "open GET /readyz",
+    "open GET /metrics",
+    "open GET /openapi.json",
+    "open GET /errors",
+    "open GET /errors/{code}",
+    "open GET /",
+    "open GET /signin",
+    "open GET /assets/{version}/{name}",
+    "open POST /v1/intake/{channel}",
+];
+
 /// Those who are told nothing anywhere.
 const NOBODY: [&str; 6] = ["", "revoked", "expired", "another", "link", "push"];
 
 /// One line of the table.
 pub(super) struct Door {
-    /// `call NAME`, `METHOD PATH` or `tool NAME`.
+    /// `call NAME`, `METHOD PATH`, `tool NAME`, `page PATH` for whoever is signed in, or `open METHOD PATH` for everybody.
     name: String,
     request: String,
     answers: String,
@@ -47,6 +62,8 @@ impl Door {
         match self.kind() {
             ("call", name) => ("POST", format!("/v1/call/{name}")),
             ("tool", _) => ("POST", "/mcp".to_owned()),
+            ("page", path) => ("GET", path.to_owned()),
+            ("open", door) => door.split_once(' ').map(|(method, path)| (method, path.to_owned())).unwrap(),
             (method, path) => (method, path.to_owned()),
         }
     }
@@ -73,12 +90,40 @@ impl Door {
     pub(super) fn changes_something(&self) -> bool {
         match self.kind() {
             ("call", name) => CallName::parse(name).is_none_or(|call| call.class().is_write()),
+            ("page" | "open", _) => false,
             (method, _) => method != "GET",
+        }
+    }
+
+    /// Whether it is a browser's, or everybody's: neither asks for a bearer.
+    pub(super) fn is_for_bearers(&self) -> bool {
+        !matches!(self.kind(), ("page" | "open", _))
+    }
+
+    /// What a browser gets that keeps this token, or everybody: never the token that opens something for somebody else.
+    fn ask_without_bearer(&self, founded: &Founded, house: &House, caller: &str) -> String {
+        let (method, target) = self.target();
+        let token = founded.tokens.get(caller).map_or("", String::as_str);
+        let answer = match self.kind() {
+            ("page", path) => house.page(path, token),
+            _ => house.send(method, &target, Some(token), Body::empty()),
+        };
+        founded.assert_keeps_secrets(caller, &self.name, answer.body());
+        let leads_to = answer.headers().get("location").and_then(|to| to.to_str().ok()).unwrap_or_default();
+        match answer.status().as_u16() {
+            200 => "ok".to_owned(),
+            303 if leads_to.starts_with("/signin") => "unauthenticated".to_owned(),
+            303 => "ok".to_owned(),
+            status if self.kind().0 == "page" && answer.body().starts_with(b"<") => status.to_string(),
+            _ => code(&answer),
         }
     }
 
     /// The answer's code, marked where it came before the body was asked for.
     fn ask(&self, founded: &Founded, house: &House, caller: &str) -> String {
+        if !self.is_for_bearers() {
+            return self.ask_without_bearer(founded, house, caller);
+        }
         let (method, target) = self.target();
         let (body, is_read) = watched(self.body(founded, caller));
         let token = founded.tokens.get(caller).map(String::as_str);
@@ -122,7 +167,11 @@ fn known() -> BTreeSet<String> {
     let calls = CallName::ALL.iter().map(|call| format!("call {}", call.name()));
     let routes = crate::routes::table().into_iter().map(|route| format!("{} {}", route.method, route.path));
     let tools = Tools::Few.list().into_iter().map(|tool| format!("tool {}", tool.name));
-    calls.chain(routes).chain(tools).chain(["GET /v1/events".to_owned()]).collect()
+    let pages = onus_board::pages().into_iter().map(|page| page.path);
+    let pages = pages.chain(onus_board::downloads().into_iter().map(|file| file.path));
+    // Whether there are workbooks is a choice of the build.
+    let pages = pages.filter(|path| !path.ends_with(".xlsx")).map(|path| format!("page {path}"));
+    calls.chain(routes).chain(tools).chain(pages).chain(OTHERS.map(str::to_owned)).collect()
 }
 
 /// Whether a line of the table is about this door.
@@ -167,9 +216,10 @@ fn every_kind_of_token_gets_at_every_door_what_the_table_says() {
         let house = own.as_ref().unwrap_or(&shared);
         for nobody in NOBODY {
             let told = door.ask(&founded, house, nobody);
-            if told.trim_end_matches('!') != "unauthenticated"
-                || (door.target().0 != "GET" && !told.ends_with('!'))
-            {
+            let is_refused = told.trim_end_matches('!') == "unauthenticated";
+            let is_unread = told.ends_with('!') || door.target().0 == "GET";
+            let is_open = door.kind().0 == "open" && door.answers.split(' ').all(|answer| answer == told);
+            if !(is_open || is_refused && is_unread) {
                 wrong.push(format!("{}: {nobody:?} gets {told}", door.name));
             }
         }
@@ -194,7 +244,7 @@ fn an_unknown_field_is_refused_at_every_door() {
     let mut house = founded.serve();
     let person = founded.tokens.get("person").map(String::as_str);
     let mut taken = Vec::new();
-    for door in &doors {
+    for door in doors.iter().filter(|door| door.is_for_bearers()) {
         let (method, target) = door.target();
         let sent = door.body(&founded, "person");
         let targets = match method {

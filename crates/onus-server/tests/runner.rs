@@ -1,6 +1,7 @@
 //! What callers of the server rely on.
 
 mod attacks;
+mod bounded;
 mod call_fuzz;
 mod doors;
 mod house;

@@ -112,24 +112,38 @@ pub struct KeptRun {
     pub sandbox: String,
 }
 
-/// The last runs of a task's checks, the newest first.
+/// Of so many runs, and so many bytes of what they printed, is told at once.
+const RUNS_MAX: i64 = 1_000;
+const PRINTED_MAX: usize = 2 * 1024 * 1024;
+
+/// The last runs of a task's checks, the newest first. Of those before the last ones only what came of them: their output is
+/// empty, and its length says so.
 pub fn runs(tx: &mut dyn Tx, task: &TaskId, limit: i64) -> Result<Vec<KeptRun>> {
-    let rows = tx.rows(&RUNS { task, limit })?;
-    rows.into_iter()
-        .map(|mut row| {
-            Ok(KeptRun {
-                evidence: read(&mut row)?,
-                by: row.text()?,
-                workstation: row.opt_text()?,
-                exit: row.opt_int()?,
-                signal: row.opt_int()?,
-                took_ms: row.int()?,
-                output: row.text()?,
-                output_length: row.int()?,
-                output_sha256: row.text()?,
-                environment: row.text()?,
-                sandbox: row.text()?,
-            })
-        })
-        .collect()
+    let (mut told, mut bytes) = (Vec::new(), 0);
+    tx.each(&RUNS { task, limit: limit.min(RUNS_MAX) }, &mut |mut row| {
+        let mut run = kept(&mut row)?;
+        if bytes > PRINTED_MAX {
+            run.output = String::new();
+        }
+        bytes += run.output.len();
+        told.push(run);
+        Ok(())
+    })?;
+    Ok(told)
+}
+
+fn kept(row: &mut crate::port::Row) -> Result<KeptRun> {
+    Ok(KeptRun {
+        evidence: read(row)?,
+        by: row.text()?,
+        workstation: row.opt_text()?,
+        exit: row.opt_int()?,
+        signal: row.opt_int()?,
+        took_ms: row.int()?,
+        output: row.text()?,
+        output_length: row.int()?,
+        output_sha256: row.text()?,
+        environment: row.text()?,
+        sandbox: row.text()?,
+    })
 }

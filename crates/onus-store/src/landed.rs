@@ -1,11 +1,12 @@
 //! What has landed in the main of record, and who uses the store to get it there.
 
 use crate::codec::row;
-use crate::error::Result;
+use crate::error::{Result, StoreError};
 use crate::port::Tx;
 use crate::sql;
 use crate::tables::LandedRow;
-use onus_core::id::{CloneId, CommitId, Epoch, Seq, TaskId, WorkstationName};
+use onus_core::event::Event;
+use onus_core::id::{CloneId, CommitId, Epoch, Handle, Seq, TaskId, WorkstationName};
 use onus_core::main_of_record::{Named, RepositoryClone};
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,7 @@ sql! {
         AND workstation = :place AND ended_at IS NOT NULL AND NOT (task = :task AND epoch = :epoch) \
         ORDER BY assigned_at DESC LIMIT 1";
     CLONES = "SELECT id, host, path FROM clone WHERE workspace = :workspace ORDER BY id";
+    JOINED = "SELECT actor, verb, data FROM ledger WHERE workspace = :workspace AND verb = 'clone_joined' ORDER BY at";
     PUT_CLONE(id, host, path) = "INSERT INTO clone (workspace, id, host, path) VALUES (:workspace, :id, :host, :path) \
         ON CONFLICT (workspace, id) DO UPDATE SET host = excluded.host, path = excluded.path";
     PUT_MAIN(remote, branch, url, guarded) = "UPDATE workspace SET main_remote = :remote, main_branch = :branch, \
@@ -99,6 +101,20 @@ pub fn clones(tx: &mut dyn Tx) -> Result<Vec<RepositoryClone>> {
             Ok(RepositoryClone { id, host: row.text()?, path: row.text()? })
         })
         .collect()
+}
+
+/// Who said last where a clone is.
+pub fn joined_by(tx: &mut dyn Tx, id: &CloneId) -> Result<Option<Handle>> {
+    let mut last = None;
+    tx.each(&JOINED {}, &mut |mut row| {
+        let by = row.parsed()?;
+        match Event::parse(&row.text()?, &row.text()?).map_err(StoreError::Corrupt)? {
+            Event::CloneJoined(joined) if joined.id == *id => last = Some(by),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(last)
 }
 
 pub fn put_clone(tx: &mut dyn Tx, clone: &RepositoryClone) -> Result<()> {

@@ -26,6 +26,8 @@ struct IncidentPage {
     grants: Vec<Had>,
     facts: Vec<(&'static str, usize)>,
     timeline: Vec<Moment>,
+    /// There is more after this entry.
+    next: Option<i64>,
     renewals: i64,
 }
 
@@ -60,7 +62,9 @@ struct Moment {
 
 fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
     let task: TaskId = seen.param("id")?;
-    let view = onus.report_incident(&task)?;
+    let after = seen.word("after").map(str::parse).transpose();
+    let after = after.map_err(|_| Refusal::invalid("after: it is the number of an entry"))?;
+    let view = onus.report_incident(&task, after)?;
     let page = IncidentPage {
         task: view.task.to_string(),
         title: view.title.clone(),
@@ -75,6 +79,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
             ("late acts", view.late_acts.len()),
         ],
         timeline: view.timeline.iter().map(|moment| Moment::new(moment, seen.now)).collect(),
+        next: view.next,
         renewals: view.renewals,
     };
     Ok(Drawn { title: format!("{task}: whose work it was"), main: rendered(&page)? })

@@ -33,6 +33,7 @@ struct DayPage {
     line: Html,
     sessions: Vec<Stint>,
     tasks: Vec<DayPart>,
+    left_out: i64,
 }
 
 #[derive(Debug)]
@@ -98,6 +99,7 @@ fn ask(onus: &mut Onus, seen: &PageRequest) -> Result<Drawn, Refusal> {
         worker: worker.to_string(),
         day: day.to_string(),
         tz: view.tz.clone(),
+        left_out: view.left_out,
     };
     Ok(Drawn { title: format!("{worker} on {day}"), main: rendered(&page)? })
 }

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 pub(super) struct Outlet {
     pub(super) name: MirrorName,
     pub(super) kind: String,
-    /// Empty where it is a secret or there is none.
+    /// Of a channel the host alone: the rest of its address may be the secret. Empty where there is none.
     pub(super) url: String,
     wants: Wanted,
 }
@@ -31,6 +31,14 @@ enum Wanted {
     Story,
     Rules(Vec<NotifyRule>, Recipient),
     Changes(BTreeSet<Transition>),
+}
+
+/// Where an address leads, without what only its owner knows: a chat's address opens it for whoever has it.
+fn host_of(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit('@').next().unwrap_or_default();
+    if scheme.is_empty() { host.to_owned() } else { format!("{scheme}://{host}") }
 }
 
 impl Outlet {
@@ -57,7 +65,7 @@ impl Outlet {
         Some(Outlet {
             name: to.outlet().ok()?,
             kind: channel.kind.name().to_owned(),
-            url: channel.url.clone().unwrap_or_default(),
+            url: channel.url.as_deref().map(host_of).unwrap_or_default(),
             wants: Wanted::Rules(settings.notify.clone(), to.clone()),
         })
     }
@@ -145,5 +153,21 @@ impl Onus {
             failed: None,
             to,
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_secret_part_of_an_address_is_told_to_nobody() {
+        for (url, told) in [
+            ("https://hooks.slack.com/services/T0/B0/secret", "https://hooks.slack.com"),
+            ("https://me:secret@ntfy.example:8443/alarms?auth=secret", "https://ntfy.example:8443"),
+            ("smtps://mail.example", "smtps://mail.example"),
+        ] {
+            assert_eq!(host_of(url), told);
+        }
     }
 }

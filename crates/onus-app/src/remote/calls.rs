@@ -126,8 +126,8 @@ calls! {
     ReviewsOf "reviews_of" (task: TaskId) -> Vec<CommitId>, Question Light, |onus, asker| onus.reviewed_commits(&task);
     Relations "relations" (task: TaskId, others: BTreeSet<TaskId>) -> BTreeMap<TaskId, Relation>, Question Light,
         |onus, asker| onus.relations(&task, &others);
-    Exceptions "exceptions" (only: Option<TaskId>) -> ExceptionsView, Question Light,
-        |onus, asker| onus.exceptions(only.as_ref());
+    Exceptions "exceptions" (only: Option<TaskId>, after: Option<TaskId>) -> ExceptionsView, Question Light,
+        |onus, asker| onus.exceptions(only.as_ref(), after.as_ref());
     Prime "prime" (only: Option<TaskId>) -> PrimeView, Question Light,
         |onus, asker| onus.prime(asker.actor, only.as_ref());
     Route "route" (only: Option<TaskType>) -> RouteView, Question Light, |onus, asker| onus.route(only.as_ref());
@@ -266,10 +266,10 @@ calls! {
     ReportNow "report_now" (when: When) -> NowView, Question Light, |onus, asker| onus.report_now(asker.actor, &when);
     ReportSprint "report_sprint" (sprint: Option<String>) -> SprintView, Question Heavy,
         |onus, asker| onus.report_sprint(asker.actor, sprint.as_deref());
-    ReportIncident "report_incident" (task: TaskId) -> IncidentView, Question Heavy,
-        |onus, asker| onus.report_incident(&task);
-    ReportAudit "report_audit" (when: When, only: Vec<AuditKind>) -> AuditView, Question Heavy,
-        |onus, asker| onus.report_audit(asker.actor, &when, &only);
+    ReportIncident "report_incident" (task: TaskId, after: Option<Seq>) -> IncidentView, Question Heavy,
+        |onus, asker| onus.report_incident(&task, after);
+    ReportAudit "report_audit" (when: When, only: Vec<AuditKind>, after: Option<Seq>) -> AuditView, Question Heavy,
+        |onus, asker| onus.audit_part(asker.actor, &when, &only, after);
     ReportAnomalies "report_anomalies" (when: When) -> AnomaliesView, Question Heavy,
         |onus, asker| onus.report_anomalies(asker.actor, &when);
 }

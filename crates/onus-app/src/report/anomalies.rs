@@ -2,6 +2,7 @@
 
 use super::When;
 use crate::Onus;
+use crate::answer_room::{AnswerRoom, LIST_BYTES};
 use crate::remote::calls;
 use onus_core::id::Handle;
 use onus_core::refusal::Refusal;
@@ -27,6 +28,9 @@ pub struct AnomaliesView {
     /// How many entries were read.
     pub examined: i64,
     pub anomalies: Vec<Anomaly>,
+    /// There are more: ask for a shorter stretch.
+    #[serde(default)]
+    pub more: bool,
 }
 
 impl Onus {
@@ -58,7 +62,10 @@ impl Onus {
             let now = tx.now()?.wall;
             let mut anomalies = drift(&policy, &held);
             anomalies.extend(watch.anomalies(&held, &known, now));
-            Ok(AnomaliesView { since: span.from, until: span.to, examined, anomalies })
+            let (found, mut room) = (anomalies.len(), AnswerRoom::new(LIST_BYTES));
+            anomalies.retain(|anomaly| room.has(anomaly.detail.len()));
+            let more = anomalies.len() < found;
+            Ok(AnomaliesView { since: span.from, until: span.to, examined, anomalies, more })
         })
     }
 }

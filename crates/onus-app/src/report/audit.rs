@@ -3,9 +3,10 @@
 
 use super::When;
 use crate::Onus;
+use crate::answer_room::{AnswerRoom, LIST_BYTES};
 use crate::remote::calls;
 use onus_core::event::{Event, Stamped};
-use onus_core::id::{Handle, TaskId, WorkstationName};
+use onus_core::id::{Handle, Seq, TaskId, WorkstationName};
 use onus_core::refusal::Refusal;
 use onus_core::report::{Compliance, forced, grant, said};
 use onus_core::time::{Millis, Timestamp};
@@ -17,8 +18,14 @@ use std::collections::BTreeMap;
 
 /// What an audit asks for when nothing is said: the last thirty days.
 const USUAL: Millis = Millis::hours(30 * 24);
-/// The most lines of one answer.
+/// The most lines that are put together of several answers.
 const LINES_MAX: usize = 100_000;
+
+/// And the most bytes of them.
+const WHOLE_BYTES: usize = 8 * LIST_BYTES;
+
+/// What the hashes of a line take.
+const HASHES: usize = 200;
 
 /// Which kinds of things an audit looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -104,12 +111,15 @@ impl AuditKind {
 pub struct AuditView {
     pub since: Timestamp,
     pub until: Timestamp,
-    /// How many of each kind there are.
+    /// How many of each kind there are, after the entry that was asked for.
     pub counts: BTreeMap<String, i64>,
     /// In the order of the record.
     pub lines: Vec<AuditLine>,
-    /// Whether the stretch has more than one answer holds: ask for a shorter one.
+    /// Whether the stretch has more than one answer holds: ask for what comes after `next`, or for a shorter one.
     pub more: bool,
+    /// The last entry that was told, where there is more.
+    #[serde(default)]
+    pub next: Option<Seq>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -170,9 +180,30 @@ impl Onus {
         when: &When,
         only: &[AuditKind],
     ) -> Result<AuditView, Refusal> {
-        if let Some(answer) =
-            self.remote(|| calls::ReportAudit { when: when.clone(), only: only.to_vec() })?
-        {
+        let mut view = self.audit_part(actor, when, only, None)?;
+        // All parts are about the same stretch, though time goes on.
+        let (since, until) = (Some(view.since.to_string()), Some(view.until.to_string()));
+        let when = When { since, until };
+        let mut bytes = 0;
+        while let Some(next) = view.next.filter(|_| view.lines.len() < LINES_MAX && bytes < WHOLE_BYTES) {
+            let part = self.audit_part(actor, &when, only, Some(next))?;
+            bytes += LIST_BYTES;
+            (view.more, view.next) = (part.more, part.next);
+            view.lines.extend(part.lines);
+        }
+        Ok(view)
+    }
+
+    /// The same after an entry, as much as fits into one answer.
+    pub fn audit_part(
+        &mut self,
+        actor: Option<&Handle>,
+        when: &When,
+        only: &[AuditKind],
+        after: Option<Seq>,
+    ) -> Result<AuditView, Refusal> {
+        let sent = || calls::ReportAudit { when: when.clone(), only: only.to_vec(), after };
+        if let Some(answer) = self.remote(sent)? {
             return Ok(answer);
         }
         let span = self.span(when, actor, USUAL)?;
@@ -182,19 +213,22 @@ impl Onus {
             counts: AuditKind::ALL.iter().map(|kind| (kind.name().to_owned(), 0)).collect(),
             lines: Vec::new(),
             more: false,
+            next: None,
         };
+        let mut room = AnswerRoom::new(LIST_BYTES);
         self.ask(|tx| {
-            report::between(tx, 0, span, &mut |entry| {
+            report::between(tx, after.unwrap_or(0), span, &mut |entry| {
                 let stamped = entry.open().map_err(StoreError::Corrupt)?;
                 let Some(kind) = AuditKind::of(&stamped) else { return Ok(()) };
                 *view.counts.entry(kind.name().to_owned()).or_default() += 1;
-                if !only.is_empty() && !only.contains(&kind) {
+                if view.more || (!only.is_empty() && !only.contains(&kind)) {
                     return Ok(());
                 }
-                if view.lines.len() < LINES_MAX {
-                    view.lines.push(AuditLine::new(kind, &stamped, entry.hash.to_string()));
+                let line = AuditLine::new(kind, &stamped, entry.hash.to_string());
+                if room.has(line.detail.len() + HASHES) {
+                    view.lines.push(line);
                 } else {
-                    view.more = true;
+                    (view.more, view.next) = (true, view.lines.last().map(|last| last.seq));
                 }
                 Ok(())
             })

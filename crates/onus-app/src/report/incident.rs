@@ -1,9 +1,11 @@
 //! `report incident TASK`: who ran it, where, under which version of the map, and was that within policy.
 
 use crate::Onus;
+use crate::answer_room::{AnswerRoom, LIST_BYTES};
 use crate::remote::calls;
 use crate::show::unknown_task;
-use onus_core::id::{CommitId, Handle, TaskId, TaskType, WorkstationName};
+use onus_core::event::Stamped;
+use onus_core::id::{CommitId, Handle, Seq, TaskId, TaskType, WorkstationName};
 use onus_core::refusal::Refusal;
 use onus_core::report::{Compliance, forced, grant, is_named, late_by, said};
 use onus_core::task::StateName;
@@ -12,7 +14,7 @@ use onus_core::worker::Kind;
 use onus_store::error::{Result as StoreResult, StoreError};
 use onus_store::load;
 use onus_store::port::Tx;
-use onus_store::read::ledger::{self, LedgerPart};
+use onus_store::read::ledger;
 use onus_store::read::show;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,7 +31,7 @@ pub struct IncidentView {
     pub compliance: Compliance,
     /// Whether anything about it was forced.
     pub forced: bool,
-    /// Who had it, where, and by which rule; the first one first.
+    /// Who had it, where, and by which rule: the first one, and the last thousand.
     pub grants: Vec<GrantView>,
     /// Acts by force, refusals and late acts among the time line's entries.
     pub forced_acts: Vec<MomentView>,
@@ -37,7 +39,10 @@ pub struct IncidentView {
     pub late_acts: Vec<MomentView>,
     /// What happened, in order; renewals are left out.
     pub timeline: Vec<MomentView>,
-    /// Renewals that are left out.
+    /// There is more: ask for what came after this entry.
+    #[serde(default)]
+    pub next: Option<Seq>,
+    /// Renewals that are left out, of all there are.
     pub renewals: i64,
     pub untrusted: bool,
 }
@@ -81,8 +86,9 @@ pub struct MomentView {
 }
 
 impl Onus {
-    pub fn report_incident(&mut self, task: &TaskId) -> Result<IncidentView, Refusal> {
-        if let Some(answer) = self.remote(|| calls::ReportIncident { task: task.clone() })? {
+    /// The grants of a task, and what happened after an entry or from the beginning: as much as fits into one answer.
+    pub fn report_incident(&mut self, task: &TaskId, after: Option<Seq>) -> Result<IncidentView, Refusal> {
+        if let Some(answer) = self.remote(|| calls::ReportIncident { task: task.clone(), after })? {
             return Ok(answer);
         }
         let policy = self.policy()?;
@@ -101,10 +107,11 @@ impl Onus {
                 refusals: Vec::new(),
                 late_acts: Vec::new(),
                 timeline: Vec::new(),
+                next: None,
                 renewals: 0,
                 untrusted: true,
             };
-            tell(tx, &mut view)?;
+            tell(tx, &mut view, after.unwrap_or(0))?;
             for grant in &mut view.grants {
                 if load::worker(tx, &grant.assignee)?.is_some_and(|worker| worker.kind == Kind::Agent) {
                     let task_type = view.task_type.as_ref();
@@ -112,7 +119,6 @@ impl Onus {
                 }
             }
             view.compliance = Compliance::worst(view.grants.iter().map(|grant| grant.compliance));
-            view.forced = !view.forced_acts.is_empty();
             Ok(Some(view))
         })?;
         found.ok_or_else(|| unknown_task(task))
@@ -146,10 +152,12 @@ fn grants(tx: &mut dyn Tx, task: &TaskId) -> StoreResult<Vec<GrantView>> {
     Ok(all.into_iter().map(view).collect())
 }
 
-/// Reads the task's record into the time line.
-fn tell(tx: &mut dyn Tx, view: &mut IncidentView) -> StoreResult<()> {
-    for entry in ledger::log(tx, &LedgerPart::Task(&view.task, 0), i64::MAX)? {
-        let stamped = entry.open().map_err(StoreError::Corrupt)?;
+/// Reads the task's record into the time line, as far as there is room after an entry.
+fn tell(tx: &mut dyn Tx, view: &mut IncidentView, after: Seq) -> StoreResult<()> {
+    let mut room = AnswerRoom::new(LIST_BYTES / 2);
+    let name = view.task.to_string();
+    ledger::chain(tx, Some(&name), &mut |seq, entry| {
+        let stamped = entry?.open().map_err(StoreError::Corrupt)?;
         let verb = stamped.event.verb();
         if let Some((_, assignee)) = grant(&stamped)
             && let Some(made) = view.grants.iter_mut().find(|grant| grant.epoch == stamped.epoch)
@@ -157,29 +165,44 @@ fn tell(tx: &mut dyn Tx, view: &mut IncidentView) -> StoreResult<()> {
             made.seq = stamped.seq;
             made.by = Some(stamped.actor.clone()).filter(|by| by != assignee);
         }
-        let moment = MomentView {
-            seq: stamped.seq,
-            at: stamped.at,
-            actor: stamped.actor.clone(),
-            workstation: stamped.workstation.clone(),
-            epoch: stamped.epoch,
-            verb: verb.to_owned(),
-            said: said(&stamped.event),
-        };
+        view.forced |= forced(&stamped.event).is_some();
+        if verb == "renewed" {
+            view.renewals += 1;
+        }
+        if seq <= after || view.next.is_some() {
+            return Ok(());
+        }
+        let moment = MomentView::of(&stamped);
+        if !room.has(moment.said.len()) {
+            view.next = Some(view.timeline.last().map_or(after, |last| last.seq));
+            return Ok(());
+        }
         if forced(&stamped.event).is_some() {
             view.forced_acts.push(moment.clone());
         }
         if late_by(&stamped.event).is_some() {
             view.late_acts.push(moment.clone());
         }
-        match verb {
-            "renewed" => view.renewals += 1,
-            "refused" => {
-                view.refusals.push(moment.clone());
-                view.timeline.push(moment);
-            }
-            _ => view.timeline.push(moment),
+        if verb == "refused" {
+            view.refusals.push(moment.clone());
+        }
+        if verb != "renewed" {
+            view.timeline.push(moment);
+        }
+        Ok(())
+    })
+}
+
+impl MomentView {
+    fn of(entry: &Stamped) -> MomentView {
+        MomentView {
+            seq: entry.seq,
+            at: entry.at,
+            actor: entry.actor.clone(),
+            workstation: entry.workstation.clone(),
+            epoch: entry.epoch,
+            verb: entry.event.verb().to_owned(),
+            said: said(&entry.event),
         }
     }
-    Ok(())
 }

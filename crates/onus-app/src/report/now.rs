@@ -8,6 +8,7 @@ pub use stuck::{StuckKind, StuckView};
 
 use super::When;
 use crate::Onus;
+use crate::answer_room::AnswerRoom;
 use crate::mirror::MirrorView;
 use crate::remote::calls;
 use crate::view::HeldView;
@@ -37,6 +38,9 @@ const DAYS: u16 = 14;
 /// Since yesterday evening, more or less.
 const USUAL: Millis = Millis::hours(14);
 
+/// So much is told of what was completed, of what is stuck and of what needs a person.
+const ROOM: usize = 256 * 1024;
+
 /// What happened, what is stuck, and what waits for whom.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct NowView {
@@ -52,6 +56,11 @@ pub struct NowView {
     pub mirrors: Vec<MirrorView>,
     /// What needs a person, and how to give it.
     pub wants: Vec<WantView>,
+    /// How much more there is of both than is told here.
+    #[serde(default)]
+    pub more_stuck: usize,
+    #[serde(default)]
+    pub more_wants: usize,
     /// Who works now.
     pub held: Vec<HeldView>,
     pub counts: BTreeMap<String, i64>,
@@ -96,23 +105,32 @@ impl Onus {
         let span = self.span(when, actor, USUAL)?;
         let flow = self.flow(actor, span.to)?;
         let held = self.held()?;
-        let wants = self.wants(&held)?;
-        let stuck = self.stuck(&held)?;
+        let (mut wants, mut stuck) = (self.wants(&held)?, self.stuck(&held)?);
+        let (mut room, all) = (AnswerRoom::new(ROOM), wants.len());
+        wants.retain(|want| room.has(2 * want.detail.len()));
+        let more_wants = all - wants.len();
+        let (mut room, all) = (AnswerRoom::new(ROOM), stuck.len());
+        stuck.retain(|one| room.has(one.title.len() + one.detail.len()));
+        let more_stuck = all - stuck.len();
         let mut mirrors = self.mirrors()?.mirrors;
         mirrors.retain(MirrorView::is_stuck);
-        let (completed, leases_lost, counts, flow) = self.ask(|tx| {
+        let (mut completed, leases_lost, counts, flow) = self.ask(|tx| {
             let completed = completed(tx, span)?;
             let mut lost = 0;
             report::times(tx, "taken_over", span, &mut |_| lost += 1)?;
             let counts = survey::states(tx)?;
             Ok((completed, lost, counts.clone(), counted(tx, flow, &counts)?))
         })?;
+        let (mut room, all) = (AnswerRoom::new(ROOM), completed.len());
+        completed.retain(|one| room.has(one.resolution.as_ref().map_or(0, String::len)));
         Ok(NowView {
             since: span.from,
             until: span.to,
-            more_completed: completed.len() as i64 >= COMPLETED,
+            more_completed: all as i64 >= COMPLETED || completed.len() < all,
             completed,
             stuck,
+            more_stuck,
+            more_wants,
             mirrors,
             wants,
             held,

@@ -80,6 +80,10 @@ struct ListExceptions {
     /// At most this many
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     limit: usize,
+
+    /// Only those of the tasks after this one: where an earlier list ended
+    #[arg(long, value_name = "TASK", value_parser = task_id)]
+    after: Option<TaskId>,
 }
 
 fn state(text: &str) -> Option<&'static str> {
@@ -153,9 +157,16 @@ impl Approve {
 
 impl ListExceptions {
     fn run(&self, world: &World, out: &Output) -> Result<ExitCode, Refusal> {
-        let mut view = world.open()?.exceptions(self.task.as_ref())?;
+        let mut view = world.open()?.exceptions(self.task.as_ref(), self.after.as_ref())?;
         view.exceptions.retain(|exception| self.state.is_none_or(|state| exception.state == state));
-        view.exceptions.truncate(self.limit);
-        out.show_list(&view, |view| &view.exceptions, render::exceptions)
+        if view.exceptions.len() > self.limit {
+            view.exceptions.truncate(self.limit);
+            view.next = view.exceptions.last().map(|last| last.task.clone());
+        }
+        let code = out.show_list(&view, |view| &view.exceptions, render::exceptions)?;
+        if let Some(next) = &view.next {
+            out.hint(&format!("there are more: onus exception list --after {next}"));
+        }
+        Ok(code)
     }
 }

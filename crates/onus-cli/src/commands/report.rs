@@ -8,7 +8,7 @@ use crate::render;
 use clap::{Args, Subcommand};
 use onus_app::report::{AuditKind, AuditView, When, csv};
 use onus_core::code::Code;
-use onus_core::id::TaskId;
+use onus_core::id::{Seq, TaskId};
 use onus_core::refusal::Refusal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -54,6 +54,10 @@ struct Sprint {
 struct Incident {
     #[command(flatten)]
     task: TaskArg,
+
+    /// Only what happened after this entry: where an earlier answer ended
+    #[arg(long, value_name = "ENTRY")]
+    after: Option<Seq>,
 }
 
 /// Grants, acts by force, refusals, exceptions, quarantines and grants outside the policy
@@ -119,10 +123,19 @@ impl Report {
                 out.show(&store.report_sprint(actor, sprint.sprint.as_deref())?, render::sprint)
             }
             ReportVerb::Incident(incident) => {
-                out.show(&store.report_incident(&incident.task.task)?, render::incident)
+                let task = &incident.task.task;
+                let view = store.report_incident(task, incident.after)?;
+                let code = out.show(&view, render::incident)?;
+                if let Some(next) = view.next {
+                    out.hint(&format!("there is more: onus report incident {task} --after {next}"));
+                }
+                Ok(code)
             }
             ReportVerb::Audit(audit) => {
                 let view = store.report_audit(actor, &audit.period.when(), &audit.only)?;
+                if view.more {
+                    out.warn("there is more than one answer holds: name a shorter stretch with --since and --until");
+                }
                 match &audit.csv {
                     Some(file) => write_csv(file, &view),
                     None => out.show_list(&view, |view| &view.lines, render::audit),

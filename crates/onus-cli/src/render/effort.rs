@@ -225,6 +225,10 @@ pub(crate) fn day(view: &DayView) -> String {
         let _ = writeln!(text, "\n{}  {}  {facts}", paint(BOLD, id), task.title);
         task.acts.iter().for_each(|act| text.push_str(&act_lines(act, &time(act.at))));
     }
+    if view.left_out > 0 {
+        let more = format!("and {} more acts and sessions: onus show TASK", view.left_out);
+        let _ = writeln!(text, "{}", paint(DIM, more));
+    }
     let mut sums = vec![format!("total {}", clock(view.total_seconds))];
     sums.push(format!("billable {}", clock(view.total_billable_seconds)));
     if view.total_tokens > 0 {

@@ -31,6 +31,7 @@ pub(crate) fn now(view: &NowView) -> String {
             writeln!(text, "  {} {}{whom}: {}", paint(YELLOW, kind), paint(BOLD, &want.about), want.detail);
         let _ = writeln!(text, "    {}", paint(DIM, &want.command));
     }
+    and_more(&mut text, view.more_wants);
     heading(&mut text, "stuck");
     if view.stuck.is_empty() {
         text.push_str("nothing\n");
@@ -40,6 +41,7 @@ pub(crate) fn now(view: &NowView) -> String {
         let _ = writeln!(text, "  {} {} {}", paint(BOLD, &stuck.task), paint(RED, kind), stuck.title);
         let _ = writeln!(text, "    {}; {}", stuck.detail, paint(DIM, &stuck.hint));
     }
+    and_more(&mut text, view.more_stuck);
     heading(&mut text, "completed");
     if view.completed.is_empty() {
         text.push_str("nothing\n");
@@ -53,6 +55,12 @@ pub(crate) fn now(view: &NowView) -> String {
     text.push_str(&flow(&view.flow));
     let _ = writeln!(text, "{} lost since {}", counted(view.leases_lost, "lease"), when(view.since));
     text
+}
+
+fn and_more(text: &mut String, more: usize) {
+    if more > 0 {
+        let _ = writeln!(text, "  {}", paint(DIM, format!("and {more} more")));
+    }
 }
 
 fn completed(list: &[CompletedView]) -> String {

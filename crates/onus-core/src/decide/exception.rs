@@ -5,7 +5,7 @@ use crate::code::Code;
 use crate::event::{ExceptionApproved, ExceptionRequested};
 use crate::id::TaskId;
 use crate::refusal::Refusal;
-use crate::text::{REASON_MAX, line};
+use crate::text::{EXCEPTIONS_MAX, REASON_MAX, line};
 
 pub(super) fn request(
     context: &Context<'_>,
@@ -32,6 +32,15 @@ pub(super) fn request(
     })?;
     let adr = adr.map(|path| line("the decision record's path", path, REASON_MAX)).transpose();
     let adr = adr.map_err(Refusal::invalid)?;
+    let others = context.task.exceptions.iter().filter(|(known, _)| *known != on);
+    let own = reason.len() + rollback.len() + adr.as_ref().map_or(0, String::len);
+    let bytes = own + others.map(|(_, exception)| exception.bytes()).sum::<usize>();
+    if bytes > EXCEPTIONS_MAX {
+        let detail =
+            format!("the exceptions of {id} have {bytes} bytes together; the limit is {EXCEPTIONS_MAX}");
+        return Err(Refusal::invalid(detail)
+            .hint("say it in fewer words, or in one decision record for all: --adr PATH"));
+    }
     Ok(Decision::one(ExceptionRequested { on: on.clone(), reason, rollback, adr }, None))
 }
 

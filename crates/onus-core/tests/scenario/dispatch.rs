@@ -2,6 +2,7 @@
 //! merges.
 
 use crate::tests::support::script::{check, refusal};
+use onus_core::code::Code;
 
 /// `build` goes to @a in ws-a, else to @b in ws-b; `verification` to @v in ws-v or @a in ws-a.
 const MAP: &str = r#"map {"routing":[{"task_type":"build","candidates":[{"agent_name":"@a","workstation":"ws-a"},{"agent_name":"@b","workstation":"ws-b","when":{"priority":"P0..P1"}}]},{"task_type":"verification","candidates":[{"agent_name":"@v","workstation":"ws-v"},{"agent_name":"@a","workstation":"ws-a"},{"agent_name":"@v","workstation":"ws-a"}]}],"roles":{"back":{"lanes":2},"front":{"max_in_progress":2},"ops":{"owns":["ops/**"],"workers":["@b"]}}}"#;
@@ -169,6 +170,12 @@ fn an_approved_exception_steps_over_a_dependency() {
     check(&format!("{waiting}; except a on=1 final"), "ok; ok; dependency_incomplete; reason_required");
     assert_eq!(refusal(&format!("{waiting}; except a on=1 final")).hint.as_deref(), Some("--rollback TEXT"));
     check("add; add; except a on=1", "ok; ok; unknown_name");
+    // A list of tasks tells all of them: their words are bounded together, whoever asks.
+    let long = "x".repeat(3_990);
+    let many = (1..=17).map(|n| format!("; except a #18 on={n} why={long}")).collect::<String>();
+    let on = (1..=17).map(|n: usize| n.to_string()).collect::<Vec<_>>().join(",");
+    let said = refusal(&format!("{}; add on={on}{many}", ["add"; 17].join("; ")));
+    assert!(said.code == Code::InvalidInput && said.detail.contains("the limit is 65536"), "{said:?}");
     check(
         "add; add on=1; except a on=1; approve p on=1; approve p on=1; except a on=1",
         "ok; ok; ok; ok; existing T-2; existing T-2",

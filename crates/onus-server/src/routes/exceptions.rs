@@ -26,7 +26,7 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 fn exceptions(store: &mut Store, asked: &Asked, _: Nothing) -> Result<ExceptionsView, Refusal> {
-    store.exceptions(Some(asked.task()?))
+    store.exceptions(Some(asked.task()?), None)
 }
 
 impl Rendered for ExceptionsView {}

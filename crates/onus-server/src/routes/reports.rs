@@ -6,7 +6,7 @@ use crate::store::Store;
 use onus_app::inbox::InboxView;
 use onus_app::limits::LimitsView;
 use onus_app::report::{AnomaliesView, AuditKind, AuditView, IncidentView, NowView, SprintView, When};
-use onus_core::id::{TaskId, shown};
+use onus_core::id::{Seq, TaskId, shown};
 use onus_core::refusal::Refusal;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -84,10 +84,12 @@ fn sprint(store: &mut Store, asked: &Asked, query: SprintQuery) -> Result<Sprint
 #[serde(deny_unknown_fields)]
 struct IncidentQuery {
     task: TaskId,
+    /// Only what happened after this entry: where an earlier answer ended
+    after: Option<Seq>,
 }
 
 fn incident(store: &mut Store, _: &Asked, query: IncidentQuery) -> Result<IncidentView, Refusal> {
-    store.report_incident(&query.task)
+    store.report_incident(&query.task, query.after)
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -99,6 +101,8 @@ struct AuditQuery {
     until: Option<String>,
     /// Only these kinds, with commas: grant, outside_policy, forced, refusal, exception, quarantine, token, time, generation, milestone
     only: Option<String>,
+    /// Only what came after this entry: where an earlier answer ended
+    after: Option<Seq>,
 }
 
 fn audit(store: &mut Store, asked: &Asked, query: AuditQuery) -> Result<AuditView, Refusal> {
@@ -109,7 +113,7 @@ fn audit(store: &mut Store, asked: &Asked, query: AuditQuery) -> Result<AuditVie
                 .hint(AuditKind::ALL.map(AuditKind::name).join(", "))
         })?);
     }
-    store.report_audit(asked.actor(), &When { since: query.since, until: query.until }, &only)
+    store.audit_part(asked.actor(), &When { since: query.since, until: query.until }, &only, query.after)
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -271,6 +271,16 @@ fn waiting(store: &mut Store) -> String {
 }
 
 impl House {
+    /// A page of the board, for a browser that is signed in.
+    pub(crate) fn page(&self, target: &str, token: &str) -> Response<Bytes> {
+        let request = Request::builder()
+            .uri(target)
+            .header("host", HOST)
+            .header("sec-fetch-site", "same-origin")
+            .header("cookie", format!("onus-7420={token}"));
+        self.service.answer(request.body(Body::empty()).unwrap()).unwrap()
+    }
+
     pub(crate) fn send(
         &self,
         method: &str,

@@ -405,15 +405,13 @@ pub fn acts(
     task: &TaskId,
     worker: &Handle,
     (from, to): (Timestamp, Timestamp),
-) -> Result<Vec<Act>> {
-    let rows = tx.rows(&ACTS { task, worker, from, to })?;
-    rows.into_iter()
-        .map(|mut row| {
-            let (seq, at, by) = (row.int()?, Timestamp(row.int()?), row.parsed()?);
-            let (verb, data) = (row.text()?, row.text()?);
-            let event = Event::parse(&verb, &data).map_err(StoreError::Corrupt)?;
-            let (kind, text) = (row.opt_text()?, row.opt_text()?);
-            Ok(Act { seq, at, by, event, note: kind.zip(text) })
-        })
-        .collect()
+    each: &mut dyn FnMut(Act) -> Result<()>,
+) -> Result<()> {
+    tx.each(&ACTS { task, worker, from, to }, &mut |mut row| {
+        let (seq, at, by) = (row.int()?, Timestamp(row.int()?), row.parsed()?);
+        let (verb, data) = (row.text()?, row.text()?);
+        let event = Event::parse(&verb, &data).map_err(StoreError::Corrupt)?;
+        let (kind, text) = (row.opt_text()?, row.opt_text()?);
+        each(Act { seq, at, by, event, note: kind.zip(text) })
+    })
 }

@@ -11,7 +11,7 @@ use onus_core::id::{Epoch, Handle, Seq, TaskId};
 use onus_core::task::{Assignment, Exception};
 use onus_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 sql! {
     pub(crate) ASSIGNMENTS(task) = "SELECT ", AssignmentHeld::LIST, ", ", AssignmentEnd::LIST, " FROM assignment a \
@@ -33,7 +33,8 @@ sql! {
     pub(crate) NOTE(entry) = "SELECT text FROM note WHERE workspace = :workspace AND seq = :entry";
     pub(crate) DEPENDENTS(task) = "SELECT task FROM dependency WHERE workspace = :workspace AND depends_on = :task \
         ORDER BY task LIMIT 100";
-    EXCEPTIONS = "SELECT id, exceptions FROM task WHERE workspace = :workspace AND exceptions IS NOT NULL ORDER BY born";
+    EXCEPTIONS(after) = "SELECT id, exceptions FROM task WHERE workspace = :workspace AND exceptions IS NOT NULL AND born > \
+        coalesce((SELECT t.born FROM task t WHERE t.workspace = :workspace AND t.id = :after), 0) ORDER BY born";
     pub(crate) LIVE = "SELECT a.task, t.title, t.state, t.type, ", AssignmentHeld::LIST, " FROM assignment a JOIN task \
         t ON t.workspace = a.workspace AND t.id = a.task \
         WHERE a.workspace = :workspace AND a.ended_at IS NULL ORDER BY a.renewed_at";
@@ -47,8 +48,25 @@ pub struct PastAssignment {
     pub end_reason: Option<String>,
 }
 
+/// So many of a task's assignments are told: the first one, and the last ones.
+pub const ASSIGNMENTS_MAX: usize = 1_000;
+
+/// The assignments of a task, the first one first. Of more than [`ASSIGNMENTS_MAX`] those after the first are left out.
 pub fn assignments(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<PastAssignment>> {
-    assignments_of(tx, &task.to_string())?.into_iter().collect()
+    let (mut first, mut last, name) = (None, VecDeque::new(), task.to_string());
+    tx.each(&ASSIGNMENTS { task: &name }, &mut |row| {
+        let found = past(row, &name)?;
+        if first.is_none() {
+            first = Some(found);
+            return Ok(());
+        }
+        if last.len() == ASSIGNMENTS_MAX - 1 {
+            last.pop_front();
+        }
+        last.push_back(found);
+        Ok(())
+    })?;
+    Ok(first.into_iter().chain(last).collect())
 }
 
 /// The last assignments up to an epoch, the first of them first.
@@ -177,10 +195,16 @@ pub fn dependents(tx: &mut dyn Tx, task: &TaskId) -> Result<Vec<TaskId>> {
     tx.rows(&DEPENDENTS { task })?.into_iter().map(|mut row| row.parsed()).collect()
 }
 
-/// Every task that has exceptions, with them.
-pub fn exceptions(tx: &mut dyn Tx) -> Result<Vec<(TaskId, BTreeMap<TaskId, Exception>)>> {
-    let rows = tx.rows(&EXCEPTIONS {})?;
-    rows.into_iter().map(|mut row| Ok((row.parsed()?, codec::exceptions_of(row.opt_text()?)?))).collect()
+/// Every task after this one that has exceptions, with them, in the order in which they were asked for.
+pub fn exceptions(
+    tx: &mut dyn Tx,
+    after: Option<&TaskId>,
+    each: &mut dyn FnMut(TaskId, BTreeMap<TaskId, Exception>) -> Result<()>,
+) -> Result<()> {
+    let after = after.map(ToString::to_string);
+    tx.each(&EXCEPTIONS { after: after.as_deref() }, &mut |mut row| {
+        each(row.parsed()?, codec::exceptions_of(row.opt_text()?)?)
+    })
 }
 
 /// A task that somebody holds now.
