@@ -19,10 +19,15 @@ pub(super) struct Complaints(Vec<(usize, Finding)>);
 
 impl Complaints {
     pub(super) fn add(&mut self, line: usize, finding: Finding) {
-        self.0.push((line, Finding { detail: format!("line {line}: {}", finding.detail), ..finding }));
+        self.add_told(line, Finding { detail: format!("line {line}: {}", finding.detail), ..finding });
     }
 
-    /// The same, of one file among several.
+    /// A finding whose words say where it is.
+    pub(super) fn add_told(&mut self, line: usize, finding: Finding) {
+        self.0.push((line, finding));
+    }
+
+    /// One of a file among several.
     pub(super) fn add_at(&mut self, line: usize, place: &str, finding: Finding) {
         match place {
             "" | "-" => self.add(line, finding),
