@@ -461,6 +461,20 @@ fn what_is_wrong_is_told_and_nothing_comes_in() {
     }
 }
 
+/// A copy has another name than the tool gives.
+#[test]
+fn a_file_that_is_named_alone_is_read_whatever_it_is_called() {
+    for (name, format, tasks) in SAMPLES {
+        let [file] = &sample(name)[..] else { continue };
+        let renamed = [SourceFile { name: "copy.of-yesterday".to_owned(), ..file.clone() }];
+        assert_eq!(Format::detect(&renamed), Some(format), "{name}");
+        // What Redmine's tables are is told by their words alone.
+        let view = import(&mut Desk::new(), format, &renamed)
+            .unwrap_or_else(|refusal| panic!("{name}: {refusal:?}"));
+        assert_eq!(view.created, tasks, "{name}");
+    }
+}
+
 #[test]
 fn words_that_do_not_fit_stay_whole() {
     let mut desk = Desk::new();

@@ -272,6 +272,54 @@ fn pages_of_older_and_newer_backlogs_arrive() {
 }
 
 #[test]
+fn a_backlog_may_give_the_number_of_an_archived_task_away_again() {
+    let mut desk = Desk::new();
+    let page =
+        |title: &str, more: &str| format!("---\nid: TASK-7\ntitle: {title}\nstatus: To Do\n{more}---\n");
+    let (old, new) = (page("Old", ""), page("New", ""));
+    let waits = page("Waits", "dependencies: [task-7]\n").replace("TASK-7", "TASK-8");
+    let pages = [
+        ("backlog/archive/tasks/task-7 - Old.md", old.as_str()),
+        ("backlog/tasks/task-7 - New.md", &new),
+        ("backlog/tasks/task-8 - Waits.md", &waits),
+    ];
+    assert_eq!(counts(&import_as(&mut desk, "@ada", Format::Backlog, &pages).unwrap()), (3, 3, 0, 0));
+    let tasks = desk.tasks();
+    let by = |origin: &str| tasks.iter().find(|task| task["origin_ask_ref"] == origin).unwrap().clone();
+    let (old, new) = (by("backlog:archive/TASK-7"), by("backlog:TASK-7"));
+    assert_eq!(
+        (&old["title"], &old["state"], &old["extra"]["id"]),
+        (&json!("Old"), &json!("dropped"), &json!("TASK-7"))
+    );
+    assert_eq!((&new["title"], &new["state"]), (&json!("New"), &json!("open")));
+    assert_eq!(by("backlog:TASK-8")["depends_on"], json!([new["id"]]));
+    assert_eq!(import_as(&mut desk, "@ada", Format::Backlog, &pages).unwrap().changed, 0);
+    // Two of one folder contradict each other; each file is told so that it can be found.
+    let deep = format!("products/{}/tasks", "x".repeat(200));
+    let named = [format!("{deep}/task-7 - One.md"), format!("{deep}/task-7 - Other.md")];
+    let twice = [(named[0].as_str(), page("One", "")), (named[1].as_str(), page("Other", ""))];
+    let twice: Vec<(&str, &str)> = twice.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let refusal = import_as(&mut Desk::new(), "@ada", Format::Backlog, &twice).unwrap_err();
+    assert!(
+        refusal.detail.contains("task-7 - One.md") && refusal.detail.contains("task-7 - Other.md"),
+        "{}",
+        refusal.detail
+    );
+}
+
+#[test]
+fn a_circle_within_one_entry_names_its_parts() {
+    let parts =
+        json!([{"id": 1, "title": "a", "dependencies": [2]}, {"id": 2, "title": "b", "dependencies": [1]}]);
+    let list = json!({"tasks": [{"id": 12, "title": "t", "subtasks": parts}]});
+    let refusal =
+        import_as(&mut Desk::new(), "@ada", Format::Taskmaster, &[("tasks.json", &list.to_string())])
+            .unwrap_err();
+    let words = "these wait for each other: taskmaster:master/12.1, taskmaster:master/12.2";
+    assert!(refusal.detail.contains(words), "{}", refusal.detail);
+}
+
+#[test]
 fn tables_of_redmine_are_read_in_other_languages() {
     let mut desk = Desk::new();
     let table = "#;Projekt;Tracker;Übergeordnetes Ticket;Status;Priorität;Thema;Geschlossen am;Zugehörige Tickets\n\

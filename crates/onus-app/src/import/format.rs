@@ -165,13 +165,14 @@ impl Reading {
         }
     }
 
-    /// Of several files those that hold tasks; the others are named.
+    /// Of several files those that hold tasks; the others are named. A file that was named alone is meant, whatever it is called.
     fn chosen<'a>(
         &mut self,
         files: &'a [SourceFile],
         holds_tasks: impl Fn(&SourceFile) -> bool,
     ) -> Vec<&'a SourceFile> {
-        let (chosen, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| holds_tasks(file));
+        let is_alone = files.len() == 1;
+        let (chosen, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| is_alone || holds_tasks(file));
         let unread = |file: &SourceFile| (file.name.clone(), "it holds no tasks".to_owned());
         self.skipped.extend(others.into_iter().map(unread));
         chosen

@@ -15,7 +15,22 @@ pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
         Some(kind) => Ok(Some(record(key, kind, fields, text, reading))),
         None => task(key, fields, text, &file.name, statuses.as_deref(), reading).map(Some),
     });
+    set_apart(reading);
     follow_renamed(reading);
+}
+
+/// The tool gives the number of an archived task away again: where both are there, the old one goes by its folder as well.
+fn set_apart(reading: &mut Reading) {
+    let is_archived = |item: &Item| item.place.starts_with("archive/") || item.place.contains("/archive/");
+    let present: BTreeSet<String> =
+        reading.items.iter().filter(|item| !is_archived(item)).map(|item| item.key.clone()).collect();
+    for item in reading.items.iter_mut().filter(|item| is_archived(item) && present.contains(&item.key)) {
+        let key = format!("archive/{}", item.key);
+        if !item.extra.contains_key("id") {
+            item.keep("id", item.key.clone());
+        }
+        item.key = key;
+    }
 }
 
 /// What else a backlog keeps as files.
