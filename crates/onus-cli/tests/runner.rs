@@ -48,6 +48,7 @@ mod mirror_forge;
 mod mirror_kill;
 mod names;
 mod notify;
+mod notify_check;
 mod places;
 mod postgres_attacks;
 mod preflight;

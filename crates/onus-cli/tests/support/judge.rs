@@ -62,8 +62,10 @@ impl Judge {
         let mut heard = self.heard.lock().unwrap();
         heard.0 += 1;
         heard.1.extend(of_request.map(|one| format!("{line}: {one}")));
-        if answer.starts_with("HTTP/1.1 404") || answer.starts_with("HTTP/1.1 405") {
-            heard.1.push(format!("{line}: there is no such request"));
+        // No such path, no such method, or not in these words.
+        if ["404", "405", "406", "415"].iter().any(|status| answer.starts_with(&format!("HTTP/1.1 {status}")))
+        {
+            heard.1.push(format!("{line}: {}", answer.lines().next().unwrap()));
         }
     }
 
