@@ -1,5 +1,7 @@
 //! beads (bd and beads_rust): one issue per line.
 
+mod directory;
+
 use super::carried;
 use super::front_matter::listed;
 use super::item::{Item, Remark, Stand, name_of, take_name, take_names, take_status, take_text};
@@ -8,24 +10,23 @@ use onus_core::task::{Priority, StateName};
 use serde_json::{Map, Value as Json, json};
 
 pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
-    for file in reading.chosen(files, |file| is_issues(&file.name)) {
-        for (line, fields) in objects(file, &["issues"], reading) {
+    for (file, mut tables) in directory::chosen(files, reading) {
+        for (line, mut fields) in objects(file, &["issues"], reading) {
+            let of_tables = fields.get("id").and_then(name_of).and_then(|key| tables.remove(&key));
+            for (name, value) in of_tables.into_iter().flatten() {
+                fields.entry(name).or_insert(value);
+            }
             let item = match fields.get("_type").and_then(Json::as_str) {
                 Some("memory") => Ok(memory(fields, reading)),
                 _ => issue(fields, reading),
             };
             reading.take(files, file, line, item);
         }
+        if !tables.is_empty() {
+            let why = format!("{} issues of its tables are not in it", tables.len());
+            reading.skipped.push((file.name.clone(), why));
+        }
     }
-}
-
-/// A directory of beads has other files as well.
-fn is_issues(name: &str) -> bool {
-    let last = name.rsplit('/').next().unwrap_or(name);
-    !last.contains('.')
-        || last == "-"
-        || last.ends_with(".json")
-        || last.ends_with(".jsonl") && last != "interactions.jsonl"
 }
 
 /// What agents remembered: kept, and nobody's work.
@@ -269,7 +270,8 @@ fn stand(item: &mut Item, fields: &mut Map<String, Json>, reading: &Reading) -> 
 
 /// What beads keeps among its issues that nobody is to work on.
 pub(crate) fn no_work(fields: &Map<String, Json>) -> Option<&'static str> {
-    let is = |name: &str| fields.get(name).and_then(Json::as_bool).unwrap_or(false);
+    // A table has numbers for it.
+    let is = |name: &str| fields.get(name).is_some_and(|value| *value == json!(true) || *value == json!(1));
     match fields.get("issue_type").and_then(Json::as_str) {
         _ if is("is_template") => Some("a template"),
         _ if is("pinned") => Some("pinned"),
