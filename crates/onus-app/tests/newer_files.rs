@@ -294,6 +294,24 @@ fn a_backlog_may_give_the_number_of_an_archived_task_away_again() {
     assert_eq!((&new["title"], &new["state"]), (&json!("New"), &json!("open")));
     assert_eq!(by("backlog:TASK-8")["depends_on"], json!([new["id"]]));
     assert_eq!(import_as(&mut desk, "@ada", Format::Backlog, &pages).unwrap().changed, 0);
+    // A link without a prefix, or with the one of old, means a task, and no decision of that number.
+    let bare = page("Bare", "dependencies: ['8', OLD-7]\n").replace("TASK-7", "TASK-9");
+    let decision = "---\nid: decision-8\ntitle: Use it\nstatus: accepted\n---\nWhy\n";
+    let more = [
+        &pages[..],
+        &[
+            ("backlog/tasks/task-9 - Bare.md", bare.as_str()),
+            ("backlog/decisions/decision-8 - Use.md", decision),
+        ],
+    ]
+    .concat();
+    assert_eq!(import_as(&mut desk, "@ada", Format::Backlog, &more).unwrap().created, 2);
+    let tasks = desk.tasks();
+    let by = |origin: &str| tasks.iter().find(|task| task["origin_ask_ref"] == origin).unwrap().clone();
+    assert_eq!(
+        by("backlog:TASK-9")["depends_on"],
+        json!([by("backlog:TASK-7")["id"], by("backlog:TASK-8")["id"]])
+    );
     // Two of one folder contradict each other; each file is told so that it can be found.
     let deep = format!("products/{}/tasks", "x".repeat(200));
     let named = [format!("{deep}/task-7 - One.md"), format!("{deep}/task-7 - Other.md")];

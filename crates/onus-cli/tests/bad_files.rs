@@ -170,7 +170,7 @@ fn circles_and_names_that_stand_twice_are_told_beside_what_cannot_be_read() {
         issue("a", "b").to_string(),
         issue("b", "a").to_string(),
         "{\"id\":\"c\",\"ti".to_owned(),
-        issue("d", "").to_string().replace("open", "floating"),
+        issue("d", "a").to_string().replace("open", "floating"),
         parent("e", "f").to_string(),
         parent("f", "e").to_string(),
         issue("g", "a").to_string(),

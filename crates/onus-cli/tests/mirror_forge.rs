@@ -127,6 +127,29 @@ fn issues_of_gitlab_go_both_ways() {
     both_ways(true, Judge::of_gitlab("/api/v4"));
 }
 
+/// A judge that takes everything would prove nothing.
+#[test]
+fn what_a_description_does_not_have_is_told_by_its_judge() {
+    let (Some(github), Some(gitlab)) = (Judge::of_github(""), Judge::of_gitlab("/api/v4")) else { return };
+    let headers = "accept: application/json\r\ncontent-type: application/json\r\n";
+    let says = |judge: &Judge, request: &str, body: &str, words: &str| {
+        let before = judge.violations().len();
+        let length = format!("{headers}content-length: {}\r\n", body.len());
+        judge.hear(&format!("{request} HTTP/1.1\r\n{length}"), body);
+        let said = judge.violations()[before..].join("\n");
+        assert!(said.contains(words), "{request} {body}: {said}");
+    };
+    let issues = "/repos/acme/api/issues";
+    says(&github, &format!("GET {issues}?state=any"), "", "query parameter state");
+    says(&github, &format!("POST {issues}"), r#"{"title":"t","labels":"bug"}"#, "labels must be array");
+    says(&github, &format!("PUT {issues}/1"), "{}", "405");
+    says(&github, "GET /repos/acme/api/tickets", "", "404");
+    let issues = "/api/v4/projects/acme%2Fapi/issues";
+    says(&gitlab, &format!("PUT {issues}/1"), r#"{"state_event":"closed"}"#, "state_event");
+    says(&gitlab, &format!("POST {issues}"), r#"{"description":"no title"}"#, "title");
+    says(&gitlab, &format!("GET {issues}?order_by=number"), "", "order_by");
+}
+
 #[test]
 fn labels_that_are_dropped_are_told_before_anybody_relies_on_them() {
     let forge = Forge::start(false);

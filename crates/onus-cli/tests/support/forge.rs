@@ -282,7 +282,7 @@ impl Forge {
 
     fn forget(&self, id: &str) -> Reply {
         let mut memory = self.memory.lock().unwrap();
-        let is_it = |comment: &Value| comment["id"].to_string() == id;
+        let is_it = |comment: &Value| comment["id"].as_u64() == id.parse().ok();
         let found = memory.comments.values_mut().find(|all| all.iter().any(is_it));
         let Some(all) = found else { return (404, json!({ "message": "Not Found" })) };
         all.retain(|comment| !is_it(comment));

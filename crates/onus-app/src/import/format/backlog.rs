@@ -65,16 +65,17 @@ fn record(key: String, kind: &str, mut fields: Map<String, Json>, text: &str, re
     item
 }
 
-/// A project that has renamed its prefix has links with the old one: the number tells what is meant.
+/// A project that has renamed its prefix has links with the old one, and some links have none: the number tells which task is meant.
 fn follow_renamed(reading: &mut Reading) {
-    let number = |key: &str| key.split_once('-').map(|(_, number)| number.to_owned());
+    let number = |key: &str| key.split_once('-').map_or(key, |(_, number)| number).to_owned();
+    let is_task =
+        |key: &&String| key.starts_with(|c: char| c.is_ascii_uppercase()) && !key.starts_with("DRAFT-");
     let keys: BTreeSet<String> = reading.items.iter().map(|item| item.key.clone()).collect();
     let by_number: BTreeMap<String, String> =
-        keys.iter().filter_map(|key| Some((number(key)?, key.clone()))).collect();
+        keys.iter().filter(is_task).map(|key| (number(key), key.clone())).collect();
     for item in &mut reading.items {
         for link in item.depends_on.iter_mut().chain(&mut item.parent) {
-            if let (false, Some(meant)) = (keys.contains(link), number(link).and_then(|n| by_number.get(&n)))
-            {
+            if let (false, Some(meant)) = (keys.contains(link), by_number.get(&number(link))) {
                 *link = meant.clone();
             }
         }
