@@ -278,12 +278,14 @@ fn a_backlog_may_give_the_number_of_an_archived_task_away_again() {
         |title: &str, more: &str| format!("---\nid: TASK-7\ntitle: {title}\nstatus: To Do\n{more}---\n");
     let (old, new) = (page("Old", ""), page("New", ""));
     let waits = page("Waits", "dependencies: [task-7]\n").replace("TASK-7", "TASK-8");
+    let draft = page("Draft", "");
     let pages = [
+        ("backlog/archive/drafts/task-7 - Draft.md", draft.as_str()),
         ("backlog/archive/tasks/task-7 - Old.md", old.as_str()),
         ("backlog/tasks/task-7 - New.md", &new),
         ("backlog/tasks/task-8 - Waits.md", &waits),
     ];
-    assert_eq!(counts(&import_as(&mut desk, "@ada", Format::Backlog, &pages).unwrap()), (3, 3, 0, 0));
+    assert_eq!(counts(&import_as(&mut desk, "@ada", Format::Backlog, &pages).unwrap()), (4, 4, 0, 0));
     let tasks = desk.tasks();
     let by = |origin: &str| tasks.iter().find(|task| task["origin_ask_ref"] == origin).unwrap().clone();
     let (old, new) = (by("backlog:archive/TASK-7"), by("backlog:TASK-7"));
@@ -292,6 +294,7 @@ fn a_backlog_may_give_the_number_of_an_archived_task_away_again() {
         (&json!("Old"), &json!("dropped"), &json!("TASK-7"))
     );
     assert_eq!((&new["title"], &new["state"]), (&json!("New"), &json!("open")));
+    assert_eq!(by("backlog:archive/drafts/TASK-7")["title"], "Draft");
     assert_eq!(by("backlog:TASK-8")["depends_on"], json!([new["id"]]));
     assert_eq!(import_as(&mut desk, "@ada", Format::Backlog, &pages).unwrap().changed, 0);
     // A link without a prefix, or with the one of old, means a task, and no decision of that number.
@@ -323,6 +326,23 @@ fn a_backlog_may_give_the_number_of_an_archived_task_away_again() {
         "{}",
         refusal.detail
     );
+}
+
+/// Its decisions come first, and have what a page of Backlog.md has.
+#[test]
+fn a_backlog_of_kano_is_known_by_its_items() {
+    let pages = [
+        ("decisions/ADR-0001_first.md", "---\nid: ADR-0001\ntitle: First\nstatus: Proposed\n---\nWhy\n"),
+        (
+            "items/KB-TSK-0001_x.md",
+            "---\nid: KB-TSK-0001\ntype: Task\ntitle: t\nstate: Proposed\n---\n# Context\n",
+        ),
+    ];
+    assert_eq!(Format::detect(&files(&pages)), Some(Format::Kano));
+    let mut desk = Desk::new();
+    import_as(&mut desk, "@ada", Format::Kano, &pages).unwrap();
+    let states: Vec<Value> = desk.tasks().iter().map(|task| task["state"].clone()).collect();
+    assert_eq!(states, [json!("complete"), json!("open")]);
 }
 
 #[test]

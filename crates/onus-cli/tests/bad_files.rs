@@ -185,7 +185,7 @@ fn circles_and_names_that_stand_twice_are_told_beside_what_cannot_be_read() {
     let wanted = [
         "line 1: these lines wait for each other: 1, 2",
         "line 3: ",
-        "line 4: `floating`",
+        "line 4: `issues.jsonl`: `floating`",
         "line 5: these lines are each other's parents: 5, 6",
         "line 8: beads:g stands on line 7, too",
     ];

@@ -131,7 +131,7 @@ fn issues_of_gitlab_go_both_ways() {
 #[test]
 fn what_a_description_does_not_have_is_told_by_its_judge() {
     let (Some(github), Some(gitlab)) = (Judge::of_github(""), Judge::of_gitlab("/api/v4")) else { return };
-    let headers = "accept: application/json\r\ncontent-type: application/json\r\n";
+    let headers = "host: forge.example\r\naccept: application/json\r\ncontent-type: application/json\r\n";
     let says = |judge: &Judge, request: &str, body: &str, words: &str| {
         let before = judge.violations().len();
         let length = format!("{headers}content-length: {}\r\n", body.len());

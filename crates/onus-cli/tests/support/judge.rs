@@ -56,14 +56,26 @@ impl Judge {
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
         let answer = String::from_utf8_lossy(&answer).into_owned();
-        let wrong = answer.lines().find_map(|line| line.strip_prefix("sl-violations: "));
-        let wrong: Vec<Value> = wrong.map_or_else(Vec::new, |text| serde_json::from_str(text).unwrap());
-        let of_request = wrong.iter().filter(|one| one["location"][0] == "request");
+        // In a header, beside what is wrong with its own answer; or in the body, where the description has none for it.
+        let told = answer.lines().find_map(|line| line.strip_prefix("sl-violations: "));
+        let wrong: Vec<Value> = match told {
+            Some(text) => {
+                let all: Vec<Value> = serde_json::from_str(text).unwrap();
+                all.into_iter().filter(|one| one["location"][0] == "request").collect()
+            }
+            None if answer.starts_with("HTTP/1.1 422") => {
+                let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+                body["validation"].as_array().unwrap().clone()
+            }
+            None => Vec::new(),
+        };
         let mut heard = self.heard.lock().unwrap();
         heard.0 += 1;
-        heard.1.extend(of_request.map(|one| format!("{line}: {one}")));
+        heard.1.extend(wrong.iter().map(|one| format!("{line}: {one}")));
         // No such path, no such method, or not in these words.
-        if ["404", "405", "406", "415"].iter().any(|status| answer.starts_with(&format!("HTTP/1.1 {status}")))
+        if ["400", "401", "404", "405", "406", "415"]
+            .iter()
+            .any(|status| answer.starts_with(&format!("HTTP/1.1 {status}")))
         {
             heard.1.push(format!("{line}: {}", answer.lines().next().unwrap()));
         }

@@ -19,17 +19,29 @@ pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
     follow_renamed(reading);
 }
 
-/// The tool gives the number of an archived task away again: where both are there, the old one goes by its folder as well.
+/// The tool gives the number of a draft or of an archived task away again: where several are there, those by their folders as well.
 fn set_apart(reading: &mut Reading) {
-    let is_archived = |item: &Item| item.place.starts_with("archive/") || item.place.contains("/archive/");
-    let present: BTreeSet<String> =
-        reading.items.iter().filter(|item| !is_archived(item)).map(|item| item.key.clone()).collect();
-    for item in reading.items.iter_mut().filter(|item| is_archived(item) && present.contains(&item.key)) {
-        let key = format!("archive/{}", item.key);
-        if !item.extra.contains_key("id") {
-            item.keep("id", item.key.clone());
+    let folder = |item: &Item| {
+        let lies_in =
+            |folder: &str| item.place.starts_with(folder) || item.place.contains(&format!("/{folder}"));
+        ["archive/drafts/", "archive/", "drafts/"]
+            .into_iter()
+            .find(|folder| lies_in(folder))
+            .unwrap_or_default()
+    };
+    let mut taken: BTreeSet<String> = BTreeSet::new();
+    for of in ["", "drafts/", "archive/", "archive/drafts/"] {
+        let mut here = BTreeSet::new();
+        for item in reading.items.iter_mut().filter(|item| folder(item) == of) {
+            here.insert(item.key.clone());
+            if taken.contains(&item.key) {
+                if !item.extra.contains_key("id") {
+                    item.keep("id", item.key.clone());
+                }
+                item.key = format!("{of}{}", item.key);
+            }
         }
-        item.key = key;
+        taken.extend(here);
     }
 }
 

@@ -11,10 +11,12 @@ pub(super) fn detect(files: &[SourceFile]) -> Option<Format> {
         let named = files.iter().filter(|file| file.name.ends_with(end));
         named.filter_map(|file| of_text(&file.text)).next()
     };
+    // The decisions of kano are like pages of Backlog.md.
     let pages = files.iter().filter(|file| file.name.ends_with(".md"));
-    pages
-        .filter_map(|file| of_page(&file.text))
-        .next()
+    let pages: Vec<Format> = pages.filter_map(|file| of_page(&file.text)).collect();
+    let kano = pages.iter().find(|format| **format == Format::Kano);
+    kano.or(pages.first())
+        .copied()
         .or_else(|| of_those("tasks.json"))
         .or_else(|| of_those(".jsonl"))
         .or_else(|| of_those(""))
