@@ -346,6 +346,28 @@ fn a_backlog_of_kano_is_known_by_its_items() {
 }
 
 #[test]
+fn what_kano_has_numbered_twice_is_told_apart_by_its_uid() {
+    let page = |uid: &str, title: &str| {
+        format!("---\nid: KB-TSK-0001\ntype: Task\ntitle: {title}\nstate: Ready\n{uid}---\n# Context\n")
+    };
+    let (first, second) = (page("uid: 019a-1\n", "First"), page("uid: 019b-2\n", "Second"));
+    let pages = [("products/b/items/x.md", second.as_str()), ("products/c/items/y.md", first.as_str())];
+    let mut desk = Desk::new();
+    assert_eq!(import_as(&mut desk, "@ada", Format::Kano, &pages).unwrap().created, 2);
+    let named: Vec<(String, String)> = desk
+        .tasks()
+        .iter()
+        .map(|task| (task["origin_ask_ref"].as_str().unwrap().into(), task["title"].as_str().unwrap().into()))
+        .collect();
+    let pair = |origin: &str, title: &str| (origin.to_owned(), title.to_owned());
+    assert_eq!(named, [pair("kano:KB-TSK-0001@019b-2", "Second"), pair("kano:KB-TSK-0001", "First")]);
+    assert_eq!(import_as(&mut desk, "@ada", Format::Kano, &pages).unwrap().changed, 0);
+    // Without one, or with the same, they contradict each other.
+    let twice = [pages[0], ("products/d/items/z.md", second.as_str())];
+    assert!(import_as(&mut Desk::new(), "@ada", Format::Kano, &twice).is_err());
+}
+
+#[test]
 fn a_circle_within_one_entry_names_its_parts() {
     let parts =
         json!([{"id": 1, "title": "a", "dependencies": [2]}, {"id": 2, "title": "b", "dependencies": [1]}]);
