@@ -30,8 +30,9 @@ fn tell_apart(reading: &mut Reading) {
     for item in &mut reading.items {
         let own = uid(item);
         if firsts.get(&item.key).is_some_and(|first| *first != own) {
-            let key = format!("{}@{own}", item.key);
-            item.keep("id", std::mem::replace(&mut item.key, key));
+            let id = std::mem::take(&mut item.key);
+            item.key = format!("{id}@{own}");
+            item.keep("id", id);
         }
     }
 }
