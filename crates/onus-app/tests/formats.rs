@@ -3,7 +3,7 @@
 use super::desk::Desk;
 use super::sources::{SAMPLES, import, sample, text};
 use onus_app::export::format::convert as back;
-use onus_app::import::format::{Format, SourceFile};
+use onus_app::import::format::{Format, SourceFile, convert};
 use onus_store::read::queue::Which;
 use serde_json::{Value, json};
 
@@ -357,6 +357,67 @@ fn what_is_wrong_is_told_and_nothing_comes_in() {
         let mut desk = Desk::new();
         assert!(import(&mut desk, format, &text(input)).is_err(), "{input}");
         assert!(desk.summary().is_empty(), "{input}");
+    }
+}
+
+/// `.beads` has more in it than issues: settings, older copies, and backups of the tables.
+#[test]
+fn of_a_directory_of_beads_the_issues_are_read_once_and_everything_else_is_named() {
+    let file = |name: &str, text: &str| SourceFile { name: name.to_owned(), text: text.to_owned() };
+    let issues = &sample("beads.jsonl")[0].text;
+    let table = r#"{"id":"bd-9","title":"Of a table","status":"open","issue_type":"task","pinned":1}"#;
+    let link = r#"{"issue_id":"bd-9","depends_on_id":"bd-8","type":"blocks","created_by":"dog"}"#;
+    let other = r#"{"id":"bd-8","title":"Before it","status":"closed","issue_type":"task","pinned":0}"#;
+    let backup = [
+        file("backup/comments.jsonl", r#"{"author":"eve","id":1,"issue_id":"bd-9","text":"said"}"#),
+        file("backup/dependencies.jsonl", link),
+        file("backup/events.jsonl", r#"{"id":1,"issue_id":"bd-9","event_type":"created"}"#),
+        file("backup/issues.jsonl", &format!("{table}\n{other}\n")),
+        file("backup/labels.jsonl", r#"{"issue_id":"bd-9","label":"x"}"#),
+        file("metadata.json", r#"{"database":"beads.db"}"#),
+    ];
+    let whole = [
+        &backup[..],
+        &[
+            file("issues.jsonl", issues),
+            file(".br_history/issues.20260117.jsonl", issues),
+            file("interactions.jsonl", ""),
+        ],
+    ]
+    .concat();
+    assert_eq!(Format::detect(&whole), Some(Format::Beads));
+    let mut desk = Desk::new();
+    assert_eq!(import(&mut desk, Format::Beads, &whole).unwrap().created, 4);
+    let skipped = convert(Format::Beads, &whole, &Default::default()).skipped;
+    let names: Vec<&str> = skipped.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names.len(), whole.len() - 1, "all but the issues: {skipped:?}");
+    assert!(
+        skipped.contains(&("backup/issues.jsonl".into(), "issues.jsonl is what is read".into())),
+        "{skipped:?}"
+    );
+    // A backup alone is read with its tables.
+    let mut desk = Desk::new();
+    assert_eq!(import(&mut desk, Format::Beads, &backup).unwrap().created, 2);
+    let stories = shown(&mut desk);
+    let task = &story(&stories, "beads:bd-9")["task"];
+    assert_eq!((&task["tags"], &task["state"]), (&json!(["x"]), &json!("blocked")), "{task:#}");
+    assert_eq!(task["depends_on"], json!([story(&stories, "beads:bd-8")["task"]["id"]]));
+    assert_eq!(task["extra"]["dependencies"][0]["created_by"], "dog");
+    assert_eq!(story(&stories, "beads:bd-9")["notes"][0]["said"]["by"], "eve");
+    assert_eq!(story(&stories, "beads:bd-8")["task"]["state"], "complete");
+}
+
+/// A copy has another name than the tool gives.
+#[test]
+fn a_file_that_is_named_alone_is_read_whatever_it_is_called() {
+    for (name, format, tasks) in SAMPLES {
+        let [file] = &sample(name)[..] else { continue };
+        let renamed = [SourceFile { name: "copy.of-yesterday".to_owned(), ..file.clone() }];
+        assert_eq!(Format::detect(&renamed), Some(format), "{name}");
+        // What Redmine's tables are is told by their words alone.
+        let view = import(&mut Desk::new(), format, &renamed)
+            .unwrap_or_else(|refusal| panic!("{name}: {refusal:?}"));
+        assert_eq!(view.created, tasks, "{name}");
     }
 }
 

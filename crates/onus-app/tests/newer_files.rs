@@ -272,6 +272,114 @@ fn pages_of_older_and_newer_backlogs_arrive() {
 }
 
 #[test]
+fn a_backlog_may_give_the_number_of_an_archived_task_away_again() {
+    let mut desk = Desk::new();
+    let page =
+        |title: &str, more: &str| format!("---\nid: TASK-7\ntitle: {title}\nstatus: To Do\n{more}---\n");
+    let (old, new) = (page("Old", ""), page("New", ""));
+    let waits = page("Waits", "dependencies: [task-7]\n").replace("TASK-7", "TASK-8");
+    let draft = page("Draft", "");
+    let pages = [
+        ("backlog/archive/drafts/task-7 - Draft.md", draft.as_str()),
+        ("backlog/archive/tasks/task-7 - Old.md", old.as_str()),
+        ("backlog/tasks/task-7 - New.md", &new),
+        ("backlog/tasks/task-8 - Waits.md", &waits),
+    ];
+    assert_eq!(counts(&import_as(&mut desk, "@ada", Format::Backlog, &pages).unwrap()), (4, 4, 0, 0));
+    let tasks = desk.tasks();
+    let by = |origin: &str| tasks.iter().find(|task| task["origin_ask_ref"] == origin).unwrap().clone();
+    let (old, new) = (by("backlog:archive/TASK-7"), by("backlog:TASK-7"));
+    assert_eq!(
+        (&old["title"], &old["state"], &old["extra"]["id"]),
+        (&json!("Old"), &json!("dropped"), &json!("TASK-7"))
+    );
+    assert_eq!((&new["title"], &new["state"]), (&json!("New"), &json!("open")));
+    assert_eq!(by("backlog:archive/drafts/TASK-7")["title"], "Draft");
+    assert_eq!(by("backlog:TASK-8")["depends_on"], json!([new["id"]]));
+    assert_eq!(import_as(&mut desk, "@ada", Format::Backlog, &pages).unwrap().changed, 0);
+    // A link without a prefix, or with the one of old, means a task, and no decision of that number.
+    let bare = page("Bare", "dependencies: ['8', OLD-7]\n").replace("TASK-7", "TASK-9");
+    let decision = "---\nid: decision-8\ntitle: Use it\nstatus: accepted\n---\nWhy\n";
+    let more = [
+        &pages[..],
+        &[
+            ("backlog/tasks/task-9 - Bare.md", bare.as_str()),
+            ("backlog/decisions/decision-8 - Use.md", decision),
+        ],
+    ]
+    .concat();
+    assert_eq!(import_as(&mut desk, "@ada", Format::Backlog, &more).unwrap().created, 2);
+    let tasks = desk.tasks();
+    let by = |origin: &str| tasks.iter().find(|task| task["origin_ask_ref"] == origin).unwrap().clone();
+    assert_eq!(
+        by("backlog:TASK-9")["depends_on"],
+        json!([by("backlog:TASK-7")["id"], by("backlog:TASK-8")["id"]])
+    );
+    // Two of one folder contradict each other; each file is told so that it can be found.
+    let deep = format!("products/{}/tasks", "x".repeat(200));
+    let named = [format!("{deep}/task-7 - One.md"), format!("{deep}/task-7 - Other.md")];
+    let twice = [(named[0].as_str(), page("One", "")), (named[1].as_str(), page("Other", ""))];
+    let twice: Vec<(&str, &str)> = twice.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let refusal = import_as(&mut Desk::new(), "@ada", Format::Backlog, &twice).unwrap_err();
+    assert!(
+        refusal.detail.contains("task-7 - One.md") && refusal.detail.contains("task-7 - Other.md"),
+        "{}",
+        refusal.detail
+    );
+}
+
+/// Its decisions come first, and have what a page of Backlog.md has.
+#[test]
+fn a_backlog_of_kano_is_known_by_its_items() {
+    let pages = [
+        ("decisions/ADR-0001_first.md", "---\nid: ADR-0001\ntitle: First\nstatus: Proposed\n---\nWhy\n"),
+        (
+            "items/KB-TSK-0001_x.md",
+            "---\nid: KB-TSK-0001\ntype: Task\ntitle: t\nstate: Proposed\n---\n# Context\n",
+        ),
+    ];
+    assert_eq!(Format::detect(&files(&pages)), Some(Format::Kano));
+    let mut desk = Desk::new();
+    import_as(&mut desk, "@ada", Format::Kano, &pages).unwrap();
+    let states: Vec<Value> = desk.tasks().iter().map(|task| task["state"].clone()).collect();
+    assert_eq!(states, [json!("complete"), json!("open")]);
+}
+
+#[test]
+fn what_kano_has_numbered_twice_is_told_apart_by_its_uid() {
+    let page = |uid: &str, title: &str| {
+        format!("---\nid: KB-TSK-0001\ntype: Task\ntitle: {title}\nstate: Ready\n{uid}---\n# Context\n")
+    };
+    let (first, second) = (page("uid: 019a-1\n", "First"), page("uid: 019b-2\n", "Second"));
+    let pages = [("products/b/items/x.md", second.as_str()), ("products/c/items/y.md", first.as_str())];
+    let mut desk = Desk::new();
+    assert_eq!(import_as(&mut desk, "@ada", Format::Kano, &pages).unwrap().created, 2);
+    let named: Vec<(String, String)> = desk
+        .tasks()
+        .iter()
+        .map(|task| (task["origin_ask_ref"].as_str().unwrap().into(), task["title"].as_str().unwrap().into()))
+        .collect();
+    let pair = |origin: &str, title: &str| (origin.to_owned(), title.to_owned());
+    assert_eq!(named, [pair("kano:KB-TSK-0001@019b-2", "Second"), pair("kano:KB-TSK-0001", "First")]);
+    assert_eq!(import_as(&mut desk, "@ada", Format::Kano, &pages).unwrap().changed, 0);
+    // Without one, or with the same, they contradict each other.
+    let twice = [pages[0], ("products/d/items/z.md", second.as_str())];
+    assert!(import_as(&mut Desk::new(), "@ada", Format::Kano, &twice).is_err());
+}
+
+#[test]
+fn a_circle_within_one_entry_names_its_parts() {
+    let parts =
+        json!([{"id": 1, "title": "a", "dependencies": [2]}, {"id": 2, "title": "b", "dependencies": [1]}]);
+    let list = json!({"tasks": [{"id": 12, "title": "t", "subtasks": parts}]});
+    let refusal =
+        import_as(&mut Desk::new(), "@ada", Format::Taskmaster, &[("tasks.json", &list.to_string())])
+            .unwrap_err();
+    let words = "these wait for each other: taskmaster:master/12.1, taskmaster:master/12.2";
+    assert!(refusal.detail.contains(words), "{}", refusal.detail);
+}
+
+#[test]
 fn tables_of_redmine_are_read_in_other_languages() {
     let mut desk = Desk::new();
     let table = "#;Projekt;Tracker;Übergeordnetes Ticket;Status;Priorität;Thema;Geschlossen am;Zugehörige Tickets\n\

@@ -15,6 +15,7 @@ mod ledger;
 mod log_damage;
 mod memory;
 mod mirror_recovery;
+mod mixed_export;
 mod newer_files;
 mod once;
 mod parts;

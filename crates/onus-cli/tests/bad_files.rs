@@ -3,6 +3,7 @@
 
 use crate::support::case::{Case, case, furnished, is_plain, refuse, with};
 use crate::support::{Site, text};
+use serde_json::json;
 use std::fs;
 use std::path::Path;
 
@@ -150,6 +151,56 @@ fn files_of_other_tools_are_text_in_utf_8() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert_eq!(site.tasks(), before, "something came in");
+}
+
+/// One finding each, whatever is wrong: also where a part of the file could not be read at all.
+#[test]
+fn circles_and_names_that_stand_twice_are_told_beside_what_cannot_be_read() {
+    let site = furnished();
+    let before = site.tasks();
+    let issue = |id: &str, on: &str| {
+        let links = json!([{ "depends_on_id": on, "type": "blocks" }]);
+        json!({ "id": id, "title": id, "status": "open", "issue_type": "task", "dependencies": links })
+    };
+    let parent = |id: &str, of: &str| {
+        let links = json!([{ "depends_on_id": of, "type": "parent-child" }]);
+        json!({ "id": id, "title": id, "status": "open", "issue_type": "task", "dependencies": links })
+    };
+    let lines = [
+        issue("a", "b").to_string(),
+        issue("b", "a").to_string(),
+        "{\"id\":\"c\",\"ti".to_owned(),
+        issue("d", "a").to_string().replace("open", "floating"),
+        parent("e", "f").to_string(),
+        parent("f", "e").to_string(),
+        issue("g", "a").to_string(),
+        issue("g", "b").to_string(),
+    ];
+    fs::write(site.repo().join("issues.jsonl"), lines.join("\n")).unwrap();
+    let args = ["import", "issues.jsonl", "--as", "@ada-lovelace", "--json"];
+    let refused = site.run(&args);
+    let error = refused.error();
+    let told: Vec<&str> =
+        error["findings"].as_array().unwrap().iter().map(|one| text(&one["detail"])).collect();
+    let wanted = [
+        "line 1: these lines wait for each other: 1, 2",
+        "line 3: ",
+        "line 4: `issues.jsonl`: `floating`",
+        "line 5: these lines are each other's parents: 5, 6",
+        "line 8: beads:g stands on line 7, too",
+    ];
+    assert_eq!(told.len(), wanted.len(), "{told:#?}");
+    assert!(wanted.iter().zip(&told).all(|(wanted, told)| told.starts_with(wanted)), "{told:#?}");
+    // A dry run tells the same as a document.
+    let dry = site.run(&[&args[..], &["--dry-run"]].concat());
+    assert_eq!(
+        (dry.exit, dry.json()["refused"].as_array().unwrap().len()),
+        (Some(2), wanted.len()),
+        "{dry:#?}"
+    );
+    assert_eq!(site.tasks(), before, "something came in");
+    let unknown = site.run(&["import", "issues.jsonl", "--json"]);
+    assert_eq!(unknown.code(), "identity_required", "who asks is settled first: {unknown:#?}");
 }
 
 /// What a directory has beside tasks is named: whoever misses something sees why.

@@ -1,5 +1,6 @@
 //! What an assignment allows: set by the map or by whoever grants it, told to the holder, held where Onus stands in the way.
 
+use crate::support::server::Server;
 use crate::support::{Site, text};
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -238,6 +239,35 @@ fn what_the_map_demands_stays_on_a_live_assignment() {
     assert!(refused.stderr.contains("the identity map demands network:none"), "{refused:#?}");
     site.by_person(&["edit", &task, "--constraint", "+verb:note"]);
     assert_eq!(site.task(&task)["assignment"]["constraints"], json!(["verb:note", "network:none"]));
+    site.assert_sound();
+}
+
+#[test]
+fn over_http_a_person_says_what_is_allowed_and_the_holder_is_held_to_it() {
+    let (site, _) = site();
+    let task = add(&site, &[]);
+    let (person, bot) = (site.token(&site.person), site.token("@bot"));
+    let server = Server::start(&site);
+    let at = |rest: &str| format!("/v1/tasks/{task}{rest}");
+    let grant = json!({ "workstation": "ws-doc-01", "assignee": "@bot", "constraints": ["verb:note"] });
+    let granted = server.post(&person, &at("/claim"), grant).ok();
+    assert_eq!(granted["assignment"]["constraints"], json!(["verb:note"]));
+    let seen = server.get(&bot, &at("")).ok();
+    assert_eq!(seen["task"]["assignment"]["constraints"], json!(["verb:note"]), "{seen:#}");
+    let lease = text(&granted["lease"]["token"]);
+    server.post(&bot, &at("/notes"), json!({ "text": "so far", "lease": lease })).ok();
+    let end = || server.post(&bot, &at("/handoffs"), json!({ "summary": "half", "lease": lease }));
+    end().refused(403, "not_permitted");
+    let patch = |token: &str, words: Value| {
+        let bearer = format!("Bearer {token}");
+        server
+            .try_call("PATCH", &at(""), &[("authorization", &bearer)], Some(&json!({ "constraints": words })))
+            .unwrap()
+    };
+    patch(&bot, json!(["none"])).refused(403, "not_permitted");
+    let changed = patch(&person, json!(["+verb:handoff"])).ok();
+    assert_eq!(changed["task"]["assignment"]["constraints"], json!(["verb:handoff", "verb:note"]));
+    end().ok();
     site.assert_sound();
 }
 

@@ -248,6 +248,30 @@ fn a_reviewer_ticks_criteria() {
 }
 
 #[test]
+fn what_an_assignment_allows_is_told_and_held() {
+    let site = site();
+    let id = site.add("only notes");
+    let grant = ["claim", &id, "--for", "@bot", "--workstation", "ws-1"];
+    site.by_person(&[&grant[..], &["--constraint", "path:docs/**", "--constraint", "verb:note"]].concat());
+    let mut client = Client::stateless(&site, "@bot");
+    let told = client.ok("show", json!({ "task": id }));
+    assert_eq!(told["task"]["holder"]["constraints"], json!(["path:docs/**", "verb:note"]), "{told:#}");
+    client.ok("note", json!({ "task": id, "text": "so far" }));
+    for (tool, more) in [
+        ("complete", json!({ "resolution": "done" })),
+        ("block", json!({ "on": "external:rain" })),
+        ("handoff", json!({ "summary": "half" })),
+    ] {
+        let mut arguments = more;
+        arguments["task"] = json!(id);
+        assert_eq!(client.refused(tool, arguments), "not_permitted", "{tool}");
+    }
+    // It can always be given back.
+    client.ok("release", json!({ "task": id, "note": "not mine to end" }));
+    site.assert_sound();
+}
+
+#[test]
 fn refusals_have_the_codes_of_every_front_end() {
     let site = site();
     let id = site.add("a task");

@@ -1,10 +1,11 @@
 //! GitHub and GitLab as mirrors, against a server with their REST interfaces and a memory (`support/forge.rs`).
 
 use crate::support::forge::{Forge, KEY};
+use crate::support::judge::Judge;
 use crate::support::server::Server;
 use crate::support::{HANG, Site, text};
-use onus_testkit::OutsideKit;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 fn mirrored(forge: &Forge) -> Site {
@@ -28,12 +29,29 @@ fn sync(site: &Site) -> Value {
     stand
 }
 
-fn both_ways(is_gitlab: bool, judge: Option<u16>) {
-    let forge = Forge::judged(is_gitlab, judge);
+fn both_ways(is_gitlab: bool, judge: Option<Arc<Judge>>) {
+    let forge = Forge::judged(is_gitlab, judge.clone());
     let site = mirrored(&forge);
     let agents = site.agents(1);
     let channel = if is_gitlab { "gitlab" } else { "github" };
-    site.ok(&["mirror", "check", channel]);
+    // Every word of the settings is tried on an issue of its own, which is nobody's task and is used again.
+    for _ in 0..2 {
+        let checked = site.ok(&["mirror", "check", channel]);
+        let tried: Vec<&str> =
+            checked["tried"].as_array().unwrap().iter().map(|one| text(&one["what"])).collect();
+        let words = [
+            "labels of agent:",
+            "labels of at:",
+            "labels of onus:",
+            "the label doing",
+            "the label waiting",
+            "comments",
+        ];
+        assert!(words.iter().all(|word| tried.contains(word)), "{tried:#?}");
+    }
+    let [trial] = &forge.issues()[..] else { panic!("one to try on: {:#?}", forge.issues()) };
+    assert_eq!((text(&trial["state"]), &trial["labels"]), ("closed", &json!([])), "{trial:#}");
+    assert!(forge.comments(1).is_empty(), "what was tried is taken away");
 
     // In: an issue is one task, however often it is seen.
     let asked = forge.ask("Mend the door");
@@ -67,7 +85,7 @@ fn both_ways(is_gitlab: bool, judge: Option<u16>) {
         site.ok(&["mirror", "sync"]);
     }
     sync(&site);
-    assert_eq!(forge.issues().len(), 2, "{:#?}", forge.issues());
+    assert_eq!(forge.issues().len(), 3, "{:#?}", forge.issues());
     assert_eq!(site.tasks().len(), 2);
 
     forge.fail(3);
@@ -92,33 +110,56 @@ fn both_ways(is_gitlab: bool, judge: Option<u16>) {
         refused.stderr.contains("the key is not accepted") && !refused.stderr.contains("wrong"),
         "{refused:#?}"
     );
-    if judge.is_some() {
-        let (asked, violations) = forge.judgement();
-        assert!(asked > 20, "{asked}");
-        assert!(violations.is_empty(), "{violations:#?}");
+    if let Some(judge) = judge {
+        judge.assert_content();
     }
     site.assert_sound();
 }
 
+/// Every request of ours is held against what GitHub publishes about its interface, where a server can be made of that.
 #[test]
 fn issues_of_github_go_both_ways() {
-    both_ways(false, None);
-}
-
-/// Every request of ours is held against what GitHub publishes about its interface. It takes a server of 300 MB.
-#[test]
-fn githubs_own_description_finds_no_fault_with_what_we_ask() {
-    if std::env::var_os("ONUS_SOAK").is_none() {
-        return;
-    }
-    let Some(kit) = OutsideKit::get() else { return };
-    let judge = kit.github();
-    both_ways(false, Some(judge.port));
+    both_ways(false, Judge::of_github(""));
 }
 
 #[test]
 fn issues_of_gitlab_go_both_ways() {
-    both_ways(true, None);
+    both_ways(true, Judge::of_gitlab("/api/v4"));
+}
+
+/// A judge that takes everything would prove nothing.
+#[test]
+fn what_a_description_does_not_have_is_told_by_its_judge() {
+    let (Some(github), Some(gitlab)) = (Judge::of_github(""), Judge::of_gitlab("/api/v4")) else { return };
+    let headers = "host: forge.example\r\naccept: application/json\r\ncontent-type: application/json\r\n";
+    let says = |judge: &Judge, request: &str, body: &str, words: &str| {
+        let before = judge.violations().len();
+        let length = format!("{headers}content-length: {}\r\n", body.len());
+        judge.hear(&format!("{request} HTTP/1.1\r\n{length}"), body);
+        let said = judge.violations()[before..].join("\n");
+        assert!(said.contains(words), "{request} {body}: {said}");
+    };
+    let issues = "/repos/acme/api/issues";
+    says(&github, &format!("GET {issues}?state=any"), "", "query parameter state");
+    says(&github, &format!("POST {issues}"), r#"{"title":"t","labels":"bug"}"#, "labels must be array");
+    says(&github, &format!("PUT {issues}/1"), "{}", "405");
+    says(&github, "GET /repos/acme/api/tickets", "", "404");
+    let issues = "/api/v4/projects/acme%2Fapi/issues";
+    says(&gitlab, &format!("PUT {issues}/1"), r#"{"state_event":"closed"}"#, "state_event");
+    says(&gitlab, &format!("POST {issues}"), r#"{"description":"no title"}"#, "title");
+    says(&gitlab, &format!("GET {issues}?order_by=number"), "", "order_by");
+}
+
+#[test]
+fn labels_that_are_dropped_are_told_before_anybody_relies_on_them() {
+    let forge = Forge::start(false);
+    let site = mirrored(&forge);
+    forge.drop_labels();
+    let checked = site.run(&["mirror", "check", "github", "--json"]);
+    assert_eq!((checked.exit, checked.code().as_str()), (Some(5), "mirror_stuck"), "{checked:#?}");
+    let findings = checked.error()["findings"].as_array().unwrap().clone();
+    assert_eq!(findings.len(), 5, "three prefixes and two words: {findings:#?}");
+    assert!(findings.iter().all(|one| text(&one["detail"]).contains("was dropped")), "{findings:#?}");
 }
 
 #[test]

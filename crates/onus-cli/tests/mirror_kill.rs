@@ -241,18 +241,28 @@ fn kill_while_at_work(site: &Site, line: &HeldLine, fatal: &[&str]) -> Vec<Strin
     all
 }
 
-#[test]
-fn a_sender_that_dies_while_a_forge_is_at_work_writes_nothing_twice() {
-    let forge = Forge::start(false);
+fn killed_while_a_forge_is_at_work(is_gitlab: bool, fatal: &[&str]) {
+    let forge = Forge::start(is_gitlab);
     let line = HeldLine::holding(Some(forge.port), Held::AtWork);
     let site = Site::new();
-    mirror_to_forge(&site, "github", line.port, "    silence: 8s\n");
+    mirror_to_forge(&site, if is_gitlab { "gitlab" } else { "github" }, line.port, "    silence: 8s\n");
     let task = a_story(&site);
-    kill_while_at_work(&site, &line, &["POST /repos/acme/api/issues HTTP", "the post is rotten"]);
+    kill_while_at_work(&site, &line, fatal);
     assert_eq!(forge.issues().len(), 1, "{:#?}", forge.issues());
     let comments = forge.comments(1);
     assert_each_once(&site, &task, &comments.iter().map(String::as_str).collect::<Vec<_>>());
     site.assert_sound();
+}
+
+#[test]
+fn a_sender_that_dies_while_github_is_at_work_writes_nothing_twice() {
+    killed_while_a_forge_is_at_work(false, &["POST /repos/acme/api/issues HTTP", "the post is rotten"]);
+}
+
+#[test]
+fn a_sender_that_dies_while_gitlab_is_at_work_writes_nothing_twice() {
+    let makes = "POST /api/v4/projects/acme%2Fapi/issues HTTP";
+    killed_while_a_forge_is_at_work(true, &[makes, "the post is rotten"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Notifications and commands after a change: from the outbox, to servers that fail, by a sender that is killed.
 
 use crate::support::clock::Clock;
-use crate::support::receiver::{BROKEN, LOST, REFUSED, Receiver, TAKEN};
+use crate::support::receiver::{BROKEN, LOST, REFUSED, Receiver, TAKEN, desktop};
 use crate::support::{Site, finish, start, text};
 use onus_core::notify::signature::signature;
 use onus_testkit::OutsideKit;
@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -392,13 +391,7 @@ fn the_reference_library_takes_our_webhooks_and_teams_and_desktops_get_their_sha
             teams.url()
         ),
     );
-    // What a desktop has in place of a server.
-    let bin = site.root().join("bin");
-    std::fs::create_dir(&bin).unwrap();
-    let said = site.root().join("said");
-    let script = format!("#!/bin/sh\nfor word; do printf '%s\\n' \"$word\"; done >>'{}'\n", said.display());
-    std::fs::write(bin.join("notify-send"), script).unwrap();
-    std::fs::set_permissions(bin.join("notify-send"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (bin, said) = desktop(&site);
     begin(&site);
     let task = site.add("Tell <all> & \"sundry\"");
     complete(&site, &task);

@@ -1,6 +1,7 @@
 //! Landing by pull request: `complete` offers the branch at a server that follows the providers' published descriptions to the
 //! letter, the task waits, and is complete once the request is merged there.
 
+use crate::support::judge::Judge;
 use crate::support::server::Server;
 use crate::support::team::{Team, ask, commit, files};
 use crate::support::wrapper::until;
@@ -59,6 +60,8 @@ struct Request {
 
 struct Forge {
     shape: Shape,
+    /// Who holds every request against the description itself.
+    judge: Option<Arc<Judge>>,
     origin: std::path::PathBuf,
     requests: Mutex<Vec<Request>>,
     calls: Mutex<Vec<String>>,
@@ -66,11 +69,17 @@ struct Forge {
 }
 
 impl Forge {
-    fn start(shape: Shape, origin: std::path::PathBuf) -> Arc<Forge> {
+    fn start(shape: Shape, origin: std::path::PathBuf, judge: Option<Arc<Judge>>) -> Arc<Forge> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/api", listener.local_addr().unwrap());
-        let forge =
-            Arc::new(Forge { shape, origin, requests: Mutex::default(), calls: Mutex::default(), url });
+        let forge = Arc::new(Forge {
+            shape,
+            judge,
+            origin,
+            requests: Mutex::default(),
+            calls: Mutex::default(),
+            url,
+        });
         let own = Arc::clone(&forge);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -106,6 +115,9 @@ impl Forge {
             let mut words = lines[0].split(' ');
             let (method, path) = (words.next().unwrap(), words.next().unwrap());
             self.calls.lock().unwrap().push(format!("{method} {path}"));
+            if let Some(judge) = &self.judge {
+                judge.hear(&lines.join("\r\n"), &String::from_utf8_lossy(&body));
+            }
             let (status, answer) = match header("authorization") {
                 Some(shown) if shown == format!("Bearer {KEY}") => {
                     self.answer(method, path.strip_prefix("/api").unwrap(), &body)
@@ -208,9 +220,13 @@ impl Forge {
 
 /// A team that lands there.
 fn team(shape: Shape) -> (Team, Bench, Arc<Forge>) {
+    judged_team(shape, None)
+}
+
+fn judged_team(shape: Shape, judge: Option<Arc<Judge>>) -> (Team, Bench, Arc<Forge>) {
     let team = Team::new();
     team.site.by_person(&["init", "--remote", "origin"]);
-    let forge = Forge::start(shape, team.origin.clone());
+    let forge = Forge::start(shape, team.origin.clone(), judge);
     std::fs::write(team.site.root().join("key"), format!("{KEY}\n")).unwrap();
     set(&team, &forge, "key");
     let one = team.site.bench("one");
@@ -241,7 +257,13 @@ fn merge_there(team: &Team, branch: &str) {
 #[test]
 fn complete_offers_the_branch_and_ends_once_it_is_merged() {
     for shape in SHAPES {
-        let (team, one, forge) = team(shape);
+        // Gitea has no description that could be had as a package.
+        let judge = match shape.name {
+            "github" => Judge::of_github("/api"),
+            "gitlab" => Judge::of_gitlab("/api"),
+            _ => None,
+        };
+        let (team, one, forge) = judged_team(shape, judge.clone());
         let site = &team.site;
         let task = ask(site, &["sell shoes", "--check", "test -e a"]);
         team.ok(&one, &["claim", &task]);
@@ -281,6 +303,9 @@ fn complete_offers_the_branch_and_ends_once_it_is_merged() {
         assert_eq!(site.task(&task)["state"], "complete");
         assert_eq!(files(site, &team.origin, "main"), ["a", "b"]);
         site.assert_sound();
+        if let Some(judge) = judge {
+            judge.assert_content();
+        }
     }
 }
 

@@ -51,6 +51,7 @@ mod mirror_forge;
 mod mirror_kill;
 mod names;
 mod notify;
+mod notify_check;
 mod places;
 mod planted;
 mod postgres_attacks;

@@ -1,5 +1,5 @@
-//! What mirrors and notifications are held against: a server made of GitHub's published description, a mail server, and the
-//! reference library of Standard Webhooks. `ONUS_TEST_OUTSIDE=0` leaves them out.
+//! What mirrors and notifications are held against: servers made of GitHub's and GitLab's published descriptions, a mail server, and
+//! the reference library of Standard Webhooks. `ONUS_TEST_OUTSIDE=0` leaves them out.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -55,14 +55,23 @@ impl OutsideKit {
 
     /// A server that holds every request against GitHub's description: 422, and the reason in `sl-violations`.
     pub fn github(&self) -> KitServer {
-        let [node, prism, issues] =
-            ["bin/node", "node_modules/.bin/prism", "issues.json"].map(|name| self.directory.join(name));
+        self.described("github.json")
+    }
+
+    /// The same of GitLab's.
+    pub fn gitlab(&self) -> KitServer {
+        self.described("gitlab.json")
+    }
+
+    fn described(&self, description: &str) -> KitServer {
+        let [node, prism, description] =
+            ["bin/node", "node_modules/.bin/prism", description].map(|name| self.directory.join(name));
         serve(|command, port| {
             command
                 .arg(node)
                 .arg(prism)
                 .args(["mock", "--errors", "-h", "127.0.0.1", "-p", port])
-                .arg(issues);
+                .arg(description);
         })
     }
 

@@ -8,7 +8,7 @@ mod table;
 use crate::import::format::Format;
 use onus_core::refusal::Refusal;
 use serde_json::{Map, Value as Json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 type TaskFields = Map<String, Json>;
 
@@ -31,9 +31,15 @@ struct OutsideNames(HashMap<String, String>);
 
 impl OutsideNames {
     fn of(tasks: &[TaskFields], channel: &str) -> OutsideNames {
+        let own: HashSet<&str> = tasks.iter().filter_map(|task| own_key(task, channel)).collect();
         let named = tasks.iter().map(|task| {
             let id = text(task, "id").unwrap_or_default().to_owned();
-            let key = own_key(task, channel).unwrap_or(&id).to_owned();
+            let key = match own_key(task, channel) {
+                Some(key) => key.to_owned(),
+                // The tool has something else of this name.
+                None if own.contains(id.as_str()) => format!("onus-{id}"),
+                None => id.clone(),
+            };
             (id, key)
         });
         OutsideNames(named.collect())

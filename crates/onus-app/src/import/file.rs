@@ -13,21 +13,29 @@ const REFUSED_MAX: usize = 1_000;
 /// How many findings a refusal carries; it says how many more there are.
 const SHOWN: usize = 50;
 
+/// How many letters of a path are shown.
+const PATH_SHOWN: usize = 120;
+
 /// What is wrong, line by line.
 #[derive(Debug, Default)]
 pub(super) struct Complaints(Vec<(usize, Finding)>);
 
 impl Complaints {
     pub(super) fn add(&mut self, line: usize, finding: Finding) {
-        self.0.push((line, Finding { detail: format!("line {line}: {}", finding.detail), ..finding }));
+        self.add_told(line, Finding { detail: format!("line {line}: {}", finding.detail), ..finding });
     }
 
-    /// The same, of one file among several.
+    /// A finding whose words say where it is.
+    pub(super) fn add_told(&mut self, line: usize, finding: Finding) {
+        self.0.push((line, finding));
+    }
+
+    /// One of a file among several.
     pub(super) fn add_at(&mut self, line: usize, place: &str, finding: Finding) {
         match place {
             "" | "-" => self.add(line, finding),
             place => {
-                let detail = format!("{}: {}", onus_core::id::shown(place), finding.detail);
+                let detail = format!("{}: {}", shown_path(place), finding.detail);
                 self.add(line, Finding { detail, ..finding });
             }
         }
@@ -73,6 +81,15 @@ impl Complaints {
             findings.push(Finding::new(Code::InvalidInput, more).hint("correct these first"));
         }
         Some(refusal.hint(hint).findings(findings))
+    }
+}
+
+/// A file by the end of its path: what many of a directory begin with tells none of them apart.
+pub(super) fn shown_path(path: &str) -> String {
+    let cut = path.char_indices().rev().nth(PATH_SHOWN).map(|(at, letter)| at + letter.len_utf8());
+    match cut {
+        Some(at) => format!("`…{}`", path[at..].escape_debug()),
+        None => format!("`{}`", path.escape_debug()),
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod backlog;
 mod beads;
+mod carried;
 mod command;
 mod detect;
 mod front_matter;
@@ -17,12 +18,16 @@ mod redmine;
 mod spreadsheet;
 mod taskmaster;
 
-pub(crate) use beads::{no_work as beads_no_work, stand_of as beads_stand};
+pub(crate) use beads::{
+    criteria as beads_criteria, issue_type as beads_issue_type, link as beads_link, no_work as beads_no_work,
+    stand_of as beads_stand,
+};
+pub(crate) use carried::{FIELD as CARRIED, of_export};
 pub(crate) use item::{Stand, kind_of};
 pub(crate) use spreadsheet::guarded;
 
 use super::file::Complaints;
-use item::Item;
+use item::{Item, NamesInFile};
 use onus_core::code::Code;
 use onus_core::refusal::{Finding, Refusal};
 use onus_core::task::StateName;
@@ -115,7 +120,14 @@ impl Converted {
         self.complaints.is_empty()
     }
 
-    /// Everything that is wrong with the files, as far as they show it by themselves.
+    /// What else is wrong, as a dry run of the lines that could be made tells.
+    pub fn complain(&mut self, refused: Vec<super::RefusedView>) {
+        for one in refused {
+            self.complaints.add_told(one.line, Finding::new(one.code, one.detail));
+        }
+    }
+
+    /// Everything that is wrong with the files.
     pub fn refusal(&mut self) -> Option<Refusal> {
         std::mem::take(&mut self.complaints).refusal()
     }
@@ -153,13 +165,14 @@ impl Reading {
         }
     }
 
-    /// Of several files those that hold tasks; the others are named.
+    /// Of several files those that hold tasks; the others are named. A file that was named alone is meant, whatever it is called.
     fn chosen<'a>(
         &mut self,
         files: &'a [SourceFile],
         holds_tasks: impl Fn(&SourceFile) -> bool,
     ) -> Vec<&'a SourceFile> {
-        let (chosen, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| holds_tasks(file));
+        let is_alone = files.len() == 1;
+        let (chosen, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| is_alone || holds_tasks(file));
         let unread = |file: &SourceFile| (file.name.clone(), "it holds no tasks".to_owned());
         self.skipped.extend(others.into_iter().map(unread));
         chosen
@@ -216,10 +229,11 @@ pub fn convert(format: Format, files: &[SourceFile], statuses: &Statuses) -> Con
 fn finish(channel: &str, reading: Reading) -> Converted {
     let Reading { items, skipped, complaints, unmapped, .. } = reading;
     let mut converted = Converted { read: items.len(), skipped, complaints, unmapped, lines: String::new() };
+    let names = NamesInFile::of(&items);
     for item in items {
         let (line, place) = (item.line, item.place.clone());
         converted.unmapped.extend(item.unread.iter().cloned());
-        match item.into_line(channel) {
+        match item.into_line(channel, &names) {
             Ok(document) => {
                 converted.lines.push_str(&document.to_string());
                 converted.lines.push('\n');

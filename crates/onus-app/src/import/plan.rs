@@ -1,10 +1,10 @@
 //! What each line becomes: an existing task, or a new one under which id and behind which others.
 
 use super::UnresolvedView;
-use super::file::{Complaints, File};
+use super::file::{Complaints, File, shown_path};
 use super::line::{ImportLine, Reference};
 use onus_core::code::Code;
-use onus_core::id::{OriginRef, ProjectKey, TaskId, shown};
+use onus_core::id::{OriginRef, ProjectKey, TaskId};
 use onus_core::intake::{derived_origin, may_be_kept};
 use onus_core::queue;
 use onus_core::refusal::{Finding, Refusal};
@@ -180,7 +180,7 @@ impl Names {
                 if let (true, Some(origin)) = (line.outside, &line.spec.origin) {
                     let first = names.origins.get(origin).map(|first| &lines[*first]);
                     let detail = match first.filter(|first| !first.place.is_empty()) {
-                        Some(first) => format!("{origin} stands in {}, too", shown(&first.place)),
+                        Some(first) => format!("{origin} stands in {}, too", shown_path(&first.place)),
                         None => {
                             format!("{origin} stands on line {}, too", first.map_or(0, |first| first.number))
                         }
@@ -320,17 +320,23 @@ impl Resolver<'_> {
         let mut places = Vec::new();
         for group in queue::cycles(pairs) {
             let group: Vec<usize> = group.into_iter().map(|place| place as usize).collect();
-            // Where each file is one task, every line is the first.
-            let name = |place: &usize| match lines[*place].place.as_str() {
-                "" => lines[*place].number.to_string(),
-                file => shown(file),
+            // Where each file is one task, every line is the first; and some tools have several tasks in an entry.
+            let numbers: HashSet<usize> = group.iter().map(|place| lines[*place].number).collect();
+            let name = |place: &usize| match (lines[*place].place.as_str(), &lines[*place].spec.origin) {
+                ("", Some(origin)) if numbers.len() < group.len() => origin.to_string(),
+                ("", _) => lines[*place].number.to_string(),
+                (file, _) => shown_path(file),
             };
             let is_of_files = group.iter().all(|place| !lines[*place].place.is_empty());
             let mut named: Vec<String> = group.iter().take(NAMED).map(name).collect();
             if group.len() > NAMED {
                 named.push(format!("and {} more", group.len() - NAMED));
             }
-            let these = if is_of_files { "these files" } else { "these lines" };
+            let these = match (is_of_files, numbers.len() < group.len()) {
+                (true, _) => "these files",
+                (false, true) => "these",
+                (false, false) => "these lines",
+            };
             let detail = format!("{these} {what}: {}", named.join(", "));
             let first = &lines[group[0]];
             self.complaints.add_at(first.number, &first.place, Finding::new(code, detail));

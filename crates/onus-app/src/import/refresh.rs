@@ -107,7 +107,7 @@ fn compared(tx: &mut dyn Tx, task: &Task, now: &Heard) -> Result<Refreshed, Refu
     Ok(before.map(|before| refresh(task, &before, now)).unwrap_or_default())
 }
 
-/// Comments that are not here yet, known by their key, or by who said what and when.
+/// Comments that are not here yet, known by their key, or by who said what and when: there, or here before an export.
 fn notes(tx: &mut dyn Tx, line: &ImportLine, id: &TaskId) -> Result<Vec<Event>, Refusal> {
     if line.notes.is_empty() {
         return Ok(Vec::new());
@@ -119,7 +119,9 @@ fn notes(tx: &mut dyn Tx, line: &ImportLine, id: &TaskId) -> Result<Vec<Event>, 
                 there.key.as_ref() == Some(key) && text.content() == Some(note.text.as_str())
             }
             (Some(there), None) => there == said && text.content() == Some(note.text.as_str()),
-            (None, _) => false,
+            (None, _) => {
+                note.by == said.by && said.at == Some(note.at) && text.content() == Some(note.text.as_str())
+            }
         })
     };
     let new = line.notes.iter().filter(|note| !is_here(note));

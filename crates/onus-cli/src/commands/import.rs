@@ -1,11 +1,11 @@
 //! `onus import`
 
 use super::{file_error, word};
-use crate::context::World;
+use crate::context::{Store, World};
 use crate::output::Output;
 use crate::progress::Bar;
 use clap::Args;
-use onus_app::import::format::{self, Format, SourceFile, Statuses};
+use onus_app::import::format::{self, Converted, Format, SourceFile, Statuses};
 use onus_app::import::{Import as Job, ImportView, Run, SkippedView, UnresolvedView};
 use onus_core::code::Code;
 use onus_core::id::ProjectKey;
@@ -100,14 +100,7 @@ impl Import {
             other => Some(format::convert(other, &files, &self.statuses())),
         };
         if let Some(converted) = converted.as_mut().filter(|converted| !converted.is_sound()) {
-            if !self.dry_run {
-                return Err(converted.refusal().unwrap_or_else(|| Refusal::invalid("nothing was imported")));
-            }
-            let read = i64::try_from(converted.read).unwrap_or(i64::MAX);
-            let refused = converted.refused();
-            let view = ImportView { read, refused, dry_run: true, ..ImportView::default() };
-            out.show(&view, text)?;
-            return Ok(ExitCode::from(Code::InvalidInput.exit_code()));
+            return self.refuse(world, out, &mut store, converted);
         }
         let input = match &mut converted {
             Some(converted) => std::mem::take(&mut converted.lines),
@@ -131,6 +124,33 @@ impl Import {
             true => ExitCode::SUCCESS,
             false => ExitCode::from(Code::InvalidInput.exit_code()),
         })
+    }
+
+    /// Tells all that is wrong with files of another tool: what nobody could read of them, and what the rest of them says that
+    /// may not be, such as tasks that wait for each other.
+    fn refuse(
+        &self,
+        world: &World,
+        out: &Output,
+        store: &mut Store,
+        converted: &mut Converted,
+    ) -> Result<ExitCode, Refusal> {
+        let rest = Job {
+            request: &world.request()?,
+            actor: world.actor.as_ref(),
+            project: self.project.as_ref(),
+            input: &converted.lines,
+            run: Run::Dry,
+        };
+        let rehearsed = store.import_jsonl(&rest, &mut Bar::new(out))?;
+        converted.complain(rehearsed.refused);
+        if !self.dry_run {
+            return Err(converted.refusal().unwrap_or_else(|| Refusal::invalid("nothing was imported")));
+        }
+        let read = i64::try_from(converted.read).unwrap_or(i64::MAX);
+        let view = ImportView { read, refused: converted.refused(), dry_run: true, ..ImportView::default() };
+        out.show(&view, text)?;
+        Ok(ExitCode::from(Code::InvalidInput.exit_code()))
     }
 
     fn statuses(&self) -> Statuses {

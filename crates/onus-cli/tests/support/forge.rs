@@ -1,10 +1,12 @@
 //! GitHub's and GitLab's issues, as much of them as their published descriptions of the REST interfaces say and a mirror uses, with
-//! a memory. Written by hand, and strict: an unknown path, parameter or field, a wrong type or a missing key is refused.
+//! a memory. Written by hand, and strict: an unknown path, parameter or field, a wrong type or a missing key is refused. With a
+//! judge every request is held against the description itself, too (`judge.rs`).
 
+use super::judge::Judge;
 use super::receiver::{Heard, read_request};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
@@ -22,17 +24,15 @@ struct Memory {
     fails: usize,
     /// It takes no change.
     refuses: bool,
-    /// What its published description says against what was asked.
-    violations: Vec<String>,
-    asked: usize,
+    /// It says yes to labels, and drops them, as GitHub does with those of whoever may not push.
+    drops_labels: bool,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Forge {
     pub(crate) port: u16,
     pub(crate) is_gitlab: bool,
-    /// A server that knows the published description, and has no memory.
-    judge: Option<u16>,
+    judge: Option<Arc<Judge>>,
     memory: Arc<Mutex<Memory>>,
 }
 
@@ -44,7 +44,7 @@ impl Forge {
     }
 
     /// One that has every request held against the published description, too.
-    pub(crate) fn judged(is_gitlab: bool, judge: Option<u16>) -> Forge {
+    pub(crate) fn judged(is_gitlab: bool, judge: Option<Arc<Judge>>) -> Forge {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let forge = Forge { port, is_gitlab, judge, memory: Arc::default() };
@@ -67,6 +67,10 @@ impl Forge {
 
     pub(crate) fn refuse(&self, refuses: bool) {
         self.memory.lock().unwrap().refuses = refuses;
+    }
+
+    pub(crate) fn drop_labels(&self) {
+        self.memory.lock().unwrap().drops_labels = true;
     }
 
     pub(crate) fn issues(&self) -> Vec<Value> {
@@ -96,37 +100,10 @@ impl Forge {
         assert_eq!(self.change(number, &json!({ "labels": labels })).0, 200);
     }
 
-    /// How many requests were asked, and what was wrong with them.
-    pub(crate) fn judgement(&self) -> (usize, Vec<String>) {
-        let memory = self.memory.lock().unwrap();
-        (memory.asked, memory.violations.clone())
-    }
-
-    fn judge(&self, heard: &Heard, judge: u16) {
-        let line = heard.head.lines().next().unwrap();
-        let kept = heard.head.lines().filter(|line| !line.to_lowercase().starts_with("connection:"));
-        let mut request: String = kept.map(|line| format!("{line}\r\n")).collect();
-        request.push_str(&format!("connection: close\r\n\r\n{}", heard.body));
-        let mut stream = TcpStream::connect(("127.0.0.1", judge)).unwrap();
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).unwrap();
-        let answer = String::from_utf8_lossy(&answer).into_owned();
-        let mut memory = self.memory.lock().unwrap();
-        memory.asked += 1;
-        let wrong = answer.lines().find_map(|line| line.strip_prefix("sl-violations: "));
-        let wrong: Vec<Value> = wrong.map_or_else(Vec::new, |text| serde_json::from_str(text).unwrap());
-        let of_request = wrong.iter().filter(|one| one["location"][0] == "request");
-        memory.violations.extend(of_request.map(|one| format!("{line}: {one}")));
-        if answer.starts_with("HTTP/1.1 404") {
-            memory.violations.push(format!("{line}: there is no such path"));
-        }
-    }
-
     fn serve(&self, mut stream: TcpStream) -> std::io::Result<()> {
         let heard = read_request(&mut stream)?;
-        if let Some(judge) = self.judge {
-            self.judge(&heard, judge);
+        if let Some(judge) = &self.judge {
+            judge.hear(&heard.head, &heard.body);
         }
         let is_change = !heard.head.starts_with("GET ");
         let (status, body) = self.answer(&heard);
@@ -136,7 +113,7 @@ impl Forge {
             return Ok(());
         }
         drop(memory);
-        let text = body.to_string();
+        let text = if body.is_null() { String::new() } else { body.to_string() };
         write!(
             stream,
             "HTTP/1.1 {status} x\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}",
@@ -173,6 +150,10 @@ impl Forge {
         }
         let Some(rest) = path.strip_prefix(issues) else { return (404, json!({ "message": "Not Found" })) };
         let parts: Vec<&str> = rest.split('/').filter(|part| !part.is_empty()).collect();
+        // Comments are numbered through there.
+        if let (false, "DELETE", ["comments", id]) = (self.is_gitlab, method, &parts[..]) {
+            return self.forget(id);
+        }
         let body: Value =
             if heard.body.is_empty() { Value::Null } else { serde_json::from_str(&heard.body).unwrap() };
         let number: u64 = parts.first().and_then(|part| part.parse().ok()).unwrap_or(0);
@@ -189,14 +170,15 @@ impl Forge {
                 (200, json!(self.memory.lock().unwrap().comments.get(&number).cloned().unwrap_or_default()))
             }
             ("POST", [_, word]) if *word == comments => self.comment(number, &body),
+            ("DELETE", [_, word, id]) if self.is_gitlab && *word == comments => self.forget(id),
             _ => (405, json!({ "message": "no such thing" })),
         }
     }
 
     fn list(&self, query: &str) -> Reply {
         let known: &[&str] = match self.is_gitlab {
-            true => &["scope", "order_by", "sort", "updated_after", "per_page", "page"],
-            false => &["state", "sort", "direction", "since", "per_page", "page"],
+            true => &["scope", "author_username", "order_by", "sort", "updated_after", "per_page", "page"],
+            false => &["state", "creator", "sort", "direction", "since", "per_page", "page"],
         };
         let pairs: BTreeMap<&str, &str> = query.split('&').filter_map(|pair| pair.split_once('=')).collect();
         let per_page: usize = pairs.get("per_page").map_or(30, |text| text.parse().unwrap());
@@ -272,10 +254,10 @@ impl Forge {
         };
         let mut memory = self.memory.lock().unwrap();
         memory.seconds += 1;
-        let now = time(memory.seconds);
+        let (now, drops_labels) = (time(memory.seconds), memory.drops_labels);
         let issue = &mut memory.issues[number as usize - 1];
         issue["updated_at"] = json!(now);
-        if let Some(labels) = labels {
+        if let Some(labels) = labels.filter(|_| !drops_labels) {
             issue["labels"] = json!(labels);
         }
         if let Some(state) = state {
@@ -291,9 +273,20 @@ impl Forge {
         if body["body"].as_str().is_none_or(str::is_empty) {
             return (422, json!({ "message": "a body is needed" }));
         }
-        let comment = json!({ "id": 1, "body": body["body"] });
-        self.memory.lock().unwrap().comments.entry(number).or_default().push(comment.clone());
+        let mut memory = self.memory.lock().unwrap();
+        memory.seconds += 1;
+        let comment = json!({ "id": memory.seconds, "body": body["body"] });
+        memory.comments.entry(number).or_default().push(comment.clone());
         (201, comment)
+    }
+
+    fn forget(&self, id: &str) -> Reply {
+        let mut memory = self.memory.lock().unwrap();
+        let is_it = |comment: &Value| comment["id"].as_u64() == id.parse().ok();
+        let found = memory.comments.values_mut().find(|all| all.iter().any(is_it));
+        let Some(all) = found else { return (404, json!({ "message": "Not Found" })) };
+        all.retain(|comment| !is_it(comment));
+        (204, Value::Null)
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) mod events;
 pub(crate) mod far;
 pub(crate) mod fleet;
 pub(crate) mod forge;
+pub(crate) mod judge;
 pub(crate) mod load;
 pub(crate) mod map;
 pub(crate) mod model;

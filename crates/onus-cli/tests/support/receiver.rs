@@ -1,7 +1,10 @@
 //! A server that hears what it is sent, and fails as often as a test wants.
 
+use super::Site;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -89,4 +92,14 @@ pub(crate) fn read_request(stream: &mut TcpStream) -> std::io::Result<Heard> {
             length => bytes.extend_from_slice(&piece[..length]),
         }
     }
+}
+
+/// What a desktop has in place of a server: where it lies, and what it was told.
+pub(crate) fn desktop(site: &Site) -> (PathBuf, PathBuf) {
+    let (bin, said) = (site.root().join("bin"), site.root().join("said"));
+    std::fs::create_dir(&bin).unwrap();
+    let script = format!("#!/bin/sh\nfor word; do printf '%s\\n' \"$word\"; done >>'{}'\n", said.display());
+    std::fs::write(bin.join("notify-send"), script).unwrap();
+    std::fs::set_permissions(bin.join("notify-send"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    (bin, said)
 }

@@ -1,8 +1,10 @@
 //! Issues of GitHub and GitLab, by their REST interfaces. They have no custom fields: agent, workstation, task and state are
 //! labels, under the prefixes and words of the settings; labels of others are left alone. The story is comments.
 
+mod check;
+
 use super::rest::{FarServer, KeyHeader, Rest, RestAnswer, encoded, text_at};
-use super::{ASKED, FarEnd, FarIssue, Polled, TriedSetting, why};
+use super::{ASKED, FarEnd, FarIssue, Polled, TriedSetting};
 use onus_core::event::Event;
 use onus_core::id::{MirrorName, TaskId};
 use onus_core::mirror::setting::{Mirror, MirrorCreate, MirrorKind};
@@ -148,7 +150,7 @@ impl Forge {
         }
         let number = match self.made_before(&task.id)? {
             Some(number) => number,
-            None => self.make(task)?,
+            None => self.make_for(task)?,
         };
         let issue = self.issue(&number)?;
         let issue =
@@ -183,12 +185,16 @@ impl Forge {
         Ok(found.and_then(|issue| self.number(issue)))
     }
 
-    fn make(&mut self, task: &Picture) -> Result<String, Undelivered> {
+    fn make_for(&mut self, task: &Picture) -> Result<String, Undelivered> {
         let body =
             task.body.as_deref().map(|body| format!("{}\n\n", shortened(body, NOTE_MAX))).unwrap_or_default();
         let text = format!("{body}{}", mark(&self.workspace, &task.id, 0));
+        self.make(&shortened(&task.title, 250), &text)
+    }
+
+    fn make(&mut self, title: &str, text: &str) -> Result<String, Undelivered> {
         let name = if self.is_gitlab() { "description" } else { "body" };
-        let made = json!({ "title": shortened(&task.title, 250), name: text });
+        let made = json!({ "title": title, name: text });
         let made = self.write(&Method::POST, &self.issues(), &made)?;
         self.number(&made).ok_or_else(|| Undelivered::Away("it made an issue without a number".to_owned()))
     }
@@ -353,15 +359,7 @@ impl FarEnd for Forge {
     }
 
     fn check(&mut self) -> Vec<TriedSetting> {
-        self.me = None;
-        let who = self.known().map(|()| self.me.clone().unwrap_or_default()).map_err(why);
-        let path = format!("{}?per_page=1", self.issues());
-        let issues =
-            self.get(&path).and_then(|answer| answer.good("issues")).map(|_| "they can be read".to_owned());
-        vec![
-            TriedSetting::new("the key", who),
-            TriedSetting::new(format!("the issues of {}", self.mirror.project), issues.map_err(why)),
-        ]
+        self.try_all()
     }
 
     fn poll(&mut self, from: Option<&str>) -> Result<Option<Polled>, Undelivered> {

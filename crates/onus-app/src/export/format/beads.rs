@@ -1,7 +1,10 @@
 //! One issue per line, as beads reads them.
 
 use super::{OutsideNames, TaskFields, extra, own_key, says_something, text};
-use crate::import::format::{Stand, beads_no_work, beads_stand, kind_of};
+use crate::import::format::{
+    CARRIED, Stand, beads_criteria, beads_issue_type, beads_link, beads_no_work, beads_stand, kind_of,
+    of_export,
+};
 use onus_core::intake::channel::plain_title;
 use onus_core::task::StateName;
 use onus_core::time::Timestamp;
@@ -46,7 +49,7 @@ fn issue(task: &TaskFields, names: &OutsideNames) -> TaskFields {
     }
     let kind = text(task, "kind").unwrap_or("task");
     let issue_type = as_it_was("issue_type").filter(|was| kind_of(was) == kind);
-    let issue_type = issue_type.unwrap_or(if kind == "defect" { "bug" } else { kind });
+    let issue_type = issue_type.unwrap_or(beads_issue_type(kind));
     issue.insert("issue_type".into(), json!(issue_type));
     let rank = text(task, "priority").and_then(|word| word.get(1..)?.parse::<i64>().ok());
     issue.insert("priority".into(), json!(rank.unwrap_or(2)));
@@ -75,22 +78,26 @@ fn issue(task: &TaskFields, names: &OutsideNames) -> TaskFields {
     }
     issue.remove("resolution");
     let criteria = task.get("criteria").and_then(Json::as_array).into_iter().flatten();
-    let criteria: Vec<String> =
-        criteria.filter_map(|one| Some(format!("- {}", one.get("text")?.as_str()?))).collect();
+    let criteria: Vec<&str> = criteria.filter_map(|one| one.get("text")?.as_str()).collect();
     if as_it_was("acceptance_criteria").is_none() && !criteria.is_empty() {
-        issue.insert("acceptance_criteria".into(), json!(criteria.join("\n")));
+        issue.insert("acceptance_criteria".into(), json!(beads_criteria(&criteria)));
     }
-    links(task, &key, names, &mut issue);
+    let beside = links(task, &key, names, &mut issue);
     comments(task, &key, &mut issue);
-    let beyond: TaskFields = BEYOND
+    let mut beyond: TaskFields = BEYOND
         .iter()
         .filter_map(|name| {
             Some((String::from(*name), task.get(*name).filter(|value| says_something(value))?.clone()))
         })
         .filter(|(name, value)| !(name == "risk" && value == "normal"))
         .collect();
+    beyond.extend(beside);
+    if own_key(task, "beads").is_none() {
+        beyond.remove("links");
+        beyond.extend(of_export(task));
+    }
     if !beyond.is_empty() {
-        issue.insert("onus".into(), Json::Object(beyond));
+        issue.insert(CARRIED.into(), Json::Object(beyond));
     }
     issue
 }
@@ -113,30 +120,40 @@ fn status(task: &TaskFields, was: Option<&str>, issue: &TaskFields) -> String {
     was.filter(means_the_same).unwrap_or(ours).to_owned()
 }
 
-/// The links as they were, and those that came since.
-fn links(task: &TaskFields, key: &str, names: &OutsideNames, issue: &mut TaskFields) {
+/// The links as they were, and those that came since. Two tasks have one link there: what it cannot say as well is given.
+fn links(task: &TaskFields, key: &str, names: &OutsideNames, issue: &mut TaskFields) -> TaskFields {
+    let (mut new, mut waits) = (Vec::new(), Vec::new());
+    let mut beside = TaskFields::new();
     let mut links = match issue.remove("dependencies") {
         Some(Json::Array(links)) => links,
         _ => Vec::new(),
     };
     let parent = text(task, "parent").map(|parent| (names.name(parent), "parent-child"));
-    let waits = names.listed(task, "depends_on").into_iter().map(|on| (on, "blocks"));
-    for (on, kind) in waits.chain(parent) {
+    let listed = names.listed(task, "depends_on").into_iter().map(|on| (on, "blocks"));
+    for (on, kind) in listed.chain(parent) {
         // Older files have a name instead of an object.
-        let names_it = |link: &Json| link.get("depends_on_id").unwrap_or(link).as_str() == Some(&on);
-        let is_there = links.iter().any(names_it);
-        if !is_there {
-            links.push(json!({
-                "issue_id": key,
-                "depends_on_id": on,
-                "type": kind,
-                "created_at": text(task, "created_at"),
-            }));
+        let names_it = |link: &&Json| link.get("depends_on_id").unwrap_or(link).as_str() == Some(&on);
+        match links.iter().find(names_it).map(beads_link) {
+            Some(there) if there == kind => {}
+            Some(_) if kind == "blocks" => waits.push(on),
+            Some(_) => drop(beside.insert("parent".into(), json!(on))),
+            None => {
+                let at = text(task, "created_at");
+                let link = json!({ "issue_id": key, "depends_on_id": on, "type": kind, "created_at": at });
+                links.push(link);
+                new.push(on);
+            }
         }
     }
     if !links.is_empty() {
         issue.insert("dependencies".into(), Json::Array(links));
     }
+    for (name, list) in [("links", new), ("depends_on", waits)] {
+        if !list.is_empty() {
+            beside.insert(name.into(), json!(list));
+        }
+    }
+    beside
 }
 
 fn comments(task: &TaskFields, key: &str, issue: &mut TaskFields) {
@@ -154,7 +171,9 @@ fn comments(task: &TaskFields, key: &str, issue: &mut TaskFields) {
             };
             let was = of_this(&written, "key").unwrap_or_else(|| note.clone());
             let mut comment = TaskFields::new();
-            comment.insert("id".into(), number.map_or(name.clone(), Json::from));
+            if !name.is_null() {
+                comment.insert("id".into(), number.map_or(name.clone(), Json::from));
+            }
             comment.insert("issue_id".into(), json!(key));
             comment.insert("author".into(), was.get("by").cloned().unwrap_or_default());
             comment.insert("text".into(), was.get("text").cloned().unwrap_or_default());

@@ -1,6 +1,7 @@
 //! A work queue in YAML. Every scalar is a JSON text, which YAML reads as it is.
 
 use super::{OutsideNames, TaskFields, extra, own_key, says_something, text};
+use crate::import::format::{CARRIED, of_export};
 use serde_json::{Value as Json, json};
 
 pub(super) fn write(tasks: &[TaskFields], names: &OutsideNames) -> String {
@@ -76,15 +77,13 @@ fn entry(task: &TaskFields, names: &OutsideNames) -> TaskFields {
     put("completed_at", task.get("closed_at").filter(|_| !is_dated).cloned());
     put("resolution", task.get("resolution").cloned());
     put("notes", task.get("notes").cloned());
-    // What the queue had under names of its own; what another system had goes along below one name.
-    match own {
-        Some(words) if came_from_here => {
-            for (name, value) in words.iter().filter(|(name, _)| *name != "status" && *name != "id") {
-                entry.insert(name.clone(), value.clone());
-            }
-        }
-        Some(words) => drop(entry.insert("extra".into(), Json::Object(words.clone()))),
-        None => {}
+    // What the queue had under names of its own; a task of others goes along with its names here.
+    if !came_from_here {
+        entry.insert(CARRIED.into(), Json::Object(of_export(task)));
+        return entry;
+    }
+    for (name, value) in own.into_iter().flatten().filter(|(name, _)| *name != "status" && *name != "id") {
+        entry.insert(name.clone(), value.clone());
     }
     entry
 }

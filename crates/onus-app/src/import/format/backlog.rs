@@ -15,7 +15,34 @@ pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
         Some(kind) => Ok(Some(record(key, kind, fields, text, reading))),
         None => task(key, fields, text, &file.name, statuses.as_deref(), reading).map(Some),
     });
+    set_apart(reading);
     follow_renamed(reading);
+}
+
+/// The tool gives the number of a draft or of an archived task away again: where several are there, those by their folders as well.
+fn set_apart(reading: &mut Reading) {
+    let folder = |item: &Item| {
+        let lies_in =
+            |folder: &str| item.place.starts_with(folder) || item.place.contains(&format!("/{folder}"));
+        ["archive/drafts/", "archive/", "drafts/"]
+            .into_iter()
+            .find(|folder| lies_in(folder))
+            .unwrap_or_default()
+    };
+    let mut taken: BTreeSet<String> = BTreeSet::new();
+    for of in ["", "drafts/", "archive/", "archive/drafts/"] {
+        let mut here = BTreeSet::new();
+        for item in reading.items.iter_mut().filter(|item| folder(item) == of) {
+            here.insert(item.key.clone());
+            if taken.contains(&item.key) {
+                if !item.extra.contains_key("id") {
+                    item.keep("id", item.key.clone());
+                }
+                item.key = format!("{of}{}", item.key);
+            }
+        }
+        taken.extend(here);
+    }
 }
 
 /// What else a backlog keeps as files.
@@ -50,16 +77,17 @@ fn record(key: String, kind: &str, mut fields: Map<String, Json>, text: &str, re
     item
 }
 
-/// A project that has renamed its prefix has links with the old one: the number tells what is meant.
+/// A project that has renamed its prefix has links with the old one, and some links have none: the number tells which task is meant.
 fn follow_renamed(reading: &mut Reading) {
-    let number = |key: &str| key.split_once('-').map(|(_, number)| number.to_owned());
+    let number = |key: &str| key.split_once('-').map_or(key, |(_, number)| number).to_owned();
+    let is_task =
+        |key: &&String| key.starts_with(|c: char| c.is_ascii_uppercase()) && !key.starts_with("DRAFT-");
     let keys: BTreeSet<String> = reading.items.iter().map(|item| item.key.clone()).collect();
     let by_number: BTreeMap<String, String> =
-        keys.iter().filter_map(|key| Some((number(key)?, key.clone()))).collect();
+        keys.iter().filter(is_task).map(|key| (number(key), key.clone())).collect();
     for item in &mut reading.items {
         for link in item.depends_on.iter_mut().chain(&mut item.parent) {
-            if let (false, Some(meant)) = (keys.contains(link), number(link).and_then(|n| by_number.get(&n)))
-            {
+            if let (false, Some(meant)) = (keys.contains(link), by_number.get(&number(link))) {
                 *link = meant.clone();
             }
         }

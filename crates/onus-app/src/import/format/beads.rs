@@ -1,29 +1,32 @@
 //! beads (bd and beads_rust): one issue per line.
 
+mod directory;
+
+use super::carried;
+use super::front_matter::listed;
 use super::item::{Item, Remark, Stand, name_of, take_name, take_names, take_status, take_text};
 use super::{Reading, SourceFile, kind_of, objects};
 use onus_core::task::{Priority, StateName};
 use serde_json::{Map, Value as Json, json};
 
 pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
-    for file in reading.chosen(files, |file| is_issues(&file.name)) {
-        for (line, fields) in objects(file, &["issues"], reading) {
+    for (file, mut tables) in directory::chosen(files, reading) {
+        for (line, mut fields) in objects(file, &["issues"], reading) {
+            let of_tables = fields.get("id").and_then(name_of).and_then(|key| tables.remove(&key));
+            for (name, value) in of_tables.into_iter().flatten() {
+                fields.entry(name).or_insert(value);
+            }
             let item = match fields.get("_type").and_then(Json::as_str) {
                 Some("memory") => Ok(memory(fields, reading)),
                 _ => issue(fields, reading),
             };
             reading.take(files, file, line, item);
         }
+        if !tables.is_empty() {
+            let why = format!("{} issues of its tables are not in it", tables.len());
+            reading.skipped.push((file.name.clone(), why));
+        }
     }
-}
-
-/// A directory of beads has other files as well.
-fn is_issues(name: &str) -> bool {
-    let last = name.rsplit('/').next().unwrap_or(name);
-    !last.contains('.')
-        || last == "-"
-        || last.ends_with(".json")
-        || last.ends_with(".jsonl") && last != "interactions.jsonl"
 }
 
 /// What agents remembered: kept, and nobody's work.
@@ -45,6 +48,7 @@ fn issue(mut fields: Map<String, Json>, reading: &mut Reading) -> Result<Item, S
     let key = take_name(&mut fields, "id").ok_or("the issue has no id")?;
     let mut item =
         Item { key, title: take_text(&mut fields, "title").unwrap_or_default(), ..Item::default() };
+    item.carried = carried::take(&mut fields);
     item.body = take_text(&mut fields, "description");
     item.tags = take_names(&mut fields, "labels").unwrap_or_default();
     let no_work = no_work(&fields);
@@ -56,7 +60,7 @@ fn issue(mut fields: Map<String, Json>, reading: &mut Reading) -> Result<Item, S
         item.kind = Some(kind);
     }
     if let Some(text) = fields.get("acceptance_criteria").and_then(Json::as_str) {
-        item.criteria = super::front_matter::listed(text);
+        item.criteria = listed(text);
     }
     item.priority = priority(&mut fields)?;
     if let Some(text) = take_text(&mut fields, "created_at") {
@@ -77,8 +81,43 @@ fn issue(mut fields: Map<String, Json>, reading: &mut Reading) -> Result<Item, S
             item.keep(known, value);
         }
     }
+    if item.carried.is_some() {
+        fields.remove("updated_at");
+    }
     item.keep_rest(fields, &mut reading.unmapped);
+    carried_on(&mut item);
     Ok(item)
+}
+
+/// A task of our own export is again what it was, as far as nobody has changed the fields that beads has for it.
+fn carried_on(item: &mut Item) {
+    let Some(carried) = &item.carried else { return };
+    let is_as_written = |kind: &&String| item.kind.as_deref() == Some(&kind_of(issue_type(kind)));
+    if let Some(kind) = carried.kind.as_ref().filter(is_as_written) {
+        item.kind = Some(kind.clone());
+    }
+    if item.criteria == listed(&criteria(&carried.criteria)) {
+        item.criteria = carried.criteria.clone();
+    }
+    item.commands = carried.checks.clone();
+    // Links of other kinds are nobody's but theirs.
+    let links = item.extra.get("dependencies").and_then(Json::as_array).into_iter().flatten();
+    let is_ours = |link: &Json| matches!(link["type"].as_str(), Some("blocks" | "parent-child"));
+    let written: &[&str] = match links.clone().all(is_ours) {
+        true => &["status", "issue_type", "acceptance_criteria", "dependencies"],
+        false => &["status", "issue_type", "acceptance_criteria"],
+    };
+    item.carry_on(written);
+}
+
+/// What a kind is called there.
+pub(crate) fn issue_type(kind: &str) -> &str {
+    if kind == "defect" { "bug" } else { kind }
+}
+
+/// Criteria as the text that they are there.
+pub(crate) fn criteria<T: AsRef<str>>(texts: &[T]) -> String {
+    texts.iter().map(|text| format!("- {}", text.as_ref())).collect::<Vec<_>>().join("\n")
 }
 
 /// What an export of ours has put beside the fields of beads.
@@ -104,6 +143,18 @@ fn beyond(item: &mut Item, fields: &mut Map<String, Json>) {
         item.commands = commands;
         own.remove("checks");
     }
+    item.parent = item.parent.take().or_else(|| take_name(&mut own, "parent"));
+    item.depends_on.extend(take_names(&mut own, "depends_on").unwrap_or_default());
+    // They are dependencies here, and came from here.
+    if let (Some(new), Some(Json::Array(links))) =
+        (take_names(&mut own, "links"), fields.get_mut("dependencies"))
+    {
+        links
+            .retain(|link| !link["depends_on_id"].as_str().is_some_and(|on| new.iter().any(|one| one == on)));
+        if links.is_empty() {
+            fields.remove("dependencies");
+        }
+    }
     if !own.is_empty() {
         fields.insert("onus".into(), Json::Object(own));
     }
@@ -128,16 +179,13 @@ fn links(item: &mut Item, fields: &mut Map<String, Json>) -> Result<(), String> 
     let listed = fields.get("dependencies").and_then(Json::as_array).into_iter().flatten();
     for link in listed {
         // Older files have a name instead of an object.
-        let (on, kind) = match link {
-            Json::Object(link) => {
-                let on = link.get("depends_on_id").or_else(|| link.get("id")).and_then(name_of);
-                (on, link.get("type").or_else(|| link.get("dependency_type")).and_then(Json::as_str))
-            }
-            other => (name_of(other), None),
+        let on = match link {
+            Json::Object(link) => link.get("depends_on_id").or_else(|| link.get("id")).and_then(name_of),
+            other => name_of(other),
         };
         let on = on.ok_or("one of its dependencies names no issue")?;
-        match kind.unwrap_or("blocks") {
-            "blocks" | "conditional-blocks" | "waits-for" => item.depends_on.push(on),
+        match self::link(link) {
+            "blocks" => item.depends_on.push(on),
             "parent-child" if item.parent.is_none() => item.parent = Some(on),
             _ => {}
         }
@@ -146,6 +194,15 @@ fn links(item: &mut Item, fields: &mut Map<String, Json>) -> Result<(), String> 
         item.parent = fields.get("parent").and_then(name_of);
     }
     Ok(())
+}
+
+/// What a link of beads means here: `blocks` is waited for, `parent-child` leads to the parent, others stay as they are.
+pub(crate) fn link(link: &Json) -> &str {
+    let kind = link.get("type").or_else(|| link.get("dependency_type")).and_then(Json::as_str);
+    match kind.unwrap_or("blocks") {
+        "conditional-blocks" | "waits-for" => "blocks",
+        kind => kind,
+    }
 }
 
 /// Comments; what of them is more than a note stays.
@@ -172,6 +229,7 @@ fn remarks(key: &str, fields: &mut Map<String, Json>) -> Vec<Remark> {
             if comment.get("issue_id").and_then(Json::as_str) == Some(key) {
                 comment.remove("issue_id");
             }
+            comment.retain(|_, value| !value.is_null());
             if !comment.is_empty() {
                 beyond.push(json!({ "id": remark.key, "fields": comment }));
             }
@@ -212,7 +270,8 @@ fn stand(item: &mut Item, fields: &mut Map<String, Json>, reading: &Reading) -> 
 
 /// What beads keeps among its issues that nobody is to work on.
 pub(crate) fn no_work(fields: &Map<String, Json>) -> Option<&'static str> {
-    let is = |name: &str| fields.get(name).and_then(Json::as_bool).unwrap_or(false);
+    // A table has numbers for it.
+    let is = |name: &str| fields.get(name).is_some_and(|value| *value == json!(true) || *value == json!(1));
     match fields.get("issue_type").and_then(Json::as_str) {
         _ if is("is_template") => Some("a template"),
         _ if is("pinned") => Some("pinned"),

@@ -7,17 +7,22 @@ pub(super) fn detect(files: &[SourceFile]) -> Option<Format> {
     if let [file] = files {
         return of_text(&file.text);
     }
-    let ends = |end: &str| files.iter().find(|file| file.name.ends_with(end));
+    let of_those = |end: &str| {
+        let named = files.iter().filter(|file| file.name.ends_with(end));
+        named.filter_map(|file| of_text(&file.text)).next()
+    };
+    // The decisions of kano are like pages of Backlog.md.
     let pages = files.iter().filter(|file| file.name.ends_with(".md"));
-    pages
-        .filter_map(|file| of_page(&file.text))
-        .next()
-        .or_else(|| ends("tasks.json").and_then(|file| of_text(&file.text)))
-        .or_else(|| ends(".jsonl").and_then(|file| of_text(&file.text)))
-        .or_else(|| files.iter().find_map(|file| of_text(&file.text)))
+    let pages: Vec<Format> = pages.filter_map(|file| of_page(&file.text)).collect();
+    let kano = pages.iter().find(|format| **format == Format::Kano);
+    kano.or(pages.first())
+        .copied()
+        .or_else(|| of_those("tasks.json"))
+        .or_else(|| of_those(".jsonl"))
+        .or_else(|| of_those(""))
 }
 
-fn of_text(text: &str) -> Option<Format> {
+pub(super) fn of_text(text: &str) -> Option<Format> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     match text.chars().next()? {
         '{' | '[' => of_json(text),

@@ -16,7 +16,7 @@ pub(super) fn pages(
         &mut Reading,
     ) -> Result<Option<Item>, String>,
 ) {
-    for file in reading.chosen(files, |file| file.name.ends_with(".md") || files.len() == 1) {
+    for file in reading.chosen(files, |file| file.name.ends_with(".md")) {
         let skip =
             |why: &str, reading: &mut Reading| reading.skipped.push((file.name.clone(), why.to_owned()));
         let Some((mut fields, text)) = split(file, reading) else {

@@ -1,5 +1,6 @@
 //! One entry of another tool, on its way to a line of `import`.
 
+use super::carried::Carried;
 use onus_core::intake::channel::plain_title;
 use onus_core::task::{Priority, Risk, StateName};
 use onus_core::text::{
@@ -7,7 +8,7 @@ use onus_core::text::{
 };
 use onus_core::time::Timestamp;
 use serde_json::{Map, Value as Json, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// How far an entry is in its own system.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -68,15 +69,21 @@ pub(super) struct Item {
     pub(super) extra: Map<String, Json>,
     /// Fields that should mean something and do not, e.g. a date that is none.
     pub(super) unread: BTreeSet<String>,
+    /// Our own export put it among the tool's own.
+    pub(super) carried: Option<Carried>,
 }
 
 impl Item {
-    /// The line of `import` that it is, or everything that is wrong with it.
-    pub(super) fn into_line(mut self, channel: &str) -> Result<Json, Vec<String>> {
+    /// The line of `import` that it is, or everything that is wrong with it. `names` says what others of the file are called by it.
+    pub(super) fn into_line(mut self, channel: &str, names: &NamesInFile) -> Result<Json, Vec<String>> {
         let wrong = self.faults();
         if !wrong.is_empty() {
             return Err(wrong);
         }
+        if let Some(carried) = self.carried.take() {
+            return Ok(self.carried_line(carried, |key| names.of_carried(channel, key)));
+        }
+        let reference = |key: &str| names.of_own(channel, key);
         let title = self.fitting("title", self.title.clone(), plain_title, TITLE_MAX);
         let body = self.body.take().map(|body| self.fitting("description", body, clean, BODY_MAX));
         let (state, closed_at, resolution) = self.end();
@@ -90,7 +97,6 @@ impl Item {
         let (role, lane) = self.place_of_work();
         let (checks, criteria) = self.proofs();
         let notes = self.notes();
-        let origin = |key: &str| format!("{channel}:{}", encoded(key));
         if encoded(&self.key) != self.key {
             self.keep("id", self.key.clone());
         }
@@ -103,14 +109,14 @@ impl Item {
         }
         let mut depends_on: Vec<String> = Vec::new();
         for key in &self.depends_on {
-            let reference = origin(key);
-            if !depends_on.contains(&reference) {
-                depends_on.push(reference);
+            let on = reference(key);
+            if !depends_on.contains(&on) {
+                depends_on.push(on);
             }
         }
         let mut line = json!({
             "outside": true,
-            "origin_ask_ref": origin(&self.key),
+            "origin_ask_ref": origin(channel, &self.key),
             "title": title,
             "kind": kind.unwrap_or_else(|| "task".to_owned()),
             "state": state,
@@ -121,30 +127,39 @@ impl Item {
             "criteria": criteria,
             "notes": notes,
         });
+        (self.role, self.lane, self.sprint) = (role, lane, sprint);
         let optional = [
-            ("source_line", Some(json!(self.line))),
-            ("source_file", (!self.place.is_empty()).then(|| json!(self.place))),
             ("body", body.filter(|body| !body.trim().is_empty()).map(Json::from)),
-            ("risk", self.risk.map(|risk| json!(risk.name()))),
-            ("type", self.task_type.clone().map(Json::from)),
-            ("role", role.map(Json::from)),
-            ("lane", lane.map(Json::from)),
-            ("sprint", sprint.map(Json::from)),
-            ("merge_order", self.merge_order.map(Json::from)),
-            ("scope", (!self.scope.is_empty()).then(|| json!(self.scope))),
-            ("parent", self.parent.as_deref().map(|key| json!(origin(key)))),
+            ("parent", self.parent.as_deref().map(|key| json!(reference(key)))),
             ("created_at", self.created_at.map(|at| json!(at))),
             ("closed_at", closed_at.map(|at| json!(at))),
             ("resolution", resolution.map(Json::from)),
             ("blocked_on", blocked.map(Json::from)),
-            ("extra", (!self.extra.is_empty()).then(|| Json::Object(self.extra.clone()))),
         ];
         if let Json::Object(fields) = &mut line {
             for (name, value) in optional {
                 fields.extend(value.map(|value| (name.to_owned(), value)));
             }
+            fields.extend(self.optional());
         }
         Ok(line)
+    }
+
+    /// What a line has only where the entry says it.
+    pub(super) fn optional(&self) -> Map<String, Json> {
+        let optional = [
+            ("source_line", Some(json!(self.line))),
+            ("source_file", (!self.place.is_empty()).then(|| json!(self.place))),
+            ("risk", self.risk.map(|risk| json!(risk.name()))),
+            ("type", self.task_type.clone().map(Json::from)),
+            ("role", self.role.clone().map(Json::from)),
+            ("lane", self.lane.map(Json::from)),
+            ("sprint", self.sprint.clone().map(Json::from)),
+            ("merge_order", self.merge_order.map(Json::from)),
+            ("scope", (!self.scope.is_empty()).then(|| json!(self.scope))),
+            ("extra", (!self.extra.is_empty()).then(|| Json::Object(self.extra.clone()))),
+        ];
+        optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }
 
     /// Role and lane, where they are ones here.
@@ -249,7 +264,7 @@ impl Item {
     }
 
     /// Comments; those that do not fit stay in `extra` whole.
-    fn notes(&mut self) -> Vec<Json> {
+    pub(super) fn notes(&mut self) -> Vec<Json> {
         let (mut kept, mut notes) = (Vec::new(), Vec::new());
         let mut times = Map::new();
         for remark in std::mem::take(&mut self.remarks) {
@@ -402,6 +417,44 @@ pub(super) fn one_line(text: &str) -> String {
 
 fn is_label(text: &str) -> bool {
     !text.trim().is_empty() && text.len() <= LABEL_MAX && !text.chars().any(is_unprintable)
+}
+
+/// What the entries of a file are called by others of it.
+#[derive(Debug, Default)]
+pub(super) struct NamesInFile {
+    own: HashSet<String>,
+    /// Those that have an id here.
+    carried: HashMap<String, String>,
+}
+
+impl NamesInFile {
+    pub(super) fn of(items: &[Item]) -> NamesInFile {
+        let mut names = NamesInFile::default();
+        for item in items {
+            match &item.carried {
+                Some(carried) => drop(names.carried.insert(item.key.clone(), carried.id.clone())),
+                None => drop(names.own.insert(item.key.clone())),
+            }
+        }
+        names
+    }
+
+    /// What an entry of the tool means by a name.
+    fn of_own(&self, channel: &str, key: &str) -> String {
+        self.carried.get(key).cloned().unwrap_or_else(|| origin(channel, key))
+    }
+
+    /// What one of our own export means: what is not in the file has its id here.
+    fn of_carried(&self, channel: &str, key: &str) -> String {
+        match self.own.contains(key) {
+            true => origin(channel, key),
+            false => self.carried.get(key).map_or(key, String::as_str).to_owned(),
+        }
+    }
+}
+
+fn origin(channel: &str, key: &str) -> String {
+    format!("{channel}:{}", encoded(key))
 }
 
 /// A key as an origin has it: no blanks, nothing that nobody sees.

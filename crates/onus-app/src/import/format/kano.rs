@@ -6,6 +6,7 @@ use super::{Reading, SourceFile, kind_of};
 use onus_core::task::StateName;
 use onus_core::time::Timestamp;
 use serde_json::{Map, Value as Json};
+use std::collections::BTreeMap;
 
 pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
     let mut blocks: Vec<(String, String)> = Vec::new();
@@ -14,6 +15,26 @@ pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
         item(key, fields, text, reading)
     });
     reading.wait(blocks);
+    tell_apart(reading);
+}
+
+/// Its products number their items each for itself, and a number has been given twice: what is unique there is the `uid`. The one
+/// that was first keeps the plain name.
+fn tell_apart(reading: &mut Reading) {
+    let uid = |item: &Item| item.extra.get("uid").and_then(name_of).unwrap_or_default();
+    let mut firsts: BTreeMap<String, String> = BTreeMap::new();
+    for item in &reading.items {
+        let first = firsts.entry(item.key.clone()).or_insert_with(|| uid(item));
+        *first = std::mem::take(first).min(uid(item));
+    }
+    for item in &mut reading.items {
+        let own = uid(item);
+        if firsts.get(&item.key).is_some_and(|first| *first != own) {
+            let id = std::mem::take(&mut item.key);
+            item.key = format!("{id}@{own}");
+            item.keep("id", id);
+        }
+    }
 }
 
 fn linked(fields: &Map<String, Json>, kind: &str) -> Vec<String> {

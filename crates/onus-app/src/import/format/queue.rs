@@ -1,5 +1,6 @@
 //! A work queue in YAML: `tasks` with ids, roles, dependencies and acceptance checks.
 
+use super::carried;
 use super::command::is_command;
 use super::item::{Item, Remark, Stand, name_of, take_links, take_name, take_names, take_status, take_text};
 use super::{Reading, SourceFile, kind_of};
@@ -59,14 +60,16 @@ fn lines_of(text: &str) -> Vec<usize> {
 fn task(mut fields: Map<String, Json>, reading: &mut Reading) -> Result<Item, String> {
     let key = take_name(&mut fields, "id").or_else(|| take_name(&mut fields, "task_id"));
     let mut item = Item { key: key.ok_or("the task has no id")?, ..Item::default() };
+    item.carried = carried::take(&mut fields);
     item.title =
         take_text(&mut fields, "title").or_else(|| take_text(&mut fields, "summary")).unwrap_or_default();
     item.body = ["body", "description"].iter().find_map(|name| take_text(&mut fields, name));
     if let Some(word) = take_text(&mut fields, "kind") {
-        item.kind = Some(kind_of(&word));
-        if item.kind.as_ref() != Some(&word) {
+        let kind = if item.carried.is_some() { word.clone() } else { kind_of(&word) };
+        if kind != word {
             item.keep("kind", word);
         }
+        item.kind = Some(kind);
     }
     item.task_type = take_name(&mut fields, "type");
     item.role = take_name(&mut fields, "role");
@@ -97,6 +100,13 @@ fn task(mut fields: Map<String, Json>, reading: &mut Reading) -> Result<Item, St
     }
     for name in ["acceptance_checks", "acceptance_criteria", "criteria", "checks"] {
         let Some(listed) = take_names(&mut fields, name) else { continue };
+        let ours = item.carried.as_ref().map(|ours| (ours.checks.clone(), ours.criteria.clone()));
+        if let Some((checks, criteria)) =
+            ours.filter(|(checks, criteria)| listed == [&checks[..], criteria].concat())
+        {
+            (item.commands, item.criteria) = (checks, criteria);
+            continue;
+        }
         let (commands, prose): (Vec<String>, Vec<String>) =
             listed.into_iter().partition(|one| is_command(one));
         item.commands.extend(commands);
@@ -107,11 +117,13 @@ fn task(mut fields: Map<String, Json>, reading: &mut Reading) -> Result<Item, St
     }
     item.stand = stand(&mut item, &mut fields, reading)?;
     item.remarks = remarks(&mut fields);
-    // What an export of ours has brought from yet another system.
-    if let Some(Json::Object(words)) = fields.remove("extra") {
-        item.extra.extend(words);
+    // What earlier exports of ours brought from yet another system.
+    if let (None, Some(Json::Object(words))) = (&item.carried, fields.get("extra")) {
+        item.extra.extend(words.clone());
+        fields.remove("extra");
     }
     item.keep_rest(fields, &mut reading.unmapped);
+    item.carry_on(&["status", "risk"]);
     Ok(item)
 }
 

@@ -11,8 +11,7 @@ use std::collections::BTreeSet;
 const MAIN: &str = "master";
 
 pub(super) fn read(files: &[SourceFile], reading: &mut Reading) {
-    let is_alone = files.len() == 1;
-    for file in reading.chosen(files, |file| is_alone || file.name.ends_with("tasks.json")) {
+    for file in reading.chosen(files, |file| file.name.ends_with("tasks.json")) {
         let text = file.text.strip_prefix('\u{feff}').unwrap_or(&file.text);
         let Some(document) = super::document(text, 0, file, reading) else { continue };
         let Json::Object(document) = document else {
