@@ -228,7 +228,7 @@ fn now_tells_what_was_done_what_is_stuck_and_what_needs_a_person() {
     assert_eq!(
         stuck,
         [
-            "T-3 blocked: waits for person:@ada",
+            "T-3 blocked: waits for @ada",
             "T-5 unroutable: no rule of the map routes tasks of the type poetry"
         ]
     );
@@ -246,7 +246,7 @@ fn now_tells_what_was_done_what_is_stuck_and_what_needs_a_person() {
     let view = shop.onus.report_now(None, &When { since: Some("1h".into()), until: None }).unwrap();
     assert_eq!(view.completed.len(), 0);
     assert_eq!(view.stuck[0].kind.name(), "lease_expired");
-    assert_eq!(view.stuck[0].detail, "the lease of @bot in ws-2 expired 15m ago");
+    assert_eq!(view.stuck[0].detail, "the lease of @bot in ws-2 expired 15 min ago");
 }
 
 #[test]
