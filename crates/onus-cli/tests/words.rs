@@ -39,7 +39,7 @@ fn a_handoff_says_who_it_was_taken_from_and_no_page_prints_its_json() {
     site.by_person(&taken);
     let story = said(&site, &ada, &["show", "T-1"]);
     let wrong = ["taken_over", "{\"", "\nnotes\n", "epoch", "**"];
-    has(&story, &["@a1 went silent, and somebody took it over", "FORCED", "it is silent"], &wrong);
+    has(&story, &["@a1 had it until somebody took it over", "FORCED", "it is silent"], &wrong);
     has(&said(&site, &ada, &["show", "T-1", "-v"]), &["taken_over from @a1", "epoch 2"], &["{\""]);
     let day = said(&site, &ada, &["worker", "day", &ada]);
     has(&day, &["handed off", "taken over"], &["{\"", "onus-handoff"]);

@@ -24,7 +24,7 @@ impl Handoff {
             Standing::InProgress => "goes on with it",
             Standing::Blocked => "had to stop",
             Standing::Released => "gave it back",
-            Standing::TakenOver => "went silent, and somebody took it over",
+            Standing::TakenOver => "had it until somebody took it over",
             Standing::Done => "finished it",
         };
         let mut facts = vec![format!("{how}, in {}", self.workstation)];
