@@ -227,10 +227,7 @@ fn now_tells_what_was_done_what_is_stuck_and_what_needs_a_person() {
         view.stuck.iter().map(|one| format!("{} {}: {}", one.task, one.kind.name(), one.detail)).collect();
     assert_eq!(
         stuck,
-        [
-            "T-3 blocked: waits for @ada",
-            "T-5 unroutable: no rule of the map routes tasks of the type poetry"
-        ]
+        ["T-3 blocked: waits for @ada", "T-5 unroutable: no rule of the map routes tasks of the type poetry"]
     );
     let wants: Vec<String> =
         view.wants.iter().map(|one| format!("{} {} {}", one.kind.name(), one.about, one.detail)).collect();
