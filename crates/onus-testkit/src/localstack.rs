@@ -73,6 +73,11 @@ impl LocalStack {
             return LocalStack::own();
         }
         let relay = Relay::to(port);
+        // It serves a whole run: one that is busy with others may break a connection off.
+        while !answers(relay.port) {
+            assert!(Instant::now() < until, "LocalStack does not answer");
+            std::thread::sleep(Duration::from_millis(100));
+        }
         Some(LocalStack { port: relay.port, server: Server::Shared(relay) })
     }
 
